@@ -1,0 +1,1 @@
+"""From files to numbers: downloads, vocabularies, the token store, batches."""

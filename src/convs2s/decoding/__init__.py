@@ -1,0 +1,1 @@
+"""Search, hypotheses, unknown words: from a model and text to translations."""

@@ -1,0 +1,1 @@
+"""Reading other toolkits' checkpoints."""

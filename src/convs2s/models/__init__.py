@@ -1,0 +1,1 @@
+"""The networks as pure tensor functions: no files, no configuration files."""

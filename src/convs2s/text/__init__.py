@@ -1,0 +1,1 @@
+"""Text to text: normalise, tokenise, clean, BPE, align. Never imports torch."""

@@ -1,0 +1,1 @@
+"""The trainer: optimisation, schedule, checkpoints, data order."""
