@@ -16,7 +16,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of golden outputs and real text, beside the repository or where CONVS2S_SHARED says."""
+    """The folder of golden outputs and real text: CONVS2S_SHARED, or beside the repository."""
     folder = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
     if not folder.is_dir():
         pytest.skip(f"no golden data: {folder} is absent (set CONVS2S_SHARED to its place)")

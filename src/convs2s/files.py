@@ -1,8 +1,8 @@
 """Files: text lines in, whole files out.
 
 Text is UTF-8, its lines end in a line feed only (never in a carriage return, U+2028 and the like),
-compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``. A file under its final name
-is always complete.
+compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``. A file under its final
+name is always complete.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; rename it to ``path`` if the block succeeds.
 
     The temporary name keeps the suffixes of ``path``, so that compression follows from it. If the
-    block raises, the temporary file is removed and ``path`` is left as it was. What a killed process
-    leaves behind is overwritten by the next one.
+    block raises, the temporary file is removed and ``path`` is left as it was. What a killed
+    process leaves behind is overwritten by the next one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

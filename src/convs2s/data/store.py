@@ -1,0 +1,91 @@
+"""The token store: one uncompressed Arrow IPC file per split, memory-mapped.
+
+Two columns, ``source`` and ``target``, each a list of vocabulary indices that ends in ``</s>``.
+Uncompressed list arrays give offsets and values straight from the memory map, so that a store of
+36 million pairs opens at once and costs no memory of its own (compressed ones load onto the heap).
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from convs2s.errors import UserError
+from convs2s.files import atomic_path
+
+SIDES = ("source", "target")
+ROWS_PER_BATCH = 65536
+"""Rows of a record batch; row i of the store is row i % ROWS_PER_BATCH of its batch."""
+
+_SCHEMA = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
+
+
+def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) -> int:
+    """Write (source, target) index lists, each ending in ``</s>``; return the number of pairs."""
+    count = 0
+    rest = iter(pairs)
+    with (
+        atomic_path(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, _SCHEMA) as writer,
+    ):
+        while rows := list(islice(rest, ROWS_PER_BATCH)):
+            columns = [pa.array(side, pa.list_(pa.int32())) for side in zip(*rows, strict=True)]
+            writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+            count += len(rows)
+    return count
+
+
+class TokenStore:
+    """A memory-mapped store. ``store[i]`` is the pair (source, target) of index arrays."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open a store without reading its tokens.
+
+        Raises:
+            UserError: the file is missing or is not a token store.
+        """
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such file; make it with: snakemake prepare") from None
+        except pa.ArrowInvalid as error:
+            raise UserError(f"{path}: not a token store: {error}") from None
+        if reader.schema != _SCHEMA:
+            raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
+        self.path = Path(path)
+        batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+        self._columns = {
+            side: [
+                (column.offsets.to_numpy(), column.values.to_numpy())
+                for column in (batch.column(side) for batch in batches)
+            ]
+            for side in SIDES
+        }
+        self._length: int = sum(batch.num_rows for batch in batches)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        return self._row("source", index), self._row("target", index)
+
+    def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+        return (self[index] for index in range(len(self)))
+
+    def _row(self, side: str, index: int) -> npt.NDArray[np.int32]:
+        batch, row = divmod(index, ROWS_PER_BATCH)
+        offsets, values = self._columns[side][batch]
+        tokens: npt.NDArray[np.int32] = values[offsets[row] : offsets[row + 1]]
+        return tokens
+
+    def lengths(self, side: str) -> npt.NDArray[np.int32]:
+        """Return the length of every row of a side, ``</s>`` counted, from the offsets alone."""
+        columns = self._columns[side]
+        empty = np.zeros(0, np.int32)
+        return np.concatenate([empty, *(np.diff(offsets) for offsets, _ in columns)]).astype(
+            np.int32
+        )

@@ -1,0 +1,94 @@
+"""Vocabularies: which types a model knows, and their numbers."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files import atomic_text, read_lines
+
+PADDING, END, UNKNOWN = 0, 1, 2
+"""Indices of the special symbols; ``</s>`` ends both sides and is the decoder's first input."""
+
+SPECIAL_SYMBOLS = ("<pad>", "</s>", "<unk>")
+HEADER = "type\tcount"
+
+
+class Vocabulary:
+    """A bijection between types and the indices 0 .. size-1; the special symbols come first."""
+
+    def __init__(self, types: Sequence[str]) -> None:
+        """Number ``types`` (special symbols not among them) from ``len(SPECIAL_SYMBOLS)`` on."""
+        self.symbols = (*SPECIAL_SYMBOLS, *types)
+        self._index = {symbol: index for index, symbol in enumerate(types, len(SPECIAL_SYMBOLS))}
+        if len(self._index) + len(SPECIAL_SYMBOLS) != len(self.symbols):
+            raise UserError("a vocabulary holds a type twice")
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __contains__(self, symbol: str) -> bool:
+        return symbol in self._index
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """Return the tokens' indices, ``<unk>`` for unknown ones, with ``</s>`` at the end.
+
+        A token of the text that is spelt like a special symbol is unknown: text cannot forge one.
+        """
+        return [*(self._index.get(token, UNKNOWN) for token in tokens), END]
+
+    def decode(self, indices: Iterable[int]) -> list[str]:
+        """Return the symbols of the indices."""
+        return [self.symbols[index] for index in indices]
+
+
+def most_frequent(
+    counts: Mapping[str, int], size: int | None, minimum_count: int = 1
+) -> list[tuple[str, int]]:
+    """Return at most ``size`` types by falling count, equal counts by code point."""
+    kept = [
+        (symbol, count)
+        for symbol, count in counts.items()
+        if count >= minimum_count and symbol not in SPECIAL_SYMBOLS
+    ]
+    return sorted(kept, key=lambda pair: (-pair[1], pair[0]))[:size]
+
+
+def count_types(lines: Iterable[str]) -> Counter[str]:
+    """Count the space-separated types of the lines."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line.split(" "))
+    del counts[""]
+    return counts
+
+
+def write_vocabulary(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
+    """Write types and counts as a table with a header, one type a line, in the order given."""
+    with atomic_text(path) as stream:
+        stream.write(HEADER + "\n")
+        for symbol, count in types:
+            stream.write(f"{symbol}\t{count}\n")
+
+
+def read_counts(path: str | Path) -> list[tuple[str, int]]:
+    """Read a vocabulary's types and counts in their order.
+
+    Raises:
+        UserError: the file is no vocabulary table; the message names the line.
+    """
+    lines = read_lines(path)
+    if next(lines, None) != HEADER:
+        raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
+    types = []
+    for number, line in enumerate(lines, start=2):
+        symbol, tab, count = line.rpartition("\t")
+        if not (symbol and tab and count.isdecimal()):
+            raise UserError(f"{path}:{number}: expected 'type<TAB>count', found {line[:60]!r}")
+        types.append((symbol, int(count)))
+    return types
+
+
+def read_vocabulary(path: str | Path) -> Vocabulary:
+    """Read a vocabulary table as ``write_vocabulary`` wrote it."""
+    return Vocabulary([symbol for symbol, _ in read_counts(path)])

@@ -1,0 +1,248 @@
+"""The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
+
+Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width,
+L decoder blocks, V target types.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from convs2s.models.architecture import Architecture, Layer
+from convs2s.models.layers import HALF, Embedding, GatedConvolution, Linear, scale_gradient
+
+
+@dataclass(frozen=True)
+class EncodedSource:
+    """What the decoder attends to.
+
+    Attributes:
+        keys: (B, m, f), the encoder's output z.
+        values: (B, m, f), (z + e) * sqrt(0.5).
+        padding: (B, m), True where the source is padding.
+    """
+
+    keys: Tensor
+    values: Tensor
+    padding: Tensor
+
+
+class Attention(nn.Module):
+    """One decoder block's attention over the source (section 3.3)."""
+
+    def __init__(self, width: int, embedding: int) -> None:
+        super().__init__()
+        self.enter = Linear(width, embedding)
+        self.leave = Linear(embedding, width)
+
+    def forward(
+        self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
+    ) -> tuple[Tensor, Tensor]:
+        """Attend from each position.
+
+        Args:
+            hidden: (B, q, d), the GLU's output before the residual; q positions or hypotheses.
+            embedded: (B, q, f), the target embeddings g.
+            encoded: the source.
+
+        Returns:
+            The block's new state (B, q, d), and the attention (B, q, m).
+        """
+        query = (self.enter(hidden) + embedded) * HALF  # (B, q, f)
+        scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, q, m)
+        scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
+        attention = functional.softmax(scores, dim=2)
+        context = torch.bmm(attention, encoded.values)  # (B, q, f)
+        # The mean of m values has 1/m of their variance: scale by m * sqrt(1/m) (section 3.5).
+        lengths = (~encoded.padding).sum(1).to(context.dtype).view(-1, 1, 1)
+        context = context * (lengths * lengths.rsqrt())
+        return (self.leave(context) + hidden) * HALF, attention
+
+
+class Block(nn.Module):
+    """A gated convolution, the residual's linear map where the width changes, and attention."""
+
+    def __init__(self, inputs: int, layer: Layer, retain: float, attention: Attention | None):
+        super().__init__()
+        self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, retain)
+        self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
+        self.attention = attention
+
+
+class Stack(nn.ModuleList):
+    """The blocks of one side, bottom first."""
+
+    def __init__(
+        self, architecture: Architecture, layers: Sequence[Layer], attends: Sequence[bool]
+    ):
+        retain = 1.0 - architecture.dropout
+        inputs = (layers[0].width, *(layer.width for layer in layers[:-1]))
+        super().__init__(
+            Block(
+                width,
+                layer,
+                retain,
+                Attention(layer.width, architecture.embedding) if attend else None,
+            )
+            for width, layer, attend in zip(inputs, layers, attends, strict=True)
+        )
+
+    def __iter__(self) -> Iterator[Block]:
+        return cast(Iterator[Block], super().__iter__())
+
+
+class Encoder(nn.Module):
+    """Embeddings, a stack of convolutional blocks, and the map back to the embeddings' width."""
+
+    def __init__(self, architecture: Architecture, types: int) -> None:
+        super().__init__()
+        layers, dropout = architecture.encoder, architecture.dropout
+        width = architecture.embedding
+        self.embedding = Embedding(types, width, architecture.source_positions, dropout)
+        self.enter = Linear(width, layers[0].width, retain=1.0 - dropout)
+        self.blocks = Stack(architecture, layers, [False] * len(layers))
+        self.leave = Linear(layers[-1].width, width)
+        self.dropout = dropout
+        self.gradient_factor = 1.0
+        attention_layers = sum(architecture.attention)
+        if architecture.gradient_scaling == "py":
+            self.gradient_factor = 1.0 / (2.0 * attention_layers)
+        elif architecture.gradient_scaling == "paper":
+            for module in (self.enter, self.blocks, self.leave):
+                for parameter in module.parameters():
+                    parameter.register_hook(  # type: ignore[no-untyped-call]
+                        lambda gradient: gradient / attention_layers
+                    )
+
+    def forward(self, source: Tensor, padding: Tensor) -> EncodedSource:
+        """Encode source indices (B, m); ``padding`` (B, m) is True where they are padding."""
+        embedded = self.embedding(source)  # (B, m, f)
+        x = self.enter(embedded)  # (B, m, d)
+        for block in self.blocks:
+            kept = block.residual(x)
+            x = x.masked_fill(padding.unsqueeze(2), 0.0)
+            x = functional.dropout(x, self.dropout, self.training)
+            kernel = block.convolution.kernel
+            x = functional.pad(x, (0, 0, (kernel - 1) // 2, kernel // 2))
+            x = (block.convolution(x) + kept) * HALF
+        keys = self.leave(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)
+        keys = scale_gradient(keys, self.gradient_factor)
+        return EncodedSource(keys, (keys + embedded) * HALF, padding)
+
+
+class Decoder(nn.Module):
+    """Embeddings, causal convolutional blocks with attention, and the output layer."""
+
+    def __init__(self, architecture: Architecture, types: int) -> None:
+        super().__init__()
+        layers, dropout = architecture.decoder, architecture.dropout
+        width, output = architecture.embedding, architecture.output_embedding
+        self.embedding = Embedding(types, width, architecture.target_positions, dropout)
+        self.enter = Linear(width, layers[0].width, retain=1.0 - dropout)
+        self.blocks = Stack(architecture, layers, architecture.attention)
+        self.leave = Linear(layers[-1].width, output)
+        self.output = Linear(output, types, retain=1.0 - dropout)
+        self.dropout = dropout
+
+    def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
+        """Predict every next symbol at once (training, scoring).
+
+        Args:
+            previous: (B, n), ``</s>`` and the target without its last symbol.
+            encoded: the source.
+
+        Returns:
+            Logits (B, n, V) and the attention (B, n, m) of each attending block.
+        """
+        embedded = self.embedding(previous)  # (B, n, f)
+        x = self.enter(embedded)  # (B, n, d)
+        attentions: list[Tensor] = []
+        for block in self.blocks:
+            kept = block.residual(x)
+            x = functional.dropout(x, self.dropout, self.training)
+            # k - 1 zeros on the left alone: no output sees a later input (section 3.2).
+            x = block.convolution(functional.pad(x, (0, 0, block.convolution.kernel - 1, 0)))
+            if block.attention is not None:
+                x, attention = block.attention(x, embedded, encoded)
+                attentions.append(attention)
+            x = (x + kept) * HALF
+        return self._predict(x), attentions
+
+    def step(
+        self, previous: Tensor, position: int, inputs: list[Tensor], encoded: EncodedSource
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """Predict one next symbol of each hypothesis (incremental decoding).
+
+        Args:
+            previous: (B, K), each hypothesis's last symbol.
+            position: its position, the same for all.
+            inputs: of each block, the last k - 1 inputs of its convolution (B, K, k - 1, d).
+            encoded: the source, shared by a sentence's K hypotheses.
+
+        Returns:
+            Logits (B, K, V), the shifted inputs, and the attention (B, K, m) of each block.
+        """
+        batch, hypotheses = previous.shape
+        embedded = self.embedding(previous.view(-1, 1), position).view(batch, hypotheses, -1)
+        x = self.enter(embedded)  # (B, K, d)
+        attentions: list[Tensor] = []
+        shifted = []
+        for block, earlier in zip(self.blocks, inputs, strict=True):
+            kept = block.residual(x)
+            window = torch.cat([earlier, x.unsqueeze(2)], dim=2)  # (B, K, k, d)
+            shifted.append(window[:, :, 1:])
+            x = block.convolution.gate(window.flatten(2))
+            if block.attention is not None:
+                x, attention = block.attention(x, embedded, encoded)
+                attentions.append(attention)
+            x = (x + kept) * HALF
+        return self._predict(x), shifted, attentions
+
+    def _predict(self, x: Tensor) -> Tensor:
+        x = functional.dropout(self.leave(x), self.dropout, self.training)
+        logits: Tensor = self.output(x)
+        return logits
+
+
+class ConvS2S(nn.Module):
+    """Encoder and decoder."""
+
+    def __init__(
+        self, architecture: Architecture, source_types: int, target_types: int, padding_index: int
+    ) -> None:
+        """Initialise the parameters from torch's global random generator.
+
+        Args:
+            architecture: widths, kernels, attention, positions, dropout, gradient scaling.
+            source_types: size of the source vocabulary.
+            target_types: size of the target vocabulary.
+            padding_index: the index that means padding in the source.
+        """
+        super().__init__()
+        self.encoder = Encoder(architecture, source_types)
+        self.decoder = Decoder(architecture, target_types)
+        self.padding_index = padding_index
+
+    def encode(self, source: Tensor) -> EncodedSource:
+        """Encode padded source indices (B, m)."""
+        encoded: EncodedSource = self.encoder(source, source == self.padding_index)
+        return encoded
+
+    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return logits (B, n, V) and the attention (B, n, m) of each attending block."""
+        logits, attentions = self.decoder(previous, self.encode(source))
+        return logits, attentions
+
+    def initial_inputs(self, batch: int, hypotheses: int) -> list[Tensor]:
+        """Return the incremental state before the first symbol: zeros (B, K, k - 1, d)."""
+        words = self.decoder.embedding.words
+        return [
+            words.new_zeros(
+                batch, hypotheses, block.convolution.kernel - 1, block.convolution.inputs
+            )
+            for block in self.decoder.blocks
+        ]

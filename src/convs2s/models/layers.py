@@ -1,0 +1,136 @@
+"""Layers that the paper builds on: weight-normalised maps, positions, dropout, gradient scaling."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+HALF = math.sqrt(0.5)
+"""Scale of a sum of two terms, which keeps its variance (paper, section 3.5)."""
+
+
+class WeightNormalised(nn.Module):
+    """A weight matrix as ``g * v / ||v||``, one g per output (Salimans & Kingma 2016; section 4.2).
+
+    Attributes:
+        direction: v, of the shape that the subclass gives, the output dimension first.
+        gain: g, (outputs,).
+        bias: (outputs,).
+    """
+
+    def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
+        """Draw the weight from N(0, standard_deviation); g is such that the weight is the draw."""
+        super().__init__()
+        self.direction = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
+        self.gain = nn.Parameter(self.direction.detach().flatten(1).norm(dim=1))
+        self.bias = nn.Parameter(torch.zeros(shape[0]))
+        self._folded: Tensor | None = None
+
+    def weight(self) -> Tensor:
+        """Return the normalised weight as a matrix (outputs, inputs)."""
+        if self._folded is not None:
+            return self._folded
+        matrix = self.direction.flatten(1)
+        weight: Tensor = matrix * (self.gain / matrix.norm(dim=1)).unsqueeze(1)
+        return weight
+
+    def fold(self) -> None:
+        """Compute the weight once and for all; for inference only."""
+        self._folded = self.weight().detach()
+
+
+class Linear(WeightNormalised):
+    """A weight-normalised linear map from ``inputs`` to ``outputs``."""
+
+    def __init__(self, inputs: int, outputs: int, retain: float = 1.0) -> None:
+        """Initialise with N(0, sqrt(retain / inputs)), section 3.5.
+
+        Args:
+            inputs: width of the input.
+            outputs: width of the output.
+            retain: probability that dropout right before the map keeps an input.
+        """
+        super().__init__((outputs, inputs), math.sqrt(retain / inputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., outputs)."""
+        return functional.linear(x, self.weight(), self.bias)
+
+
+class GatedConvolution(WeightNormalised):
+    """A convolution over positions from d to 2d' channels and a gated linear unit (section 3.2).
+
+    It is computed as one matrix product over the windows of the input, which on CPUs beats the
+    convolution kernels and lets incremental decoding use the same weight. ``direction`` is
+    (2 * outputs, kernel, inputs).
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, retain: float = 1.0) -> None:
+        """Initialise with N(0, sqrt(4 retain / n)), n = kernel * inputs: it feeds a GLU."""
+        super().__init__((2 * outputs, kernel, inputs), math.sqrt(4.0 * retain / (kernel * inputs)))
+        self.inputs, self.kernel = inputs, kernel
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map the padded input (B, n + kernel - 1, inputs) to (B, n, outputs)."""
+        positions = x.shape[1] - self.kernel + 1
+        windows = torch.cat([x[:, i : i + positions] for i in range(self.kernel)], dim=2)
+        return self.gate(windows)  # windows: (B, n, kernel * inputs)
+
+    def gate(self, windows: Tensor) -> Tensor:
+        """Map windows (..., kernel * inputs) to (..., outputs)."""
+        return functional.glu(functional.linear(windows, self.weight(), self.bias), dim=-1)
+
+
+class Embedding(nn.Module):
+    """Word plus learned absolute position embedding, then dropout (section 3.1)."""
+
+    def __init__(self, types: int, width: int, positions: int | None, dropout: float) -> None:
+        """Make the tables, N(0, 0.1) each (section 3.5); ``positions`` None switches them off."""
+        super().__init__()
+        self.words = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
+        self.positions = (
+            None
+            if positions is None
+            else nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
+        )
+        self.dropout = dropout
+
+    def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
+        """Map indices (B, n), the first of them at position ``start``, to (B, n, width).
+
+        Positions past the table's end share its last row, so that an overlong sentence is still
+        translated (with a warning from the caller) rather than an index error.
+        """
+        embedded = functional.embedding(tokens, self.words)
+        if self.positions is not None:
+            positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
+            embedded = embedded + self.positions[positions.clamp(max=len(self.positions) - 1)]
+        return functional.dropout(embedded, self.dropout, self.training)
+
+
+class _ScaleGradient(torch.autograd.Function):
+    """The identity, with a scaled gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0] * ctx.factor, None
+
+
+def scale_gradient(x: Tensor, factor: float) -> Tensor:
+    """Return ``x``; its gradient is multiplied by ``factor`` on the way back."""
+    scaled: Tensor = _ScaleGradient.apply(x, factor)  # type: ignore[no-untyped-call]
+    return scaled
+
+
+def fold_weights(model: nn.Module) -> None:
+    """Compute every normalised weight of the model once and for all, for inference."""
+    for module in model.modules():
+        if isinstance(module, WeightNormalised):
+            module.fold()
