@@ -1,0 +1,80 @@
+# A clone needs only make, Python >= 3.11 and a C compiler: every target makes .venv itself.
+#   make demo PYTHON=python3.12                    with a Python of your choice
+#   make demo PIP_FLAGS="--extra-index-url URL"    with further options for pip (docs/install.md)
+
+PYTHON := python3 python3.13 python3.12 python3.11
+PIP_FLAGS :=
+
+VENV := .venv
+INSTALLED := $(VENV)/.installed
+# What runs in a recipe finds the environment's programs first, as after `activate`.
+IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+DEMO := results/demo_en_fr
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint format clean
+
+help:
+	@echo "make demo      train and score the demo, English to French, in minutes"
+	@echo "make test      the tests that take minutes"
+	@echo "make test-all  the long tests too"
+	@echo "make lint      every check of style and types"
+	@echo "make format    rewrite the code in the house's style"
+	@echo "make clean     remove .venv, caches and .snakemake, but not results/"
+
+demo: $(INSTALLED)
+	@$(IN_VENV) snakemake $(DEMO)/bleu.txt demo
+	@cat $(DEMO)/bleu.txt $(DEMO)/examples.txt
+
+test: $(INSTALLED)
+	@$(IN_VENV) python -m pytest -q -m "not slow and not gpu"
+
+test-all: $(INSTALLED)
+	@$(IN_VENV) python -m pytest -q
+
+lint: $(INSTALLED)
+	@$(IN_VENV) ruff check
+	@$(IN_VENV) ruff format --check
+	@$(IN_VENV) mypy
+	@$(IN_VENV) snakefmt --check Snakefile workflow/Snakefile rules
+	@$(IN_VENV) snakemake --lint
+
+format: $(INSTALLED)
+	@$(IN_VENV) ruff check --fix-only
+	@$(IN_VENV) ruff format
+	@$(IN_VENV) snakefmt Snakefile workflow/Snakefile rules
+
+clean:
+	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "results/ is kept: remove it by hand if you want to"
+
+# What eflomal, which exists as source only, needs to be compiled; run by the Python that was found.
+define CHECK_BUILD_TOOLS
+import os, shutil, sys, sysconfig
+try:
+    import ensurepip, venv
+except ImportError:
+    sys.exit("make: Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)")
+compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+if not shutil.which(compiler):
+    sys.exit("make: a C compiler is missing: no %s (Debian, Ubuntu: apt-get install gcc)" % compiler)
+if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+    sys.exit("make: Python's C headers are missing (Debian, Ubuntu: apt-get install python3-dev)")
+endef
+export CHECK_BUILD_TOOLS
+
+# The stamp goes first and comes last: after a killed install the next make starts over.
+$(INSTALLED): pyproject.toml constraints.txt
+	@for python in $(PYTHON) none; do \
+	    $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && break; \
+	done; \
+	if [ $$python = none ]; then \
+	    echo "make: Python 3.11 or newer is needed; tried $(PYTHON) (set PYTHON=...)" >&2; exit 1; \
+	fi; \
+	$$python -c "$$CHECK_BUILD_TOOLS" || exit 1; \
+	if [ ! -e $@ ]; then $$python -m venv --clear $(VENV) || exit 1; fi; \
+	rm -f $@; \
+	echo "make: installing into $(VENV), which takes a minute or more"; \
+	$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[workflow,dev]' && \
+	touch $@
