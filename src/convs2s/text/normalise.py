@@ -1,0 +1,75 @@
+"""Punctuation normalisation and removal of non-printing characters, as Moses of May 2017 did them.
+
+The rules are sacremoses' own, repaired where they differ from ``normalize-punctuation.perl`` and
+``remove-non-printing-char.perl`` of mosesdecoder b8de7c352.
+"""
+
+import re
+from typing import Any
+
+import regex  # type: ignore[import-untyped]
+from sacremoses import MosesPunctNormalizer
+
+# Perl writes both as a double quote; sacremoses, also with perl_parity, as a single one.
+_DOUBLE_QUOTES = frozenset("‘‚")
+# The full stops before a closing quote go behind it. Python's re would try the pattern anew at
+# every full stop of a run (quadratic: 20 s for 50,000 of them); this form starts at the first one
+# only, or (\G) where the replacement before ended.
+_STOPS_BEFORE_QUOTE = r'(\.+)"(\s*[^<])'
+_STOPS_BEFORE_QUOTE_LINEAR = r'(?:(?<!\.)|\G)(\.++)"(\s*[^<])'
+# The languages for which sacremoses chooses the comma and quote rule as Perl does (Czech: none).
+_KNOWN_COMMA_RULE = frozenset({"en", "de", "es", "fr", "cs", "cz"})
+
+_NON_PRINTING = regex.compile(r"\p{C}")
+
+
+class Normaliser:
+    """``normalize-punctuation.perl -l LANGUAGE``, its patterns compiled once."""
+
+    def __init__(self, language: str) -> None:
+        """Compile the rules.
+
+        Args:
+            language: two-letter code; it decides where a comma goes beside a closing quote and what
+                stands between the digits of a number.
+        """
+        compiled = [(pattern, _compile(pattern), text) for pattern, text in _rules(language)]
+        self._rules = [(rule, text) for _, rule, text in compiled]
+        # No rule puts a character beyond ASCII into a line, so that those about one can be skipped.
+        self._ascii_rules = [(rule, text) for pattern, rule, text in compiled if pattern.isascii()]
+
+    def __call__(self, line: str) -> str:
+        """Return the line with its punctuation normalised; outer spaces stay."""
+        # Perl works on the line with its end: a rule may ask for any character after a quote.
+        ended = line + "\n"
+        for rule, text in self._ascii_rules if line.isascii() else self._rules:
+            ended = rule.sub(text, ended)
+        return ended.removesuffix("\n")
+
+
+def remove_non_printing(line: str) -> str:
+    r"""Replace every character of Unicode's class ``\p{C}`` by a space.
+
+    These are controls, format characters (zero-width space, byte order mark), private-use and
+    unassigned code points. sacremoses deletes them; ``remove-non-printing-char.perl`` does not.
+    """
+    if line.isprintable():  # true of nearly every line, and much cheaper than the search
+        return line
+    return str(_NON_PRINTING.sub(" ", line))
+
+
+def _rules(language: str) -> list[tuple[str, str]]:
+    """Return (pattern, replacement) in the order in which Perl applies them."""
+    moses = MosesPunctNormalizer(lang=language, perl_parity=True)
+    rules = [(p, '"' if p in _DOUBLE_QUOTES else text) for p, text in moses.substitutions]
+    if language not in _KNOWN_COMMA_RULE:
+        # All other languages follow the German rule, which comes before the last one (numbers).
+        rules[-1:-1] = MosesPunctNormalizer.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA
+    return rules
+
+
+def _compile(pattern: str) -> Any:
+    """Compile a rule; the Perl script's digits and blanks are those of ASCII."""
+    if pattern == _STOPS_BEFORE_QUOTE:
+        return regex.compile(_STOPS_BEFORE_QUOTE_LINEAR, regex.ASCII)
+    return re.compile(pattern, re.ASCII)

@@ -1,0 +1,80 @@
+"""Named preparations: how raw text becomes the tokens that a model reads, and tokens text again.
+
+A task names one preparation for training text and one for test text (docs/preparation.md); a model
+carries the names, so that it can be given raw text.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_lines
+from convs2s.text.normalise import Normaliser, remove_non_printing
+from convs2s.text.tokenise import Detokenizer, Tokenizer
+
+Step = Callable[[str], str]
+
+
+def _moses_train(language: str) -> tuple[Step, ...]:
+    """Training text of the released scripts: fairseq's prepare-wmt14en2{de,fr}.sh."""
+    return Normaliser(language), remove_non_printing, Tokenizer(language)
+
+
+def _moses_test(language: str) -> tuple[Step, ...]:
+    """Newstest text of the same scripts: no normalisation but for the typographic apostrophe."""
+    return straighten_apostrophes, Tokenizer(language)
+
+
+def straighten_apostrophes(line: str) -> str:
+    """Replace U+2019 by the ASCII apostrophe, as the released scripts do to test sets."""
+    return line.replace("\u2019", "'")
+
+
+#: The steps of each preparation, in order, given a language.
+PREPARATIONS: dict[str, Callable[[str], tuple[Step, ...]]] = {
+    "moses_train": _moses_train,
+    "moses_test": _moses_test,
+}
+
+
+class Preparation:
+    """A named preparation for one language. Cheap to construct, and it can be pickled."""
+
+    def __init__(self, name: str, language: str) -> None:
+        """Build the steps.
+
+        Args:
+            name: a key of :data:`PREPARATIONS`.
+            language: two-letter code.
+
+        Raises:
+            UserError: no preparation has this name.
+        """
+        if name not in PREPARATIONS:
+            raise UserError(
+                f"preparation '{name}' is unknown: choose one of {', '.join(PREPARATIONS)}"
+            )
+        self.name = name
+        self.language = language
+        self._steps = PREPARATIONS[name](language)
+        self._detokenize = Detokenizer(language)
+
+    def prepare(self, line: str) -> str:
+        """Return the tokens of a raw line, joined by single spaces."""
+        for step in self._steps:
+            line = step(line)
+        return line
+
+    def restore(self, tokens: str) -> str:
+        """Return the text of tokens: detokenized, without XML entities."""
+        return self._detokenize(tokens)
+
+
+def prepare_file(source_path: str | Path, output_path: str | Path, name: str, language: str) -> int:
+    """Prepare a file line by line; return the number of lines.
+
+    Raises:
+        UserError: the file is missing or not UTF-8, or no preparation has this name.
+    """
+    preparation = Preparation(name, language)
+    return write_lines(output_path, map(preparation.prepare, read_lines(source_path)))
