@@ -1,0 +1,82 @@
+"""The decoder's JSON lines, read back: one translation a line, in the test set's order."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from convs2s.errors import UserError
+from convs2s.files import read_lines
+
+UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """An unknown word of the output and what stands in its place (section 4.3).
+
+    Attributes:
+        position: where the word is in the output's words, from 0.
+        source_word: the source word with the most attention.
+        word: the word that took the place.
+        by: whether the alignment dictionary gave it or the source word was copied.
+    """
+
+    position: int
+    source_word: str
+    word: str
+    by: Literal["dictionary", "copied"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One sentence as the decoder leaves it; ``before`` is with its unknown words."""
+
+    source: str
+    text: str
+    tokens: list[str]
+    text_before: str
+    tokens_before: list[str]
+    replacements: list[Replacement]
+
+
+def read_translations(path: Path) -> list[Translation]:
+    """Read the decoder's output.
+
+    Raises:
+        UserError: the file is missing, a line is no translation, or the lines are not numbered
+            1, 2, 3 and so on; the message names the file and the line.
+    """
+    return [_parse(line, path, number) for number, line in enumerate(read_lines(path), start=1)]
+
+
+def _parse(line: str, path: Path, number: int) -> Translation:
+    try:
+        record = json.loads(line)
+        found = record["line"]
+        translation = _translation(record)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}:{number}: no translation of this program's decoder ({error!r}); "
+            "decode the test set again"
+        ) from None
+    if found != number:
+        raise UserError(
+            f"{path}:{number}: holds the translation of line {found} where line {number} was "
+            "expected: the file is cut or out of order; decode the test set again"
+        )
+    return translation
+
+
+def _translation(record: dict[str, Any]) -> Translation:
+    return Translation(
+        source=record["source"],
+        text=record["text"],
+        tokens=record["tokens"],
+        text_before=record["text_before"],
+        tokens_before=record["tokens_before"],
+        replacements=[
+            Replacement(item["position"], item["source_word"], item["word"], item["by"])
+            for item in record["replacements"]
+        ],
+    )
