@@ -1,0 +1,239 @@
+"""Archives: one named member as a stream of bytes; nothing is extracted, nothing is trusted.
+
+Read are plain files, files compressed by gzip, bzip2, xz or Zstandard, and the members of tar
+archives (plain or compressed so) and of zip archives; a compressed member is decompressed too. The
+suffix says which. What no corpus would ever be, and what is damaged, is refused.
+"""
+
+import difflib
+import io
+import posixpath
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import BinaryIO, cast
+
+from convs2s.data.compressed import BUFFER_BYTES, decompressed, refuse_bomb
+from convs2s.errors import UserError
+
+_TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
+_ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
+_ENCRYPTED = 0x1
+
+
+@contextmanager
+def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryIO]:
+    """Open a file, or a named member of an archive, for reading its decompressed bytes once.
+
+    A compressed stream is checked to its end as it is read; so is the rest of a tar archive when a
+    reader that took the whole member leaves the block.
+
+    Args:
+        path: a plain file, one compressed file, or a tar or zip archive.
+        member: the member's name; None for anything that is not an archive.
+
+    Raises:
+        UserError: the file or the member is missing, or is no regular file; the archive is damaged,
+            truncated, followed by something else, holds a name that climbs out of its folder, a
+            device, or a stream that grows absurdly.
+    """
+    path = Path(path)
+    with _open_file(path) as file:
+        if not is_archive(path):
+            if member is not None:
+                raise UserError(f"{path}: not an archive, so it has no member {member!r}")
+            yield decompressed(file, path.name, str(path))
+            return
+        if member is None:
+            raise UserError(f"{path}: an archive: say which member to read, as in {path}#MEMBER")
+        find = _zip_member if path.suffix == ".zip" else _tar_member
+        with find(file, path, _safe_name(member, f"{path}#{member}")) as stream:
+            yield decompressed(stream, member, f"{path}#{member}")
+
+
+def is_archive(path: str | PurePath) -> bool:
+    """Say whether the name is that of a tar or zip archive."""
+    suffixes = PurePath(path).suffixes
+    return bool(suffixes) and (
+        suffixes[-1] in _TAR_SUFFIXES or suffixes[-1] == ".zip" or suffixes[-2:-1] == [".tar"]
+    )
+
+
+def _open_file(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb", buffering=BUFFER_BYTES)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _climbs(name: str) -> bool:
+    """Say whether a member's name leads, on any system, out of the folder of the archive."""
+    return ".." in re.split(r"[/\\]", name) or bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name))
+
+
+def _safe_name(name: str, where: str) -> str:
+    """Return the name in its shortest form (./a//b is a/b)."""
+    if _climbs(name):
+        raise UserError(f"{where}: refused: the member name {name!r} leads out of the archive")
+    return posixpath.normpath(name)
+
+
+def _absent(path: Path, member: str, names: list[str]) -> UserError:
+    nearest = difflib.get_close_matches(member, names, n=3, cutoff=0) or ["nothing"]
+    return UserError(
+        f"{path}: no member {member!r}; the nearest of its {len(names)} are: {', '.join(nearest)}"
+    )
+
+
+def _duplicate(path: Path, member: str) -> UserError:
+    return UserError(f"{path}: refused: it holds the member {member!r} more than once")
+
+
+@contextmanager
+def _library_errors(name: str) -> Iterator[None]:
+    """Turn what the archive libraries raise about damaged input into the one error for users."""
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise UserError(f"{name}: truncated or damaged: {error}; fetch the file again") from None
+
+
+class _Member(io.RawIOBase):
+    """A member's bytes, with the libraries' errors translated while they are read."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        with _library_errors(self._name):
+            data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _buffered(stream: BinaryIO, name: str) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Member(stream, name), BUFFER_BYTES))
+
+
+class _TarBytes:
+    """The bytes that tarfile reads, with a count of what is needed to judge the archive's end.
+
+    tarfile takes whatever is no header for the end of the archive, so that truncation between two
+    members and trailing garbage both go unnoticed.
+    """
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream = stream
+        self._path = path
+        self._length = 0
+        self._zeros_from = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        content = len(data.rstrip(b"\0"))
+        if content:
+            self._zeros_from = self._length + content
+        self._length += len(data)
+        return data
+
+    def check_end(self, members_end: int) -> None:
+        """Read to the end: after the last member come zeros, one block of them at the least."""
+        while self.read(BUFFER_BYTES):
+            pass
+        if self._zeros_from > members_end:
+            raise UserError(f"{self._path}: refused: a damaged header, or garbage after its end")
+        if self._length < members_end + tarfile.BLOCKSIZE:
+            raise UserError(f"{self._path}: truncated: its end mark is missing; fetch it again")
+
+
+def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Yield the name and header of each member; refuse the archive where one is hostile."""
+    while True:
+        with _library_errors(str(path)):
+            entry = archive.next()
+        if entry is None:
+            return
+        name = _safe_name(entry.name, str(path))
+        folder = posixpath.dirname(name) if entry.issym() else ""
+        if _climbs(posixpath.normpath(posixpath.join(folder, entry.linkname))):
+            raise UserError(f"{path}: refused: its link {name!r} leads out of the archive")
+        if entry.isdev() or entry.issparse():
+            raise UserError(f"{path}: refused: its member {name!r} is a device or a sparse file")
+        yield name, entry
+
+
+@contextmanager
+def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
+    """Yield a member of a tar archive, reading forwards only."""
+    content = _TarBytes(decompressed(file, path.name, str(path)), path)
+    with _library_errors(str(path)):
+        archive = tarfile.TarFile.open(
+            fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES
+        )
+    entries = _tar_entries(archive, path)
+    found = None
+    names = []
+    for name, entry in entries:
+        names.append(name)
+        if name == member:
+            found = entry
+            break
+    if found is None:
+        content.check_end(archive.offset)
+        raise _absent(path, member, names)
+    stream = archive.extractfile(found) if found.isreg() else None
+    if stream is None:
+        raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
+    reader = _buffered(cast(BinaryIO, stream), f"{path}#{member}")
+    yield reader
+    if reader.read(1):
+        return  # a reader who wanted the first lines only does not wait for the whole archive
+    if any(name == member for name, _ in entries):
+        raise _duplicate(path, member)
+    content.check_end(archive.offset)
+
+
+@contextmanager
+def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
+    """Yield a member of a zip archive."""
+    with _library_errors(str(path)):
+        archive = zipfile.ZipFile(file)
+    _check_zip_end(file, archive, path)
+    entries = [(_safe_name(e.filename, str(path)), e) for e in archive.infolist()]
+    found = [entry for name, entry in entries if name == member]
+    if not found:
+        raise _absent(path, member, [name for name, _ in entries])
+    if len(found) > 1:
+        raise _duplicate(path, member)
+    entry = found[0]
+    kind = stat.S_IFMT(entry.external_attr >> 16)  # Unix file mode; 0 where made elsewhere
+    if entry.is_dir() or kind not in (0, stat.S_IFREG):
+        raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
+    if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
+        raise UserError(f"{path}: its member {member!r} is encrypted or in an unknown format")
+    refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
+    with _library_errors(str(path)):
+        stream = archive.open(entry)
+    yield _buffered(cast(BinaryIO, stream), f"{path}#{member}")
+
+
+def _check_zip_end(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse bytes before the first and after the last record, which zipfile passes over."""
+    file.seek(0)
+    start = file.read(4)
+    end = file.seek(0, io.SEEK_END) - _ZIP_END_BYTES - len(archive.comment)
+    file.seek(max(end, 0))
+    if not start.startswith(b"PK") or not file.read(4).startswith(b"PK\5\6"):
+        raise UserError(f"{path}: refused: there is something before or after the zip archive")

@@ -1,0 +1,156 @@
+"""Compressed streams, read with suspicion.
+
+The standard library and xopen differ in what they overlook (bz2 and lzma ignore trailing garbage,
+none bounds the growth), so gzip, bzip2, xz and Zstandard all pass through one reader here.
+"""
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import BinaryIO, Protocol, cast
+
+import zstandard
+
+from convs2s.errors import UserError
+
+BUFFER_BYTES = 1 << 20
+
+# What one call may inflate: a kilobyte of Zstandard holds 32 MiB at most, of the others less.
+_INPUT_BYTES = 1 << 10
+
+# Text shrinks 3 to 10 times. What grows more than this, beyond the first bytes, is a bomb.
+_LARGEST_RATIO = 200
+_UNJUDGED_BYTES = 64 << 20
+
+_XZ_MEMORY_BYTES = 256 << 20  # xz -9 needs 65 MiB
+
+
+class _Decompressor(Protocol):
+    """What the four libraries' decompressors have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _new_xz() -> _Decompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)
+
+
+_FORMATS: dict[str, Callable[[], _Decompressor]] = {
+    "gzip": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": _new_xz,
+    "Zstandard": lambda: zstandard.ZstdDecompressor().decompressobj(),
+}
+_SUFFIXES = {
+    ".gz": "gzip",
+    ".tgz": "gzip",
+    ".bz2": "bzip2",
+    ".tbz": "bzip2",
+    ".tbz2": "bzip2",
+    ".xz": "xz",
+    ".txz": "xz",
+    ".zst": "Zstandard",
+}
+
+
+def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
+    """Return the stream's decompressed bytes if the file name's suffix says it is compressed.
+
+    Args:
+        stream: where the bytes come from.
+        file_name: decides the format: .gz, .tgz, .bz2, .tbz2, .xz, .txz, .zst; else none.
+        name: how errors call the stream.
+
+    Raises:
+        UserError: while reading: not of this format, truncated, followed by something else, a bomb.
+    """
+    form = _SUFFIXES.get(PurePosixPath(file_name).suffix)
+    if form is None:
+        return stream
+    return cast(BinaryIO, io.BufferedReader(_Decompressed(stream, form, name), BUFFER_BYTES))
+
+
+def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
+    """Raise a UserError where so few bytes became so many that it cannot be text."""
+    if plain_bytes > max(_UNJUDGED_BYTES, _LARGEST_RATIO * compressed_bytes):
+        raise UserError(
+            f"{name}: refused: {compressed_bytes} bytes grow to {plain_bytes} or more, over "
+            f"{_LARGEST_RATIO} times as many: a decompression bomb, not text"
+        )
+
+
+class _Decompressed(io.RawIOBase):
+    """One compressed stream, or several end to end (as pigz and pbzip2 write them)."""
+
+    def __init__(self, stream: BinaryIO, form: str, name: str) -> None:
+        self._stream = stream
+        self._form = form
+        self._name = name
+        self._decompressor: _Decompressor | None = None  # None before, between and after streams
+        self._finished = 0
+        self._input = b""
+        self._output = memoryview(b"")
+        self._taken = 0
+        self._given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._output:
+            data = self._input or self._stream.read(_INPUT_BYTES)
+            if not data:
+                self._check_end()
+                return 0
+            if not self._input:
+                self._taken += len(data)
+            self._input = b""
+            self._output = memoryview(self._decompress(data))
+            self._given += len(self._output)
+            refuse_bomb(self._taken, self._given, self._name)
+        count = min(len(buffer), len(self._output))
+        buffer[:count] = self._output[:count]
+        self._output = self._output[count:]
+        return count
+
+    def _decompress(self, data: bytes) -> bytes:
+        if self._decompressor is None:
+            if self._finished:
+                data = data.lstrip(b"\0")  # padding, as tapes and xz have it
+            if not data:
+                return b""
+            self._decompressor = _FORMATS[self._form]()
+        try:
+            output = self._decompressor.decompress(data)
+        except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise self._damaged(str(error)) from None
+        if self._decompressor.eof:
+            self._input = self._decompressor.unused_data
+            self._decompressor = None
+            self._finished += 1
+        return output
+
+    def _damaged(self, reason: str) -> UserError:
+        if self._finished:
+            return UserError(
+                f"{self._name}: refused: garbage after the end of its {self._form} data"
+            )
+        return UserError(
+            f"{self._name}: damaged, or not a {self._form} file: {reason}; fetch the file again"
+        )
+
+    def _check_end(self) -> None:
+        if self._decompressor is not None or not self._finished:
+            raise UserError(
+                f"{self._name}: truncated: its {self._form} data ends too early, after "
+                f"{self._taken} bytes; fetch the file again"
+            )

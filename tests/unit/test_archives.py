@@ -1,0 +1,322 @@
+import bz2
+import gzip
+import io
+import lzma
+import random
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from convs2s.data.archives import is_archive, open_member
+from convs2s.errors import UserError
+
+TEXT = "Ein Mann\u2028schläft .\nZwei Frauen lesen .\n".encode() * 50
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def noise(size: int) -> bytes:
+    return random.Random(1).randbytes(size)
+
+
+def entry(name: str, **fields: object) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info
+
+
+def make_tar(
+    path: Path, members: dict[str, bytes] | None = None, extra: tarfile.TarInfo | None = None
+) -> Path:
+    """Write a tar archive of the members (default: a/one.en, a/two.en), with an odd one first."""
+    members = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]} if members is None else members
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as archive:
+        if extra is not None:
+            archive.addfile(extra)
+        for name, data in members.items():
+            archive.addfile(entry(name, size=len(data)), io.BytesIO(data))
+    suffix = path.suffix.replace(".tgz", ".gz").replace(".tbz2", ".bz2").replace(".txz", ".xz")
+    path.write_bytes(COMPRESS.get(suffix, bytes)(plain.getvalue()))
+    return path
+
+
+def make_zip(path: Path, members: dict[str | zipfile.ZipInfo, bytes] | None = None) -> Path:
+    members = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]} if members is None else members
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def read(path: Path, member: str | None = None) -> bytes:
+    with open_member(path, member) as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize("suffix", ["", *COMPRESS])
+def test_single_files(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"one.en{suffix}"
+    path.write_bytes(COMPRESS.get(suffix, bytes)(TEXT))
+    assert read(path) == TEXT
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_several_streams_end_to_end_are_one_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"one.en{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT) + COMPRESS[suffix](b"more\n"))
+    assert read(path) == TEXT + b"more\n"
+
+
+def test_zero_padding_after_gzip_data_is_no_garbage(tmp_path: Path) -> None:
+    path = tmp_path / "one.en.gz"
+    path.write_bytes(gzip.compress(TEXT) + bytes(2048))
+    assert read(path) == TEXT
+
+
+@pytest.mark.parametrize(
+    "name", ["a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2", "a.tbz2", "a.tar.xz", "a.txz", "a.tar.zst"]
+)
+def test_tar_members(tmp_path: Path, name: str) -> None:
+    path = make_tar(tmp_path / name)
+    assert is_archive(path)
+    assert read(path, "a/one.en") == TEXT
+    assert read(path, "./a/two.en") == TEXT[::-1]
+
+
+def test_zip_members(tmp_path: Path) -> None:
+    path = make_zip(tmp_path / "en-ro.txt.zip")
+    assert is_archive(path)
+    assert read(path, "a/two.en") == TEXT[::-1]
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+@pytest.mark.parametrize("name", ["giga.tar", "giga.zip"])
+def test_compressed_members_are_decompressed(tmp_path: Path, name: str, suffix: str) -> None:
+    members = {f"fixed.en{suffix}": COMPRESS[suffix](TEXT)}
+    path = tmp_path / name
+    if name == "giga.tar":
+        make_tar(path, members)
+    else:
+        make_zip(path, {**members})
+    assert read(path, f"fixed.en{suffix}") == TEXT
+
+
+@pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
+def test_an_absent_member_names_the_nearest(tmp_path: Path, name: str) -> None:
+    path = make_zip(tmp_path / name) if name == "a.zip" else make_tar(tmp_path / name)
+    with pytest.raises(UserError, match=r"no member 'a/one\.fr'; the nearest of its 2 are: a/one"):
+        read(path, "a/one.fr")
+
+
+def test_an_archive_needs_a_member_and_a_file_has_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="say which member"):
+        read(make_tar(tmp_path / "a.tar"))
+    plain = tmp_path / "one.en"
+    plain.write_bytes(TEXT)
+    with pytest.raises(UserError, match="not an archive"):
+        read(plain, "a")
+    with pytest.raises(UserError, match=r"absent\.gz: no such file"):
+        read(tmp_path / "absent.gz")
+    with pytest.raises(UserError, match="Is a directory"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:\\evil"])
+@pytest.mark.parametrize("kind", ["a.tgz", "a.zip"])
+def test_climbing_and_absolute_names_are_refused(tmp_path: Path, kind: str, name: str) -> None:
+    members = {name: b"evil\n", "good.en": TEXT}
+    path = tmp_path / kind
+    if kind == "a.zip":
+        make_zip(path, {**members})
+    else:
+        make_tar(path, members)
+    for member in (name, "good.en"):
+        with pytest.raises(UserError, match="leads out of the archive"):
+            read(path, member)
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_tar_links_are_refused(tmp_path: Path, kind: bytes) -> None:
+    inside = make_tar(tmp_path / "a.tar", extra=entry("link", type=kind, linkname="a/one.en"))
+    with pytest.raises(UserError, match="'link' is a link or a folder"):
+        read(inside, "link")
+    assert read(inside, "a/one.en") == TEXT
+    for target in ("/etc/passwd", "../secret"):
+        outside = make_tar(tmp_path / "b.tar", extra=entry("link", type=kind, linkname=target))
+        with pytest.raises(UserError, match="link 'link' leads out of the archive"):
+            read(outside, "a/one.en")
+
+
+def test_zip_links_are_refused(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    with pytest.raises(UserError, match="'link' is a link or a folder"):
+        read(make_zip(tmp_path / "a.zip", {link: b"/etc/passwd"}), "link")
+
+
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
+    path = make_tar(tmp_path / "a.tar", extra=entry("device", type=kind))
+    for member in ("device", "a/one.en"):
+        with pytest.raises(UserError, match="'device' is a device"):
+            read(path, member)
+
+
+def test_folders_are_refused(tmp_path: Path) -> None:
+    path = make_tar(tmp_path / "a.tar", extra=entry("folder", type=tarfile.DIRTYPE))
+    with pytest.raises(UserError, match="a link or a folder"):
+        read(path, "folder")
+
+
+def test_a_member_held_twice_is_refused(tmp_path: Path) -> None:
+    path = make_tar(tmp_path / "a.tar", extra=entry("a/one.en", size=0))
+    with pytest.raises(UserError, match=r"'a/one\.en' more than once"):
+        read(path, "a/one.en")
+    with (
+        pytest.warns(UserWarning, match="Duplicate"),
+        zipfile.ZipFile(tmp_path / "a.zip", "w") as z,
+    ):
+        z.writestr("one", TEXT)
+        z.writestr("one", b"other\n")
+    with pytest.raises(UserError, match="'one' more than once"):
+        read(tmp_path / "a.zip", "one")
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.999])
+def test_truncated_files_are_refused(tmp_path: Path, suffix: str, share: float) -> None:
+    path = tmp_path / f"one.en{suffix}"
+    whole = COMPRESS[suffix](noise(20000))
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(UserError, match=f"{path.name}: truncated"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tgz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip"])
+@pytest.mark.parametrize("share", [0, 0.2, 0.5, 0.9])
+def test_truncated_archives_are_refused(tmp_path: Path, name: str, share: float) -> None:
+    members = {"one": noise(9000), "two": noise(9001), "three": noise(1)}
+    path = tmp_path / name
+    if name == "a.zip":
+        make_zip(path, {**members})
+    else:
+        make_tar(path, members)
+    whole = path.read_bytes()
+    whole = whole[: len(whole.rstrip(b"\0"))]
+    path.write_bytes(whole[: int(share * len(whole))])
+    for member in members:
+        with pytest.raises(UserError, match="truncated"):
+            read(path, member)
+
+
+def test_a_tar_cut_between_two_members_is_refused(tmp_path: Path) -> None:
+    path = make_tar(tmp_path / "a.tar", {"one": noise(512), "two": noise(512)})
+    path.write_bytes(path.read_bytes()[:1024])
+    with pytest.raises(UserError, match="end mark is missing"):
+        read(path, "one")
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_trailing_garbage_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"one.en{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT) + b"<html>not found</html>")
+    with pytest.raises(UserError, match="garbage after the end"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tgz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip"])
+def test_trailing_garbage_after_archives_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path = make_zip(path) if name == "a.zip" else make_tar(path)
+    path.write_bytes(path.read_bytes() + b"<html>not found</html>")
+    with pytest.raises(UserError, match="refused: .*(garbage|something before or after)"):
+        read(path, "a/one.en")
+
+
+def test_garbage_between_tar_members_is_refused(tmp_path: Path) -> None:
+    path = make_tar(tmp_path / "a.tar", {"one": noise(512), "two": noise(512)})
+    data = bytearray(path.read_bytes())
+    data[1024:1536] = noise(512)
+    path.write_bytes(data)
+    for member in ("one", "two"):
+        with pytest.raises(UserError, match="a damaged header"):
+            read(path, member)
+
+
+def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    for path in (make_tar(tmp_path / "a.tgz"), make_zip(tmp_path / "a.zip")):
+        data = bytearray(path.read_bytes())
+        data[60] ^= 4
+        path.write_bytes(data)
+        with pytest.raises(UserError, match="damaged"):
+            read(path, "a/one.en")
+
+
+@pytest.mark.parametrize("name", ["a.en.gz", "a.tgz", "a.tar", "a.zip"])
+def test_a_web_page_instead_of_the_file_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"<html><body>moved</body></html>")
+    with pytest.raises(UserError, match="damaged"):
+        read(path, "one" if is_archive(path) else None)
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_bombs_are_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"one.en{suffix}"
+    path.write_bytes(COMPRESS[suffix](bytes(70 << 20)))
+    with pytest.raises(UserError, match="a decompression bomb"), open_member(path) as stream:
+        while stream.read(1 << 16):
+            pass
+
+
+def test_a_bomb_in_an_archive_is_refused(tmp_path: Path) -> None:
+    bomb = bytes(70 << 20)
+    for path in (make_tar(tmp_path / "a.tgz", {"one": bomb}), tmp_path / "a.zip"):
+        if path.suffix == ".zip":
+            make_zip(path, {"one": bomb})
+        with pytest.raises(UserError, match="a decompression bomb"):
+            read(path, "one")
+
+
+def test_sparse_members_are_refused(tmp_path: Path) -> None:
+    with (tmp_path / "holes").open("wb") as file:
+        file.truncate(1 << 20)
+    made = subprocess.run(["tar", "-cSf", "a.tar", "holes"], cwd=tmp_path, check=False)
+    if made.returncode:
+        pytest.skip("no GNU tar here")
+    with pytest.raises(UserError, match="sparse"):
+        read(tmp_path / "a.tar", "holes")
+
+
+def test_a_reader_of_the_first_lines_does_not_wait_for_the_rest(tmp_path: Path) -> None:
+    path = make_tar(tmp_path / "a.tar", {"one": TEXT, "two": noise(9000)})
+    path.write_bytes(path.read_bytes()[:8000])
+    with open_member(path, "one") as stream:
+        assert stream.readline() == TEXT.splitlines(keepends=True)[0]
+
+
+def test_the_readers_own_errors_pass_through(tmp_path: Path) -> None:
+    path = make_tar(tmp_path / "a.tgz")
+    with pytest.raises(OSError, match="mine"), open_member(path, "a/one.en"):
+        raise OSError("mine")
+
+
+def test_the_data_modules_do_not_load_torch() -> None:
+    code = (
+        "import sys, convs2s.data.corpus, convs2s.data.download\n"
+        "sys.exit('torch' in sys.modules or 'snakemake' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
