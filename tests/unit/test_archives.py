@@ -4,7 +4,6 @@ import io
 import lzma
 import random
 import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -52,12 +51,17 @@ def make_tar(
     return path
 
 
-def make_zip(path: Path, members: dict[str | zipfile.ZipInfo, bytes] | None = None) -> Path:
+def make_zip(path: Path, members: dict[str, bytes] | None = None) -> Path:
     members = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]} if members is None else members
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return path
+
+
+def make_archive(path: Path, members: dict[str, bytes] | None = None) -> Path:
+    """Write a zip or tar archive, as the suffix says."""
+    return (make_zip if path.suffix == ".zip" else make_tar)(path, members)
 
 
 def read(path: Path, member: str | None = None) -> bytes:
@@ -105,17 +109,13 @@ def test_zip_members(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["giga.tar", "giga.zip"])
 def test_compressed_members_are_decompressed(tmp_path: Path, name: str, suffix: str) -> None:
     members = {f"fixed.en{suffix}": COMPRESS[suffix](TEXT)}
-    path = tmp_path / name
-    if name == "giga.tar":
-        make_tar(path, members)
-    else:
-        make_zip(path, {**members})
+    path = make_archive(tmp_path / name, members)
     assert read(path, f"fixed.en{suffix}") == TEXT
 
 
 @pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
 def test_an_absent_member_names_the_nearest(tmp_path: Path, name: str) -> None:
-    path = make_zip(tmp_path / name) if name == "a.zip" else make_tar(tmp_path / name)
+    path = make_archive(tmp_path / name)
     with pytest.raises(UserError, match=r"no member 'a/one\.fr'; the nearest of its 2 are: a/one"):
         read(path, "a/one.fr")
 
@@ -137,11 +137,7 @@ def test_an_archive_needs_a_member_and_a_file_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["a.tgz", "a.zip"])
 def test_climbing_and_absolute_names_are_refused(tmp_path: Path, kind: str, name: str) -> None:
     members = {name: b"evil\n", "good.en": TEXT}
-    path = tmp_path / kind
-    if kind == "a.zip":
-        make_zip(path, {**members})
-    else:
-        make_tar(path, members)
+    path = make_archive(tmp_path / kind, members)
     for member in (name, "good.en"):
         with pytest.raises(UserError, match="leads out of the archive"):
             read(path, member)
@@ -163,8 +159,11 @@ def test_tar_links_are_refused(tmp_path: Path, kind: bytes) -> None:
 def test_zip_links_are_refused(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("link")
     link.external_attr = 0o120777 << 16
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, b"/etc/passwd")
     with pytest.raises(UserError, match="'link' is a link or a folder"):
-        read(make_zip(tmp_path / "a.zip", {link: b"/etc/passwd"}), "link")
+        read(path, "link")
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
@@ -185,12 +184,13 @@ def test_a_member_held_twice_is_refused(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "a.tar", extra=entry("a/one.en", size=0))
     with pytest.raises(UserError, match=r"'a/one\.en' more than once"):
         read(path, "a/one.en")
-    with (
-        pytest.warns(UserWarning, match="Duplicate"),
-        zipfile.ZipFile(tmp_path / "a.zip", "w") as z,
-    ):
-        z.writestr("one", TEXT)
-        z.writestr("one", b"other\n")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_member_held_twice_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("one", TEXT)
+        archive.writestr("one", b"other\n")
     with pytest.raises(UserError, match="'one' more than once"):
         read(tmp_path / "a.zip", "one")
 
@@ -209,11 +209,7 @@ def test_truncated_files_are_refused(tmp_path: Path, suffix: str, share: float) 
 @pytest.mark.parametrize("share", [0, 0.2, 0.5, 0.9])
 def test_truncated_archives_are_refused(tmp_path: Path, name: str, share: float) -> None:
     members = {"one": noise(9000), "two": noise(9001), "three": noise(1)}
-    path = tmp_path / name
-    if name == "a.zip":
-        make_zip(path, {**members})
-    else:
-        make_tar(path, members)
+    path = make_archive(tmp_path / name, members)
     whole = path.read_bytes()
     whole = whole[: len(whole.rstrip(b"\0"))]
     path.write_bytes(whole[: int(share * len(whole))])
@@ -239,10 +235,9 @@ def test_trailing_garbage_is_refused(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tgz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip"])
 def test_trailing_garbage_after_archives_is_refused(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path = make_zip(path) if name == "a.zip" else make_tar(path)
+    path = make_archive(tmp_path / name)
     path.write_bytes(path.read_bytes() + b"<html>not found</html>")
-    with pytest.raises(UserError, match="refused: .*(garbage|something before or after)"):
+    with pytest.raises(UserError, match=r"refused: .*(garbage|something before or after)"):
         read(path, "a/one.en")
 
 
@@ -277,16 +272,14 @@ def test_a_web_page_instead_of_the_file_is_refused(tmp_path: Path, name: str) ->
 def test_bombs_are_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"one.en{suffix}"
     path.write_bytes(COMPRESS[suffix](bytes(70 << 20)))
-    with pytest.raises(UserError, match="a decompression bomb"), open_member(path) as stream:
-        while stream.read(1 << 16):
-            pass
+    with pytest.raises(UserError, match="a decompression bomb"):
+        read(path)
 
 
 def test_a_bomb_in_an_archive_is_refused(tmp_path: Path) -> None:
     bomb = bytes(70 << 20)
-    for path in (make_tar(tmp_path / "a.tgz", {"one": bomb}), tmp_path / "a.zip"):
-        if path.suffix == ".zip":
-            make_zip(path, {"one": bomb})
+    for name in ("a.tgz", "a.zip"):
+        path = make_archive(tmp_path / name, {"one": bomb})
         with pytest.raises(UserError, match="a decompression bomb"):
             read(path, "one")
 
@@ -312,11 +305,3 @@ def test_the_readers_own_errors_pass_through(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "a.tgz")
     with pytest.raises(OSError, match="mine"), open_member(path, "a/one.en"):
         raise OSError("mine")
-
-
-def test_the_data_modules_do_not_load_torch() -> None:
-    code = (
-        "import sys, convs2s.data.corpus, convs2s.data.download\n"
-        "sys.exit('torch' in sys.modules or 'snakemake' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
