@@ -1,0 +1,89 @@
+"""What a schema cannot say: that names refer to something, and that values fit each other."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from convs2s.config_schema import unknown
+from convs2s.errors import UserError
+
+if TYPE_CHECKING:
+    from convs2s.config import Settings
+
+
+def check_references(settings: "Settings") -> None:
+    """Check every name in the configuration that refers to another part of it.
+
+    Raises:
+        UserError: one line that names the file, the key and the nearest valid name.
+    """
+    for name, model in settings.models.items():
+        _check_model(f"config/models.yaml: {name}", model)
+    for name, task in settings.tasks.items():
+        _check_task(f"config/tasks/{name}.yaml", task, settings)
+    _check_scale(f"config/scales/{settings.options['scale']}.yaml", settings)
+    for name, table in settings.paper.items():
+        for number, row in enumerate(table["rows"], start=1):
+            _check_row(f"config/paper.yaml: {name}: row {number}", row, table, settings)
+
+
+def _known(where: str, what: str, name: str | None, known: Iterable[str]) -> None:
+    if name is not None and name not in known:
+        raise UserError(f"{where}: {unknown(what, name, known)}")
+
+
+def _check_model(where: str, model: Mapping[str, Any]) -> None:
+    architecture, batch = model["architecture"], model["training"]["batch"]
+    for stack in architecture["encoder"]:
+        if stack["kernel"] % 2 == 0:
+            raise UserError(
+                f"{where}.architecture.encoder: expected an odd kernel width, not {stack['kernel']}"
+            )
+    layers = sum(stack["layers"] for stack in architecture["decoder"])
+    if architecture["attention"] != "all" and max(architecture["attention"]) > layers:
+        raise UserError(
+            f"{where}.architecture.attention: names block {max(architecture['attention'])}, but "
+            f"the decoder has {layers}"
+        )
+    if batch["sentences"] is None and batch["words"] is None:
+        raise UserError(f"{where}.training.batch: expected a number of sentences, of words or both")
+
+
+def _check_task(where: str, task: Mapping[str, Any], settings: "Settings") -> None:
+    languages, headline = task["languages"], task["headline"]
+    if languages["source"] == languages["target"]:
+        raise UserError(
+            f"{where}: languages: source and target name the same files; write for example "
+            f"{languages['source']}_text and {languages['source']}_summary"
+        )
+    if bool(task["corpus"]["valid"]) == (task["hold_out"] is not None):
+        raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
+    _known(f"{where}: headline.model", "model", headline["model"], settings.models)
+    _known(f"{where}: headline.decoding", "decoding", headline["decoding"], settings.decodings)
+    for test in headline["tests"]:
+        _known(f"{where}: headline.tests", "test set", test, task["corpus"]["tests"])
+
+
+def _check_scale(where: str, settings: "Settings") -> None:
+    for what, known in (("task", settings.tasks), ("model", settings.models)):
+        for name, stand_in in settings.scale[f"{what}s"].items():
+            _known(f"{where}: {what}s", what, name, known)
+            _known(f"{where}: {what}s.{name}", what, stand_in, known)
+
+
+def _check_row(
+    where: str, row: Mapping[str, Any], table: Mapping[str, Any], settings: "Settings"
+) -> None:
+    keys = [column["key"] for column in table["columns"]]
+    for part in ("paper", "v1", "best_run", "measures"):
+        for key in row[part]:
+            _known(f"{where}: {part}", "column", key, keys)
+    if row["task"] is None:
+        return
+    _known(f"{where}: task", "task", row["task"], settings.tasks)
+    _known(f"{where}: model", "model", row["model"], settings.models)
+    _known(f"{where}: decoding", "decoding", row["decoding"], settings.decodings)
+    tests = settings.tasks[row["task"]]["corpus"]["tests"]
+    _known(f"{where}: testset", "test set", row["testset"], tests)
+    missing = [key for key in ("model", "runs", "testset", "decoding") if not row[key]]
+    if missing:
+        raise UserError(f"{where}: key '{missing[0]}' is missing, as the row names a task")
