@@ -1,0 +1,101 @@
+"""Word alignment: eflomal in both directions, joined by grow-diag-final-and.
+
+The paper used fast_align; the dictionaries of both agree on most words. eflomal draws its seed from
+the system, so that two runs differ a little: keep the links that a result was made with.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from eflomal import Aligner
+
+from convs2s.files import read_line_pairs, read_lines, write_lines
+from convs2s.text.symmetrise import Link, grow_diag_final_and
+
+# eflomal's own limit (MAX_SENT_LEN); what is longer must not reach it.
+_MOST_WORDS = 1023
+
+Pair = tuple[str, str]
+
+
+def align(
+    source_path: str | Path,
+    target_path: str | Path,
+    links_path: str | Path,
+    *,
+    pairs: int | None,
+) -> int:
+    """Align the words of a parallel corpus.
+
+    A word is what stands between blanks; ``|||`` is a word as any other. A pair with an empty side,
+    or with more than 1023 words on one side, is not given to eflomal and has no links.
+
+    Args:
+        source_path: source side, tokenized (words, never BPE pieces).
+        target_path: target side, as many lines.
+        links_path: written: a line per pair, ``SOURCE-TARGET`` positions from 0, such as
+            ``0-0 1-2``; an empty line where the pair was not aligned.
+        pairs: align so many pairs only, spread evenly over the corpus; None for all.
+
+    Returns:
+        The number of pairs that were aligned.
+
+    Raises:
+        UserError: a side is missing, is not UTF-8, or has more lines than the other.
+    """
+    total = sum(1 for _ in read_line_pairs(source_path, target_path))
+
+    def chosen() -> Iterator[Pair | None]:
+        """Yield each pair, or None for one that is not to be aligned."""
+        for index, pair in enumerate(read_line_pairs(source_path, target_path)):
+            in_sample = pairs is None or (index + 1) * pairs // total > index * pairs // total
+            yield pair if in_sample and _fits(*pair) else None
+
+    links_path = Path(links_path)
+    links_path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".partial.", dir=links_path.parent) as folder:
+        forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
+        aligned = _run_eflomal(chosen, forward, reverse)
+        write_lines(links_path, _symmetrised_lines(chosen(), forward, reverse))
+    return aligned
+
+
+def read_links(path: str | Path) -> Iterator[list[Link]]:
+    """Yield the (source, target) links of each line of a file that :func:`align` wrote.
+
+    Raises:
+        UserError: the file is missing or not UTF-8.
+    """
+    for line in read_lines(path):
+        yield [(int(i), int(j)) for i, _, j in (link.partition("-") for link in line.split())]
+
+
+def _fits(source: str, target: str) -> bool:
+    return all(0 < len(side.split()) <= _MOST_WORDS for side in (source, target))
+
+
+def _run_eflomal(chosen: Callable[[], Iterator[Pair | None]], forward: Path, reverse: Path) -> int:
+    """Write one line of links per chosen pair and direction; return the number of these pairs."""
+    aligned = sum(pair is not None for pair in chosen())
+    if not aligned:
+        forward.touch()
+        reverse.touch()
+        return 0
+    Aligner().align(
+        (pair[0] for pair in chosen() if pair),
+        (pair[1] for pair in chosen() if pair),
+        links_filename_fwd=str(forward),
+        links_filename_rev=str(reverse),
+    )
+    return aligned
+
+
+def _symmetrised_lines(
+    chosen: Iterator[Pair | None], forward: Path, reverse: Path
+) -> Iterator[str]:
+    """Yield a line of links for every pair of the corpus, chosen or not."""
+    directions = zip(read_links(forward), read_links(reverse), strict=True)
+    for pair in chosen:
+        links = grow_diag_final_and(*next(directions)) if pair else []
+        yield " ".join(f"{source}-{target}" for source, target in links)
