@@ -1,0 +1,68 @@
+"""The cluster profiles, each by jobs that a real Slurm runs."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.slurm import Slurm
+
+pytestmark = pytest.mark.slurm
+
+# Questions that a cluster of many users would mind, but a test would wait for.
+IMPATIENT = {
+    "slurm": [
+        "--slurm-status-command=squeue",
+        "--slurm-init-seconds-before-status-checks=1",
+    ],
+    "generic": ["--seconds-between-status-checks=1"],
+}
+
+# Fails at first, as a job with too little memory does.
+FLAKY = """\
+rule flaky:
+    output:
+        "attempts/{name}",
+    threads: 4
+    resources:
+        gpu=1,
+    shell:
+        "echo $CUDA_VISIBLE_DEVICES $SLURM_JOB_ID {resources.mem_mb} > {output};"
+        " mkdir seen 2>/dev/null && exit 1 || true"
+"""
+
+
+def run_snakemake(slurm: Slurm, directory: Path, *arguments: str) -> str:
+    """Runs Snakemake there, on that cluster, and gives back what it said; fails where it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", *arguments],
+        cwd=directory,
+        env=slurm.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{slurm.logs()}"
+    return done.stdout
+
+
+@pytest.fixture
+def directory(root: Path, tmp_path: Path) -> Path:
+    """A workflow of one rule, with this project's profiles."""
+    shutil.copytree(root / "profiles", tmp_path / "profiles")
+    (tmp_path / "Snakefile").write_text(FLAKY)
+    return tmp_path
+
+
+@pytest.mark.parametrize("profile", ["slurm", "generic"])
+def test_profile_keeps_its_retries_and_memory(slurm: Slurm, directory: Path, profile: str) -> None:
+    said = run_snakemake(
+        slurm, directory, "--profile", f"profiles/{profile}", *IMPATIENT[profile], "attempts/one"
+    )
+    device, job, memory = (directory / "attempts/one").read_text().split()
+    assert (device, memory) == ("0", "8000"), said
+    asked_of_slurm = slurm.ask("squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l")
+    assert asked_of_slurm == "COMPLETED 8000M 2:00:00"
