@@ -114,9 +114,7 @@ class Encoder(nn.Module):
         elif architecture.gradient_scaling == "paper":
             for module in (self.enter, self.blocks, self.leave):
                 for parameter in module.parameters():
-                    parameter.register_hook(  # type: ignore[no-untyped-call]
-                        lambda gradient: gradient / attention_layers
-                    )
+                    parameter.register_hook(lambda gradient: gradient / attention_layers)
 
     def forward(self, source: Tensor, padding: Tensor) -> EncodedSource:
         """Encode source indices (B, m); ``padding`` (B, m) is True where they are padding."""

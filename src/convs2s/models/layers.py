@@ -106,7 +106,8 @@ class Embedding(nn.Module):
         embedded = functional.embedding(tokens, self.words)
         if self.positions is not None:
             positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
-            embedded = embedded + self.positions[positions.clamp(max=len(self.positions) - 1)]
+            positions = positions.clamp(max=len(self.positions) - 1)
+            embedded = embedded + functional.embedding(positions, self.positions)
         return functional.dropout(embedded, self.dropout, self.training)
 
 

@@ -1,0 +1,50 @@
+"""What made a number: versions, code revision, machine."""
+
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
+
+
+def manifest() -> dict[str, object]:
+    """Return the versions, the git revision (with ``+`` if files differ) and the processor."""
+    return {
+        "convs2s": metadata.version("convs2s"),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "revision": revision(Path(__file__).resolve().parents[2]),
+        "processor": _processor(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def revision(root: Path) -> str | None:
+    """Return the git revision of a checkout, with a ``+`` if it has local changes, else None."""
+    if not (root / ".git").exists():
+        return None
+    commands = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+    answers = []
+    for command in commands:
+        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+        if done.returncode != 0:
+            return None
+        answers.append(done.stdout.strip())
+    return answers[0] + ("+" if answers[1] else "")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        for line in information.read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()

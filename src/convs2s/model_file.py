@@ -1,0 +1,87 @@
+"""A model is one file: weights and everything that turns raw text into text again."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from convs2s.data.vocabulary import PADDING, Vocabulary
+from convs2s.errors import UserError
+from convs2s.models.architecture import Architecture
+from convs2s.models.convs2s import ConvS2S
+from convs2s.tensor_file import load_tensors, save_tensors
+
+FORMAT = "convs2s model 1"
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """What a model file says of its weights. No times, hosts or resume counts: bytes are stable.
+
+    Attributes:
+        task: name of the task that it was trained for.
+        languages: {"source": "en", "target": "fr"}.
+        preparation: name of the recipe from raw text to tokens (``convs2s.text.preparation``).
+        architecture: the validated ``architecture`` section of config/models.yaml.
+        source_types: types of the source vocabulary in the order of their indices.
+        target_types: likewise of the target.
+        codes: BPE codes, or None for a word model.
+        glossaries: patterns that BPE never splits.
+        splittable: the source pieces that BPE may leave (vocabulary threshold), or None for all.
+        dictionary: source word -> target word, for unknown-word replacement.
+        training: summary of the training: seed, epochs, updates, validation perplexity.
+    """
+
+    task: str
+    languages: dict[str, str]
+    preparation: str
+    architecture: dict[str, Any]
+    source_types: list[str]
+    target_types: list[str]
+    codes: str | None
+    glossaries: list[str]
+    splittable: list[str] | None
+    dictionary: dict[str, str]
+    training: dict[str, Any]
+
+    def source_vocabulary(self) -> Vocabulary:
+        """Return the source vocabulary."""
+        return Vocabulary(self.source_types)
+
+    def target_vocabulary(self) -> Vocabulary:
+        """Return the target vocabulary."""
+        return Vocabulary(self.target_types)
+
+
+def build_network(architecture: Mapping[str, Any], source_types: int, target_types: int) -> ConvS2S:
+    """Return a freshly initialised network for vocabularies of these sizes."""
+    return ConvS2S(Architecture.from_settings(architecture), source_types, target_types, PADDING)
+
+
+def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDescription) -> None:
+    """Write a model file."""
+    save_tensors(path, weights, {"format": FORMAT, **asdict(description)})
+
+
+def load_model(path: Path, device: str = "cpu") -> tuple[ConvS2S, ModelDescription]:
+    """Read a model file.
+
+    Raises:
+        UserError: the file is missing, is no model, or its vocabularies do not match its weights.
+    """
+    weights, fields = load_tensors(path, device)
+    if fields.pop("format", None) != FORMAT:
+        raise UserError(f"{path}: not a model file of this version ({FORMAT})")
+    description = ModelDescription(**fields)
+    sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
+    tables = (weights["encoder.embedding.words"], weights["decoder.embedding.words"])
+    if sizes != tuple(len(table) for table in tables):
+        raise UserError(
+            f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
+            f"({len(tables[0])} and {len(tables[1])})"
+        )
+    model = build_network(description.architecture, *sizes).to(device)
+    model.load_state_dict(weights)
+    return model.eval(), description

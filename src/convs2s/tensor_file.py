@@ -1,0 +1,47 @@
+"""Tensors and a description in one safetensors file: never a pickle, and stable to the byte."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from convs2s.errors import UserError
+from convs2s.files import atomic_path
+
+METADATA_KEY = "convs2s"
+"""safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
+    """Write tensors and their description; the same content gives the same bytes."""
+    text = json.dumps(description, sort_keys=True, ensure_ascii=False)
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_path(path) as temporary:
+        save_file(contiguous, temporary, {METADATA_KEY: text})
+
+
+def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read the tensors and the description that ``save_tensors`` wrote.
+
+    Raises:
+        UserError: there is no such file, or it is something else.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    try:
+        with safe_open(path, framework="pt", device=device) as stored:
+            metadata = stored.metadata() or {}
+            if METADATA_KEY not in metadata:
+                raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
+            names = list(stored.keys())
+            return {name: stored.get_tensor(name) for name in names}, json.loads(
+                metadata[METADATA_KEY]
+            )
+    except SafetensorError as error:
+        raise UserError(
+            f"{path}: not a model: expected a .safetensors file that convs2s wrote ({error})"
+        ) from None

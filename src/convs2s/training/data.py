@@ -1,0 +1,83 @@
+"""What a training reads: the token stores and how their text was prepared."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import read_counts
+from convs2s.errors import UserError
+from convs2s.files import sha256
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A task's folder as ``snakemake prepare`` makes it.
+
+    Attributes:
+        train: pairs to learn from.
+        valid: pairs that decide the learning rate and the best epoch.
+        types: the types of each side, in the order of their indices.
+        preparation: ``dataset/preparation.json``: task, languages, recipe, vocabulary kind.
+        codes: BPE codes, or None.
+        splittable: source pieces that BPE may leave, or None for all.
+        checksums: SHA-256 of every file that the result depends on.
+    """
+
+    train: TokenStore
+    valid: TokenStore
+    types: dict[str, list[str]]
+    preparation: dict[str, Any]
+    codes: str | None
+    splittable: list[str] | None
+    checksums: dict[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> "TrainingData":
+        """Open a task's folder.
+
+        Raises:
+            UserError: a file is missing or is something else.
+        """
+        path = folder / "dataset" / "preparation.json"
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; make it with: snakemake prepare")
+        preparation = json.loads(path.read_text("utf-8"))
+        languages = preparation["languages"]
+        stores = {split: folder / "dataset" / f"{split}.arrow" for split in ("train", "valid")}
+        tables = {side: folder / "vocabulary" / f"{languages[side]}.tsv" for side in languages}
+        codes = folder / "vocabulary" / "codes"
+        is_bpe = preparation["vocabulary"]["kind"] == "bpe"
+        counts = {side: read_counts(table) for side, table in tables.items()}
+        threshold = preparation["vocabulary"]["threshold"]
+        return cls(
+            train=TokenStore(stores["train"]),
+            valid=TokenStore(stores["valid"]),
+            types={side: [symbol for symbol, _ in pairs] for side, pairs in counts.items()},
+            preparation=preparation,
+            codes=codes.read_text("utf-8") if is_bpe else None,
+            splittable=[symbol for symbol, count in counts["source"] if count >= threshold]
+            if is_bpe and threshold
+            else None,
+            checksums={
+                str(path.relative_to(folder)): sha256(path)
+                for path in (*stores.values(), *tables.values())
+            },
+        )
+
+    def check_lengths(self, positions: dict[str, int | None]) -> None:
+        """Refuse pairs with more words than the model has positions.
+
+        Raises:
+            UserError: naming the store, the side, the pair and what to change.
+        """
+        for store in (self.train, self.valid):
+            for side, maximum in positions.items():
+                lengths = store.lengths(side)
+                if maximum is not None and len(lengths) and lengths.max() > maximum:
+                    raise UserError(
+                        f"{store.path}: the {side} of pair {int(lengths.argmax()) + 1} has "
+                        f"{lengths.max()} symbols with </s>, but the model has {maximum} "
+                        "positions: lower clean.maximum or raise positions.maximum"
+                    )

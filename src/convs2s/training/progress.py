@@ -1,0 +1,60 @@
+"""What a person sees of a training: a bar with rate, time left and loss, and a line per epoch."""
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from tqdm import tqdm
+
+QUIET_SECONDS = 30.0
+"""Seconds between two lines of the bar in a log file."""
+
+
+class EpochProgress:
+    """The bar of one epoch; on a terminal it moves, in a log it is a line now and then."""
+
+    def __init__(self, epoch: int, batches: int, done: int) -> None:
+        """Start the bar of epoch ``epoch`` at batch ``done`` of ``batches``."""
+        terminal = sys.stderr.isatty()
+        self._bar = tqdm(
+            total=batches,
+            initial=done,
+            desc=f"epoch {epoch}",
+            unit="update",
+            leave=False,
+            mininterval=0.2 if terminal else QUIET_SECONDS,
+            delay=0 if terminal else QUIET_SECONDS,
+        )
+        self._words = 0
+
+    def advance(self, loss: float, words: int, norm: float) -> None:
+        """Count one update: mean loss of the epoch, its target symbols, its gradient's norm."""
+        self._words += words
+        self._bar.update()
+        elapsed = self._bar.format_dict["elapsed"]
+        rate = self._words / elapsed if elapsed else 0.0
+        self._bar.set_postfix_str(
+            f"{rate:,.0f} words/s, loss {loss:.3f}, gradient {norm:.3f}", refresh=False
+        )
+
+    def __enter__(self) -> "EpochProgress":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+
+
+def say(row: dict[str, Any]) -> None:
+    """Print a finished epoch's row of the history."""
+    print(
+        f"epoch {row['epoch']:3d}  updates {row['updates']:6d}  rate {row['learning_rate']:g}  "
+        f"train loss {row['train_loss']:.3f}  validation perplexity "
+        f"{row['valid_perplexity']:.3f}  {row['words_per_second']:,} words/s",
+        file=sys.stderr,
+        flush=True,
+    )

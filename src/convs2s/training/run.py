@@ -1,0 +1,151 @@
+"""From a prepared task to a model file: what ``convs2s train`` does."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from convs2s.data.vocabulary import Vocabulary
+from convs2s.files import atomic_text
+from convs2s.manifest import manifest
+from convs2s.model_file import ModelDescription, build_network, save_model
+from convs2s.models.architecture import Architecture
+from convs2s.tensor_file import load_tensors
+from convs2s.text.lexicon import read_dictionary
+from convs2s.training.data import TrainingData
+from convs2s.training.recipe import Recipe
+from convs2s.training.state import StateFolder
+from convs2s.training.trainer import Position, Trainer
+
+TRAINING_VERSION = 1
+"""Raised only when a change of the code changes results: it is part of a training's identity."""
+
+WITHOUT_EFFECT = ("checkpoint_minutes", "threads")
+"""Settings of a recipe that are not part of a training's identity."""
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """One training.
+
+    Attributes:
+        folder: a task's prepared folder: ``dataset/`` and ``vocabulary/``.
+        settings: a validated entry of config/models.yaml.
+        seed: of the initialisation, the data order and dropout.
+        output: the model file to write; the state and history lie beside it.
+        dictionary: the alignment dictionary to put into the model file, or None.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+    seed: int
+    output: Path
+    dictionary: Path | None
+    device: str
+    threads: int
+
+
+def train(job: TrainingJob) -> None:
+    """Train, or go on from where an earlier process was killed, and write the model file.
+
+    A finished training is exported again, never repeated.
+    """
+    torch.set_num_threads(job.threads)
+    data = TrainingData.read(job.folder)
+    architecture = Architecture.from_settings(job.settings["architecture"])
+    data.check_lengths(
+        {"source": architecture.source_positions, "target": architecture.target_positions}
+    )
+    state = StateFolder(job.output.parent / "state", identity(job, data))
+    with state.locked():
+        for line in state.differences():
+            log(f"{line}: not loaded")
+        torch.manual_seed(job.seed)
+        network = build_network(
+            job.settings["architecture"],
+            *(len(Vocabulary(data.types[side])) for side in ("source", "target")),
+        )
+        trainer = Trainer(
+            network,
+            Recipe.from_settings(job.settings["training"]),
+            (data.train, data.valid),
+            state,
+            seed=job.seed,
+            device=pick_device(job.device),
+            checkpoint_minutes=job.settings["training"]["checkpoint_minutes"],
+        )
+        if trainer.position.updates:
+            log(f"going on in epoch {trainer.position.epoch} from {state.last}")
+        position = trainer.run()
+        log(f"stopped: {position.schedule.stop_reason}")
+        export(job, data, state, position)
+
+
+def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
+    """Return everything that a training's result depends on but the machine."""
+    training = {
+        key: value for key, value in job.settings["training"].items() if key not in WITHOUT_EFFECT
+    }
+    return {
+        "architecture": dict(job.settings["architecture"]),
+        "training": training,
+        "seed": job.seed,
+        "data": data.checksums,
+        "version": TRAINING_VERSION,
+    }
+
+
+def export(job: TrainingJob, data: TrainingData, state: StateFolder, position: Position) -> None:
+    """Write the model file of the best epoch, ``history.jsonl`` and ``training.json``."""
+    weights, _ = load_tensors(state.best)
+    schedule = position.schedule
+    best_loss = schedule.best_loss if schedule.best_loss is not None else math.inf
+    summary = {
+        "seed": job.seed,
+        "epochs": len(position.history),
+        "updates": position.updates,
+        "best_epoch": schedule.best_epoch,
+        "validation_perplexity": math.exp(best_loss),
+        "stop_reason": schedule.stop_reason,
+        "parameters": sum(tensor.numel() for tensor in weights.values()),
+    }
+    description = ModelDescription(
+        task=data.preparation["task"],
+        languages=data.preparation["languages"],
+        preparation=data.preparation["preparation"],
+        architecture=dict(job.settings["architecture"]),
+        source_types=data.types["source"],
+        target_types=data.types["target"],
+        codes=data.codes,
+        glossaries=data.preparation["vocabulary"]["glossaries"],
+        splittable=data.splittable,
+        dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
+        training=summary,
+    )
+    folder = job.output.parent
+    with atomic_text(folder / "history.jsonl") as stream:
+        for row in [*position.history, {"stop": schedule.stop_reason}]:
+            stream.write(json.dumps(row) + "\n")
+    with atomic_text(folder / "training.json") as stream:
+        facts = {**summary, "threads": job.threads, "state": state.path.name}
+        json.dump({**facts, "manifest": manifest()}, stream, indent=2)
+    save_model(job.output, weights, description)
+
+
+def pick_device(name: str) -> str:
+    """Return the device that ``auto`` stands for here, or the name itself."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return name
+
+
+def log(message: str) -> None:
+    """Print a line to the standard error."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,75 @@
+"""A training's own folder: one writer, states that a killed training goes on from.
+
+The workflow's outputs are deleted when a job fails (snakemake#509), so the state lies beside them
+in a folder that no rule declares, named by a fingerprint of everything that the result depends on.
+A state of another fingerprint is never loaded.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from convs2s.errors import UserError
+from convs2s.files import atomic_text
+
+
+class StateFolder:
+    """The folder of one training: ``last.safetensors``, ``best.safetensors``, ``identity.json``."""
+
+    def __init__(self, parent: Path, identity: Mapping[str, Any]) -> None:
+        """Name the folder in ``parent`` for the identity: what the training's result depends on."""
+        self.parent, self.identity = parent, dict(identity)
+        text = json.dumps(self.identity, sort_keys=True)
+        self.path = parent / hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.last, self.best = self.path / "last.safetensors", self.path / "best.safetensors"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
+
+        Raises:
+            UserError: another process trains here.
+        """
+        self.parent.mkdir(parents=True, exist_ok=True)
+        with (self.parent / "lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                raise UserError(
+                    f"{self.parent}: another training is writing here ({lock.read().strip()}); "
+                    "wait for it to end or stop it, then run the same command again"
+                ) from None
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+            lock.flush()
+            self.path.mkdir(exist_ok=True)
+            with atomic_text(self.path / "identity.json") as stream:
+                json.dump(self.identity, stream, indent=2, sort_keys=True)
+            yield
+
+    def differences(self) -> list[str]:
+        """Return a line for each other state in the parent folder, with the keys that differ."""
+        lines = []
+        for path in sorted(self.parent.glob("*/identity.json")):
+            if path.parent != self.path:
+                other = flatten(json.loads(path.read_text("utf-8")))
+                mine = flatten(self.identity)
+                keys = sorted(key for key in mine | other if mine.get(key) != other.get(key))
+                changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
+                lines.append(f"{path.parent} is a state of another training ({changes})")
+        return lines
+
+
+def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested mappings as one, with keys joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in nested.items():
+        name = f"{prefix}{key}"
+        flat |= flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return flat
