@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from convs2s import scales
 from convs2s.config_checks import check_references
 from convs2s.config_schema import check, read_yaml, schema, unknown, with_defaults
 from convs2s.errors import UserError
@@ -67,11 +68,12 @@ def load(root: Path, given: Values | None = None) -> Settings:
     options, origins = _options(root, given)
     overrides = options["overrides"]
     where = origins.get("overrides", "config.yaml")
+    scale = _scale(root, options["scale"], origins.get("scale", "config.yaml"))
     settings = Settings(
         root=root,
         options=options,
-        scale=_scale(root, options["scale"], origins.get("scale", "config.yaml")),
-        tasks=_tasks(root, overrides["tasks"], where),
+        scale=scale,
+        tasks=_tasks(root, overrides["tasks"], where, scale),
         models=_models(root, overrides["models"], where),
         decodings=_decodings(root, overrides["decodings"], where),
         paper=_paper(root),
@@ -231,7 +233,7 @@ def _extended(entries: dict[str, Values], name: str, path: tuple[str, ...], file
     return merged(_extended(entries, base, (*path, name), file), entries[name])
 
 
-def _tasks(root: Path, changes: dict[str, Values], where: str) -> dict[str, Values]:
+def _tasks(root: Path, changes: dict[str, Values], where: str, scale: Values) -> dict[str, Values]:
     entries = {}
     for path in sorted((root / "config/tasks").glob("*.yaml")):
         file = f"config/tasks/{path.name}"
@@ -240,16 +242,13 @@ def _tasks(root: Path, changes: dict[str, Values], where: str) -> dict[str, Valu
         if not isinstance(entries[path.stem], dict):
             raise UserError(f"{file}: expected a mapping of keys to values")
     entries = _overridden(entries, changes, "task", where)
-    return {name: _task(entries, name, name in changes, where) for name in entries}
-
-
-def _task(entries: dict[str, Values], name: str, changed: bool, where: str) -> Values:
-    place = _place(f"config/tasks/{name}.yaml", changed, where)
-    entry = _with_text(entries, name, place)
-    task: Values = check(entry, "task", place)
-    if task["headline"]["tests"] is None:
-        task["headline"]["tests"] = list(task["corpus"]["tests"])
-    return task
+    tasks = {}
+    for name in entries:
+        place = _place(f"config/tasks/{name}.yaml", name in changes, where)
+        task = tasks[name] = check(_with_text(entries, name, place), "task", place)
+        tests = task["headline"]["tests"] or list(task["corpus"]["tests"])
+        task["headline"]["tests"] = scales.headline_tests(scale, tests, task["corpus"]["tests"])
+    return tasks
 
 
 def _with_text(entries: dict[str, Values], name: str, place: str) -> Values:

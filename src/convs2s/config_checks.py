@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from convs2s import scales
 from convs2s.config_schema import unknown
 from convs2s.errors import UserError
 
@@ -79,11 +80,20 @@ def _check_row(
             _known(f"{where}: {part}", "column", key, keys)
     if row["task"] is None:
         return
+    missing = [key for key in ("model", "runs", "testset", "decoding") if not row[key]]
+    if missing:
+        raise UserError(f"{where}: key '{missing[0]}' is missing, as the row names a task")
     _known(f"{where}: task", "task", row["task"], settings.tasks)
     _known(f"{where}: model", "model", row["model"], settings.models)
     _known(f"{where}: decoding", "decoding", row["decoding"], settings.decodings)
     tests = settings.tasks[row["task"]]["corpus"]["tests"]
     _known(f"{where}: testset", "test set", row["testset"], tests)
-    missing = [key for key in ("model", "runs", "testset", "decoding") if not row[key]]
-    if missing:
-        raise UserError(f"{where}: key '{missing[0]}' is missing, as the row names a task")
+    _check_stand_in(row, settings)
+
+
+def _check_stand_in(row: Mapping[str, Any], settings: "Settings") -> None:
+    """Check that the task which stands in for a row's has the test set that stands in for it."""
+    task = scales.task(settings.scale, row["task"])
+    testset = scales.testset(settings.scale, row["testset"])
+    where = f"config/scales/{settings.options['scale']}.yaml: tests: of the stand-in task '{task}'"
+    _known(where, "test set", testset, settings.tasks[task]["corpus"]["tests"])
