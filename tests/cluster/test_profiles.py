@@ -57,12 +57,22 @@ def directory(root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("profile", ["slurm", "generic"])
-def test_profile_keeps_its_retries_and_memory(slurm: Slurm, directory: Path, profile: str) -> None:
+# The default profile's `cores`, this machine's, would cut the threads of a job under --profile; it
+# stays unread under --workflow-profile (docs/cluster.md).
+@pytest.mark.parametrize(
+    ("option", "profile", "threads"),
+    [("--profile", "slurm", None), ("--workflow-profile", "generic", 4)],
+)
+def test_profile_keeps_its_retries_and_resources(
+    slurm: Slurm, directory: Path, option: str, profile: str, threads: int | None
+) -> None:
     said = run_snakemake(
-        slurm, directory, "--profile", f"profiles/{profile}", *IMPATIENT[profile], "attempts/one"
+        slurm, directory, option, f"profiles/{profile}", *IMPATIENT[profile], "attempts/one"
     )
     device, job, memory = (directory / "attempts/one").read_text().split()
     assert (device, memory) == ("0", "8000"), said
-    asked_of_slurm = slurm.ask("squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l")
-    assert asked_of_slurm == "COMPLETED 8000M 2:00:00"
+    state, asked, runtime, cpus = slurm.ask(
+        "squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C"
+    ).split()
+    assert (state, asked, runtime) == ("COMPLETED", "8000M", "2:00:00")
+    assert threads is None or int(cpus) == threads
