@@ -1,0 +1,215 @@
+"""Raw parallel text: from downloaded or local files to one file per side, and to shards of it."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, zip_longest
+from pathlib import Path, PurePath
+from typing import BinaryIO, NamedTuple, TextIO
+
+from convs2s.data.archives import open_member
+from convs2s.data.download import local_path
+from convs2s.data.sgm import read_segments
+from convs2s.errors import UserError
+from convs2s.files import (
+    atomic_path,
+    decode_lines,
+    misaligned,
+    open_text,
+    read_line_pairs,
+    read_lines,
+)
+
+Sides = tuple[Path, Path]
+"""The source side's file and the target side's."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_LONGEST_LINE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """A text file as a task's configuration names it.
+
+    Attributes:
+        location: a URL (http, https, demo) or a path.
+        member: the member of the archive at the location; None for a file that is none.
+    """
+
+    location: str
+    member: str | None
+
+    @property
+    def is_url(self) -> bool:
+        """Whether the file comes into the downloads folder first."""
+        return bool(_SCHEME.match(self.location))
+
+    def path(self, downloads: Path) -> Path:
+        """Return where the file lies on this machine: itself, or its place among the downloads."""
+        return local_path(self.location, downloads) if self.is_url else Path(self.location)
+
+
+def parse_file_reference(reference: str) -> FileReference:
+    """Split ``LOCATION#MEMBER``, or a location alone.
+
+    Raises:
+        UserError: a part is empty, or the location is a URL of a kind that is not read.
+    """
+    location, mark, member = reference.partition("#")
+    if not location or (mark and not member):
+        raise UserError(
+            f"{reference!r}: expected a path or URL, for archives with #MEMBER after it"
+        )
+    scheme = _SCHEME.match(location)
+    if scheme and scheme[1] not in ("http", "https", "demo"):
+        raise UserError(f"{reference}: {scheme[1]}:// is not read; give http(s) or a local path")
+    return FileReference(location, member or None)
+
+
+class HoldOut(NamedTuple):
+    """Every ``every``-th pair of a corpus, counted from 1, goes to ``output`` instead."""
+
+    every: int
+    output: Sides
+
+
+class Extracted(NamedTuple):
+    """How many pairs went where."""
+
+    kept: int
+    held_out: int
+
+
+def extract(
+    pairs: Sequence[tuple[str, str]],
+    downloads: Path,
+    output: Sides,
+    hold_out: HoldOut | None = None,
+) -> Extracted:
+    """Write the pairs of files of one split as one file per side, in their order.
+
+    All outputs appear, or none; memory does not grow with the corpus.
+
+    Args:
+        pairs: (source, target) references as the configuration has them; sgm files give segments.
+        downloads: the folder where what is referred to by URL has been put.
+        output: where the two sides go.
+        hold_out: the validation text to split off (the paper's section 4.1: 0.5-1% of the training
+            data; counted before any cleaning, as the authors' preparation scripts do).
+
+    Raises:
+        UserError: a file or member is missing or refused, a line is not UTF-8, the two sides of a
+            pair of files differ in their number of lines, or a part would be empty.
+    """
+    kept = held = 0
+    outputs = [*output, *(hold_out.output if hold_out else ())]
+    with _atomic_texts(outputs) as streams:
+        for number, pair in enumerate(_read_pairs(pairs, downloads), start=1):
+            if hold_out and number % hold_out.every == 0:
+                held += 1
+                _write(pair, streams[2:])
+            else:
+                kept += 1
+                _write(pair, streams[:2])
+        if not kept or (hold_out and not held):
+            raise UserError(
+                f"{outputs[2 if kept else 0]}: no line for it: {' '.join(s for s, _ in pairs)} "
+                f"has {kept + held} lines, hold_out.every is {hold_out and hold_out.every}"
+            )
+    return Extracted(kept, held)
+
+
+def shard(source: Path, target: Path, outputs: Sequence[Sides]) -> int:
+    """Split two parallel files into contiguous ranges of lines of nearly equal length.
+
+    The shards end to end are the input, whatever their number. All appear, or none.
+
+    Returns:
+        The number of pairs.
+
+    Raises:
+        UserError: the sides differ in their number of lines, or have fewer than there are shards.
+    """
+    count, other = (sum(1 for _ in read_lines(side)) for side in (source, target))
+    if count != other:
+        raise misaligned(source, count, target, other)
+    if count < len(outputs):
+        raise UserError(
+            f"{source}: {count} lines cannot make {len(outputs)} shards: lower `shards`"
+        )
+    pairs = read_line_pairs(source, target)
+    with ExitStack() as stack:
+        parts = [[stack.enter_context(atomic_path(p)) for p in sides] for sides in outputs]
+        for index, part in enumerate(parts):
+            size = count * (index + 1) // len(parts) - count * index // len(parts)
+            with _open_all(part) as streams:
+                for pair in islice(pairs, size):
+                    _write(pair, streams)
+    return count
+
+
+def _write(pair: tuple[str, str], streams: Sequence[TextIO]) -> None:
+    for line, stream in zip(pair, streams, strict=True):
+        stream.write(line + "\n")
+
+
+@contextmanager
+def _open_all(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_text(path, "w")) for path in paths]
+
+
+@contextmanager
+def _atomic_texts(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
+    """Open several files for writing; they get their names when all of them are complete."""
+    with (
+        ExitStack() as stack,
+        _open_all([stack.enter_context(atomic_path(path)) for path in paths]) as streams,
+    ):
+        yield streams
+
+
+def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[tuple[str, str]]:
+    for source, target in pairs:
+        with _open_side(source, downloads) as left, _open_side(target, downloads) as right:
+            yield from _align(*left, *right)
+
+
+@contextmanager
+def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield a referenced file's name for messages and its lines or segments."""
+    parsed = parse_file_reference(reference)
+    path = parsed.path(downloads)
+    name = f"{path}#{parsed.member}" if parsed.member else str(path)
+    with open_member(path, parsed.member) as stream:
+        lines = decode_lines(_bounded_lines(stream, name), name)
+        is_sgm = ".sgm" in PurePath(parsed.member or path).suffixes[-2:]
+        yield name, read_segments(lines, name) if is_sgm else lines
+
+
+def _bounded_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield lines that fit into memory, so that a file without line feeds is an error."""
+    lines = iter(partial(stream.readline, _LONGEST_LINE_BYTES + 1), b"")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > _LONGEST_LINE_BYTES:
+            raise UserError(
+                f"{name}:{number}: a line of more than {_LONGEST_LINE_BYTES} bytes: is this text "
+                "with one sentence a line?"
+            )
+        yield line
+
+
+def _align(
+    source: str, source_lines: Iterator[str], target: str, target_lines: Iterator[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield line pairs; where one side is longer, count both to their ends for the message."""
+    source_count = target_count = 0
+    for left, right in zip_longest(source_lines, target_lines):
+        source_count += left is not None
+        target_count += right is not None
+        if left is not None and right is not None:
+            yield left, right
+    if source_count != target_count:
+        raise misaligned(source, source_count, target, target_count)

@@ -1,0 +1,186 @@
+"""An unfinished download: its bytes, where they come from, and what the whole has to be."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Never
+
+from tqdm import tqdm
+
+from convs2s.errors import UserError
+from convs2s.files import write_lines
+
+BLOCK_BYTES = 1 << 20
+
+
+class SourceError(Exception):
+    """This source does not give the file; the next one may."""
+
+
+class InterruptedTransferError(SourceError):
+    """This source may give the file, or the rest of it, when it is asked again."""
+
+
+class StartOverError(InterruptedTransferError):
+    """The bytes so far are no beginning of what this source gives now."""
+
+
+class WrongFileError(SourceError):
+    """This source gives another file than the expected one."""
+
+
+class Digests:
+    """The checksums of the bytes so far."""
+
+    def __init__(self) -> None:
+        self._hashes = {
+            "sha256": hashlib.sha256(),
+            "md5": hashlib.md5(usedforsecurity=False),  # some upstreams publish nothing better
+        }
+
+    def update(self, data: bytes) -> None:
+        """Add bytes."""
+        for each in self._hashes.values():
+            each.update(data)
+
+    def hexadecimal(self, name: str) -> str:
+        """Return the digits of the checksum of this name, sha256 or md5."""
+        return self._hashes[name].hexdigest()
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known of a file before it comes; None for what is not."""
+
+    size: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether the file can be told from every other."""
+        return bool(self.sha256 or self.md5)
+
+    def check_size(self, size: int | None) -> None:
+        """Raise a WrongFileError if the size is known and another."""
+        if size is not None and self.size not in (None, size):
+            raise WrongFileError(f"has {size} bytes, expected {self.size}")
+
+    def check(self, size: int, digests: Digests) -> None:
+        """Raise a WrongFileError if a whole file is not the expected one."""
+        self.check_size(size)
+        for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
+            got = digests.hexadecimal(name)
+            if expected and got != expected.lower():
+                raise WrongFileError(f"has {name} {got}, expected {expected}")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a part comes from, and what that source says of the whole file."""
+
+    source: str
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int | None = None
+
+    def continues(self, earlier: "Origin", expected: Expected) -> bool:
+        """Say whether this is still the file of earlier.
+
+        Without a checksum to find a mixture of two files afterwards, the source must vouch for it.
+        """
+        tags = [(self.etag, earlier.etag), (self.last_modified, earlier.last_modified)]
+        known = [(now, then) for now, then in tags if now and then]
+        same_size = len({self.size, earlier.size} - {None}) < 2
+        unchanged = same_size and all(now == then for now, then in known)
+        return unchanged and (expected.has_checksum or bool(known))
+
+
+class Part:
+    """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self._path = output.with_name(output.name + ".part")
+        self._origin_path = output.with_name(output.name + ".part.json")
+
+    @property
+    def size(self) -> int:
+        """The number of bytes so far."""
+        return self._path.stat().st_size if self._path.exists() else 0
+
+    def origin_from(self, source: str) -> Origin | None:
+        """Return the origin of the bytes so far if it is this source and there are any."""
+        if not self.size or not self._origin_path.exists():
+            return None
+        try:
+            origin = Origin(**json.loads(self._origin_path.read_text("utf-8")))
+        except (ValueError, TypeError):
+            return None  # not written by this module: the download starts over
+        return origin if origin.source == source else None
+
+    def begin(self, origin: Origin) -> None:
+        """Forget earlier bytes; those that come next are of this origin."""
+        self._path.write_bytes(b"")
+        write_lines(self._origin_path, [json.dumps(asdict(origin))])
+
+    def discard(self) -> None:
+        """Remove the bytes and their origin."""
+        self._path.unlink(missing_ok=True)
+        self._origin_path.unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """Give the complete file its name."""
+        with self._path.open("rb") as stream:
+            os.fsync(stream.fileno())
+        self._path.replace(self._output)
+        self._origin_path.unlink(missing_ok=True)
+
+    def digests(self) -> Digests:
+        """Return the checksums of the bytes so far."""
+        digests = Digests()
+        if self._path.exists():
+            with self._path.open("rb") as stream:
+                while data := stream.read(BLOCK_BYTES):
+                    digests.update(data)
+        return digests
+
+    def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> Digests:
+        """Add what ``read`` gives until it gives nothing; return the checksums of everything.
+
+        Raises:
+            WrongFileError: there is more than expected.
+            UserError: the disk has too little space for the total.
+        """
+        size = self.size
+        free = shutil.disk_usage(self._path.parent).free
+        if total is not None and total - size > free:
+            raise UserError(
+                f"{self._output}: {total - size} more bytes to download, {free} are free on its "
+                "disk: make space, or move results elsewhere"
+            )
+        digests = self.digests()
+        with self._path.open("ab") as stream, self._progress(size, total) as progress:
+            while data := read():
+                stream.write(data)
+                digests.update(data)
+                progress.update(len(data))
+                size += len(data)
+                if expected.size is not None and size > expected.size:
+                    raise WrongFileError(f"has more than the expected {expected.size} bytes")
+        return digests
+
+    def _progress(self, size: int, total: int | None) -> "tqdm[Never]":
+        return tqdm(
+            desc=self._output.name,
+            initial=size,
+            total=total,
+            unit="B",
+            unit_scale=True,
+            mininterval=0.1 if sys.stderr.isatty() else 30,  # a log file needs no animation
+        )

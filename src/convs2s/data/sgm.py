@@ -1,0 +1,58 @@
+"""The segments of WMT's test sets in sgm.
+
+Upstream's files are not well-formed XML (newstest2014 holds a raw ``&``, some wrap segments in
+``<p>`` or ``<hl>``), so only the ``<seg>`` tags are read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from html import unescape
+from html.entities import html5
+
+from convs2s.errors import UserError
+
+_TAG = re.compile(r"<seg\b[^>]*>|</seg\s*>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(#\d+|#x[0-9a-f]+|[a-z][a-z0-9]*);", re.IGNORECASE)
+_BLANKS = " \t\r\n"  # not str.strip's: a no-break space belongs to the text
+
+
+def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the text of each segment on one line, in the order of the file.
+
+    Args:
+        lines: the file's lines.
+        name: how errors call the file.
+
+    Raises:
+        UserError: a ``<seg>`` is not closed or not opened (with its line), or there is none.
+    """
+    opened = count = number = 0
+    parts: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        position = 0
+        for tag in _TAG.finditer(line):
+            closes = tag[0].startswith("</")
+            if closes != bool(opened):
+                raise UserError(f"{name}:{number}: unexpected {tag[0]}: segments cannot be nested")
+            if closes:
+                yield _text([*parts, line[position : tag.start()]])
+                count += 1
+            opened, parts, position = 0 if closes else number, [], tag.end()
+        if opened:
+            parts.append(line[position:])
+    if opened:
+        raise UserError(f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends")
+    if not count:
+        raise UserError(f"{name}: no <seg> in its {number} lines: is it really an sgm file?")
+
+
+def _text(parts: list[str]) -> str:
+    text = " ".join(filter(None, (part.strip(_BLANKS) for part in parts)))
+    return _ENTITY.sub(_character, text).replace("\n", " ")
+
+
+def _character(entity: re.Match[str]) -> str:
+    """Return what an entity stands for; an unknown name is left as it is written."""
+    if entity[1].startswith("#"):
+        return unescape(entity[0])
+    return html5.get(f"{entity[1]};", entity[0])

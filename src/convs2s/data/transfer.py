@@ -1,0 +1,178 @@
+"""One source of a download, brought into a part: a mirror's folder, or a server that may fail."""
+
+import re
+import time
+import urllib.request
+from collections.abc import Sequence
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import cast
+from urllib.error import HTTPError, URLError
+
+from convs2s.data.part import (
+    BLOCK_BYTES,
+    Digests,
+    Expected,
+    InterruptedTransferError,
+    Origin,
+    Part,
+    SourceError,
+    StartOverError,
+    WrongFileError,
+)
+
+_SILENCE_SECONDS = 60  # after so long without a byte, a connection counts as cut
+_RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+_PAGES = (".html", ".htm")
+
+
+def fetch(source: str, part: Part, expected: Expected, waits: Sequence[float]) -> Digests:
+    """Bring a whole file into the part, and check it.
+
+    Args:
+        source: an http(s) URL or a path.
+        part: where the bytes go; those that it has from the same source are kept if they still fit.
+        expected: what the file has to be.
+        waits: seconds before each further try; they start anew whenever new bytes have come.
+
+    Returns:
+        The file's checksums.
+
+    Raises:
+        SourceError: this source does not give the file.
+        UserError: the disk has too little space.
+    """
+    attempt = _download if is_url(source) else _copy
+    furthest = part.size if part.origin_from(source) else 0
+    left = list(waits)
+    while True:
+        try:
+            return attempt(source, part, expected)
+        except InterruptedTransferError as error:
+            if part.size > furthest:
+                furthest, left = part.size, list(waits)
+            if isinstance(error, StartOverError):
+                part.discard()
+            if not left:
+                raise SourceError(f"{error}, also when asked again") from None
+            time.sleep(left.pop(0))
+        except WrongFileError:
+            part.discard()
+            raise
+
+
+def is_url(source: str) -> bool:
+    """Tell a URL that a server answers from a path."""
+    return bool(re.match(r"https?://", source))
+
+
+def _copy(source: str, part: Part, expected: Expected) -> Digests:
+    """Copy a file of a mirror's folder."""
+    try:
+        stream = Path(source).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise SourceError(error.strerror or str(error)) from None
+    with stream:
+        size = Path(source).stat().st_size
+        expected.check_size(size)
+        part.begin(Origin(source, size=size))
+        digests = part.append(partial(stream.read, BLOCK_BYTES), size, expected)
+    expected.check(part.size, digests)
+    return digests
+
+
+def _download(source: str, part: Part, expected: Expected) -> Digests:
+    """Ask a server for what is missing, once."""
+    earlier = part.origin_from(source)
+    if earlier and earlier.size == part.size:
+        digests = part.digests()  # killed between the last byte and the renaming
+    else:
+        with _open(source, part.size if earlier else 0) as response:
+            digests = _receive(response, source, part, expected)
+    try:
+        expected.check(part.size, digests)
+    except WrongFileError as error:
+        if earlier:  # the earlier bytes may be at fault: a file that has changed, a full disk
+            raise StartOverError(str(error)) from None
+        raise
+    return digests
+
+
+def _open(source: str, start: int) -> HTTPResponse:
+    """Ask for the bytes from ``start`` on; redirections are followed."""
+    headers = {"User-Agent": "convs2s"} | ({"Range": f"bytes={start}-"} if start else {})
+    request = urllib.request.Request(source, headers=headers)
+    try:
+        return cast(HTTPResponse, _opener().open(request, timeout=_SILENCE_SECONDS))
+    except HTTPError as error:
+        error.close()
+        reason = f"HTTP status {error.code} {error.reason}".replace("\n", " ").strip()
+        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise StartOverError(reason) from None
+        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _RETRIED:
+            raise InterruptedTransferError(reason) from None
+        raise SourceError(reason) from None
+    except URLError as error:
+        cause = error.reason
+        reason = getattr(cause, "strerror", None) or str(cause)
+        if isinstance(cause, TimeoutError | ConnectionResetError | BrokenPipeError):
+            raise InterruptedTransferError(reason) from None
+        raise SourceError(f"no connection: {reason}") from None
+    except (HTTPException, OSError) as error:
+        raise InterruptedTransferError(str(error)) from None
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Return what opens http(s) only: the default opener would follow a redirection to ftp too."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.UnknownHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _receive(response: HTTPResponse, source: str, part: Part, expected: Expected) -> Digests:
+    """Append an answer's body to the part, or replace the part by it."""
+    first, size = _range(response)
+    origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)
+    expected.check_size(size)
+    is_page = response.headers.get_content_type() == "text/html" and not source.endswith(_PAGES)
+    if is_page and not expected.has_checksum:
+        raise SourceError("answers with a web page")
+    if response.status == HTTPStatus.PARTIAL_CONTENT:
+        earlier = part.origin_from(source)
+        if not earlier or first != part.size or not origin.continues(earlier, expected):
+            raise StartOverError("the server has another file than when the download began")
+    else:
+        part.begin(origin)
+    total = expected.size if size is None else size
+    digests = part.append(partial(_read, response), total, expected)
+    if total is not None and part.size < total:
+        raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
+    return digests
+
+
+def _range(response: HTTPResponse) -> tuple[int, int | None]:
+    """Return the position of an answer's first byte and the size of the whole, if it is told."""
+    if response.status != HTTPStatus.PARTIAL_CONTENT:
+        return 0, response.length
+    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers["Content-Range"] or "")
+    if not found:
+        return -1, None
+    return int(found[1]), None if found[2] == "*" else int(found[2])
+
+
+def _read(response: HTTPResponse) -> bytes:
+    try:
+        return response.read(BLOCK_BYTES)
+    except (HTTPException, OSError) as error:
+        raise InterruptedTransferError(f"the connection was cut: {error}") from None
