@@ -1,0 +1,74 @@
+"""What all plots share: one look, text in any script, files that differ only when numbers do."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import font_manager
+from matplotlib.figure import Figure
+from matplotlib.typing import RcKeyType
+
+from convs2s.files import atomic_path
+
+_FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
+
+_STYLE: dict[RcKeyType, Any] = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "font.sans-serif": [_FONT],
+    "font.size": 9,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    # element names in an SVG are random without a salt
+    "svg.hashsalt": "convs2s",
+    # text as text: a browser finds and copies it, and has fonts for scripts that are missing here
+    "svg.fonttype": "none",
+    # a dollar sign in a word is no formula
+    "text.parse_math": False,
+}
+
+
+@contextmanager
+def style(text: Iterable[str] = ()) -> Iterator[None]:
+    """Set the look of the figures made and saved in the block, with fonts for ``text``."""
+    families = [_FONT, *_other_fonts("".join(text)), "sans-serif"]
+    with matplotlib.rc_context({**_STYLE, "font.family": families}):
+        yield
+
+
+def save(figure: Figure, outputs: Sequence[Path]) -> None:
+    """Write a figure to each path, in the format of its suffix."""
+    for output in outputs:
+        # without its date an SVG of the same figure has the same bytes
+        metadata = {"Date": None} if output.suffix == ".svg" else None
+        with atomic_path(output) as temporary:
+            figure.savefig(temporary, metadata=metadata)
+
+
+def _other_fonts(text: str) -> list[str]:
+    """Return installed fonts that together hold as many as can be of the other characters."""
+    plain = sorted(
+        (font.name, font.fname)
+        for font in font_manager.fontManager.ttflist
+        # the last resort holds a box for every character there is
+        if font.style == "normal" and not font.name.startswith("Last Resort")
+    )
+    missing = {ord(character) for character in text} - _characters(font_manager.findfont(_FONT))
+    families = []
+    for family, path in plain if missing else ():
+        found = missing & _characters(path)
+        if found:
+            families.append(family)
+            missing -= found
+    return families
+
+
+def _characters(path: str) -> set[int]:
+    return set(font_manager.get_font(path).get_charmap())
