@@ -4,7 +4,6 @@ Defaults and descriptions live only in ``schemas/*.schema.yaml`` (JSON Schema 20
 jsonschema does the validation; this module fills in defaults and words the faults.
 """
 
-import copy
 import difflib
 import functools
 import re
@@ -97,7 +96,7 @@ def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
         known: Mapping[str, Any] = rules.get("properties", {})
         other = rules.get("additionalProperties") or {}
         filled = {
-            key: with_defaults(copy.deepcopy(value.get(key, rule.get("default"))), rule)
+            key: with_defaults(value.get(key, rule.get("default")), rule)
             for key, rule in known.items()
             if key in value or "default" in rule
         }

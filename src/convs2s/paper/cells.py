@@ -1,0 +1,166 @@
+"""The cells of the papers' tables that this project measures, and what their runs scored.
+
+config/paper.yaml says which runs a cell compares with its printed value.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convs2s import scales
+from convs2s.config import Settings
+from convs2s.config_schema import unknown
+from convs2s.errors import UserError
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Where a score is found.
+
+    Attributes:
+        label: what a footnote calls it.
+        file: the JSON file below models/{model}/{run}/, a format string.
+        keys: the path of the score in that file.
+    """
+
+    label: str
+    file: str
+    keys: tuple[str, ...]
+
+
+_BLEU = "{testset}.{decoding}.bleu.json"
+_ROUGE = "{testset}.{decoding}.rouge.json"
+
+MEASURES = {
+    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
+    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
+    "bleu_tokenized_before_replacement": Measure(
+        "tokenized BLEU before unknown word replacement",
+        _BLEU,
+        ("before_replacement", "bleu", "tokenized"),
+    ),
+    "perplexity": Measure(
+        "perplexity of the validation data", "training.json", ("validation_perplexity",)
+    ),
+} | {
+    f"rouge_{kind}_{part}": Measure(
+        f"ROUGE-{kind.upper()} {part}", _ROUGE, ("rouge", f"rouge_{kind}", part)
+    )
+    for kind in ("1", "2", "l")
+    for part in ("f1", "recall")
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of a table that this project measures, the scale's stand-ins applied.
+
+    Attributes:
+        row: index of the row in config/paper.yaml, from 0.
+        column: key of the column.
+        measure: a key of `MEASURES`.
+        task: whose data is scored.
+        model: what is scored.
+        testset: test set of the task.
+        decoding: how it is translated.
+        runs: the runs whose scores are averaged.
+        paths: for each run the file that holds its score, from the folder of the workflow's run.
+    """
+
+    row: int
+    column: str
+    measure: str
+    task: str
+    model: str
+    testset: str
+    decoding: str
+    runs: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the runs of a cell scored.
+
+    Attributes:
+        scores: of the runs that are there.
+        signatures: of the metric, each once.
+        lines: number of lines of the test set; None where the file does not say.
+    """
+
+    scores: tuple[float, ...]
+    signatures: tuple[str, ...]
+    lines: int | None
+
+
+def entry(settings: Settings, name: str) -> Mapping[str, Any]:
+    """Return a table or figure of config/paper.yaml.
+
+    Raises:
+        UserError: there is none of this name.
+    """
+    if name not in settings.paper:
+        raise UserError(f"config/paper.yaml: {unknown('table', name, settings.paper)}")
+    return settings.paper[name]
+
+
+def cells(settings: Settings, name: str) -> list[Cell]:
+    """Return the cells of a table or figure that this project measures at the current scale.
+
+    Raises:
+        UserError: config/paper.yaml has no such table.
+    """
+    table = entry(settings, name)
+    possible = (
+        _cell(settings, number, row, column)
+        for number, row in enumerate(table["rows"])
+        for column in table["columns"]
+    )
+    return [cell for cell in possible if cell is not None]
+
+
+def _cell(
+    settings: Settings, number: int, row: Mapping[str, Any], column: Mapping[str, Any]
+) -> Cell | None:
+    """Return the cell of a row in a column; None where there is nothing to measure."""
+    measure = row["measures"].get(column["key"], column["measure"])
+    if row["kind"] != "ours" or row["task"] is None or measure is None:
+        return None
+    scale = settings.scale
+    task, model = scales.task(scale, row["task"]), scales.model(scale, row["model"])
+    if model is None:
+        return None
+    testset, runs = scales.testset(scale, row["testset"]), scales.runs(scale, row["runs"])
+    file = MEASURES[measure].file.format(testset=testset, decoding=row["decoding"])
+    folder = f"{scale['results_dir']}/{task}/models/{model}"
+    return Cell(
+        row=number,
+        column=column["key"],
+        measure=measure,
+        task=task,
+        model=model,
+        testset=testset,
+        decoding=row["decoding"],
+        runs=tuple(runs),
+        paths=tuple(f"{folder}/{run}/{file}" for run in runs),
+    )
+
+
+def read(cell: Cell, found: Collection[str]) -> Result:
+    """Read what those runs of a cell scored whose files are among ``found``."""
+    scores, signatures, lines = [], [], None
+    for path in cell.paths:
+        if path not in found:
+            continue
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        lines = content.get("lines")
+        value = content
+        for key in MEASURES[cell.measure].keys:
+            value = value[key]
+        if isinstance(value, dict):  # a metric comes with its signature, perplexity without
+            signatures.append(str(value["signature"]))
+            value = value["score"]
+        scores.append(float(value))
+    return Result(tuple(scores), tuple(dict.fromkeys(signatures)), lines)

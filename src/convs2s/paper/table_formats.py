@@ -1,0 +1,100 @@
+"""A table of text as Markdown, LaTeX or CSV."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "|": r"\textbar{}",
+        "±": r"$\pm$",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table with what stands around it.
+
+    Attributes:
+        headings: lines above the table, the title first.
+        frame: the table, all text.
+        marked: the column whose values bear the numbers of their rows' footnotes.
+        footnotes: columns that are printed as footnotes.
+        left_out: columns that only CSV keeps, as the headings say the same.
+    """
+
+    headings: Sequence[str]
+    frame: pd.DataFrame
+    marked: str
+    footnotes: Sequence[str]
+    left_out: Sequence[str]
+
+    def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Return the printed table's header, its rows, and its footnotes in order."""
+        notes: list[str] = []
+        marks = []
+        for said in self.frame[list(self.footnotes)].to_numpy().tolist():
+            stated = [note for note in said if note]
+            notes += [note for note in stated if note not in notes]
+            numbers = ", ".join(str(notes.index(note) + 1) for note in stated)
+            marks.append(f" [{numbers}]" if numbers else "")
+        body = self.frame.drop(columns=[*self.footnotes, *self.left_out])
+        body[self.marked] = [f"{a}{b}" for a, b in zip(body[self.marked], marks, strict=True)]
+        return list(body.columns), body.to_numpy().tolist(), notes
+
+
+def markdown(sheet: Sheet) -> str:
+    """Return the table as GitHub's Markdown; what stands in for the paper's data is set bold."""
+    header, rows, notes = sheet.printed()
+    title, *others = sheet.headings
+    lines = [header, ["---"] * len(header), *rows]
+    cells = ["| " + " | ".join(value.replace("|", "\\|") for value in row) + " |" for row in lines]
+    above = [f"**{line}**" if line.startswith("STAND-IN") else line for line in others]
+    below = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
+    return "\n\n".join([f"# {title}", *above, "\n".join(cells), *below]) + "\n"
+
+
+def latex(sheet: Sheet) -> str:
+    """Return the table as a LaTeX table environment, footnotes below; needs no package."""
+    header, rows, notes = sheet.printed()
+    lines = [" & ".join(map(_escaped, row)) + r" \\" for row in [header, *rows]]
+    below = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            r"\caption{" + _escaped(" ".join(_sentence(line) for line in sheet.headings)) + "}",
+            r"\begin{tabular}{" + "l" * len(header) + "}",
+            r"\hline",
+            lines[0],
+            r"\hline",
+            *lines[1:],
+            r"\hline",
+            r"\end{tabular}",
+            *(r"\par\footnotesize " + _escaped(note) for note in below),
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def csv(sheet: Sheet) -> str:
+    """Return the whole table as comma-separated values with a header line."""
+    return str(sheet.frame.to_csv(index=False, lineterminator="\n"))
+
+
+FORMATS: dict[str, Callable[[Sheet], str]] = {".md": markdown, ".tex": latex, ".csv": csv}
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_LATEX)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
