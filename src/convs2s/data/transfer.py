@@ -45,7 +45,8 @@ def fetch(source: str, part: Part, expected: Expected, waits: Sequence[float]) -
         UserError: the disk has too little space.
     """
     attempt = _download if is_url(source) else _copy
-    furthest = part.size if part.origin_from(source) else 0
+    inherited = part.origin_from(source) is not None
+    furthest = part.size if inherited else 0
     left = list(waits)
     while True:
         try:
@@ -60,7 +61,9 @@ def fetch(source: str, part: Part, expected: Expected, waits: Sequence[float]) -
             time.sleep(left.pop(0))
         except WrongFileError:
             part.discard()
-            raise
+            if not inherited:
+                raise
+            inherited = False  # an earlier run's bytes may be at fault: once more from the start
 
 
 def is_url(source: str) -> bool:
@@ -91,12 +94,7 @@ def _download(source: str, part: Part, expected: Expected) -> Digests:
     else:
         with _open(source, part.size if earlier else 0) as response:
             digests = _receive(response, source, part, expected)
-    try:
-        expected.check(part.size, digests)
-    except WrongFileError as error:
-        if earlier:  # the earlier bytes may be at fault: a file that has changed, a full disk
-            raise StartOverError(str(error)) from None
-        raise
+    expected.check(part.size, digests)
     return digests
 
 
@@ -172,7 +170,8 @@ def _range(response: HTTPResponse) -> tuple[int, int | None]:
 
 
 def _read(response: HTTPResponse) -> bytes:
+    """Return what has come, without waiting for a whole block: a cut would lose its beginning."""
     try:
-        return response.read(BLOCK_BYTES)
+        return response.read1(BLOCK_BYTES)
     except (HTTPException, OSError) as error:
         raise InterruptedTransferError(f"the connection was cut: {error}") from None
