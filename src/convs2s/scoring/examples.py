@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.scoring.translations import Translation, read_translations
+from convs2s.scoring.translations import UNKNOWN, Translation, read_translations
 
 
 def write_examples(translations: Path, reference: Path, output: Path, *, count: int = 5) -> None:
@@ -56,10 +56,10 @@ def _example(number: int, translation: Translation, reference: str) -> Iterator[
 
 def _mark(translation: Translation) -> str:
     """Put the words that stand where the model said that it does not know into brackets."""
-    replaced = {item.position for item in translation.replacements}
-    return " ".join(
-        f"[{word}]" if i in replaced else word for i, word in enumerate(translation.tokens)
-    )
+    marked = " ".join(translation.tokens_before)
+    for item in translation.replacements:  # in the order of the output
+        marked = marked.replace(UNKNOWN, f"[{item.word}]", 1)
+    return marked
 
 
 def _explain(translation: Translation) -> Iterator[str]:

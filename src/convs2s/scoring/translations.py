@@ -16,13 +16,11 @@ class Replacement:
     """An unknown word of the output and what stands in its place (section 4.3).
 
     Attributes:
-        position: where the word is in the output's words, from 0.
         source_word: the source word with the most attention.
         word: the word that took the place.
         by: whether the alignment dictionary gave it or the source word was copied.
     """
 
-    position: int
     source_word: str
     word: str
     by: Literal["dictionary", "copied"]
@@ -76,7 +74,7 @@ def _translation(record: dict[str, Any]) -> Translation:
         text_before=record["text_before"],
         tokens_before=record["tokens_before"],
         replacements=[
-            Replacement(item["position"], item["source_word"], item["word"], item["by"])
+            Replacement(item["source_word"], item["word"], item["by"])
             for item in record["replacements"]
         ],
     )
