@@ -69,17 +69,15 @@ def parse_file_reference(reference: str) -> FileReference:
 
 
 class HoldOut(NamedTuple):
-    """Every ``every``-th pair of a corpus, counted from 1, goes to ``output`` instead."""
+    """Which pairs of a corpus to take where validation is held out from the training text.
+
+    Attributes:
+        every: each pair whose number, from 1, is a multiple of this is held out.
+        held: whether to take the pairs that are held out, or the others.
+    """
 
     every: int
-    output: Sides
-
-
-class Extracted(NamedTuple):
-    """How many pairs went where."""
-
-    kept: int
-    held_out: int
+    held: bool
 
 
 def extract(
@@ -87,38 +85,35 @@ def extract(
     downloads: Path,
     output: Sides,
     hold_out: HoldOut | None = None,
-) -> Extracted:
+) -> int:
     """Write the pairs of files of one split as one file per side, in their order.
 
-    All outputs appear, or none; memory does not grow with the corpus.
+    Both sides appear, or none; memory does not grow with the corpus.
 
     Args:
         pairs: (source, target) references as the configuration has them; sgm files give segments.
         downloads: the folder where what is referred to by URL has been put.
         output: where the two sides go.
-        hold_out: the validation text to split off (the paper's section 4.1: 0.5-1% of the training
+        hold_out: which pairs to take (the paper's section 4.1 holds out 0.5-1% of the training
             data; counted before any cleaning, as the authors' preparation scripts do).
+
+    Returns:
+        The number of pairs written.
 
     Raises:
         UserError: a file or member is missing or refused, a line is not UTF-8, the two sides of a
-            pair of files differ in their number of lines, or a part would be empty.
+            pair of files differ in their number of lines, or no pair is left.
     """
-    kept = held = 0
-    outputs = [*output, *(hold_out.output if hold_out else ())]
-    with _atomic_texts(outputs) as streams:
+    written = 0
+    with _atomic_texts(output) as streams:
         for number, pair in enumerate(_read_pairs(pairs, downloads), start=1):
-            if hold_out and number % hold_out.every == 0:
-                held += 1
-                _write(pair, streams[2:])
-            else:
-                kept += 1
-                _write(pair, streams[:2])
-        if not kept or (hold_out and not held):
-            raise UserError(
-                f"{outputs[2 if kept else 0]}: no line for it: {' '.join(s for s, _ in pairs)} "
-                f"has {kept + held} lines, hold_out.every is {hold_out and hold_out.every}"
-            )
-    return Extracted(kept, held)
+            if hold_out is None or (number % hold_out.every == 0) == hold_out.held:
+                _write(pair, streams)
+                written += 1
+        if not written:
+            names = " ".join(source for source, _ in pairs)
+            raise UserError(f"{output[0]}: {names} has no line for it ({hold_out})")
+    return written
 
 
 def shard(source: Path, target: Path, outputs: Sequence[Sides]) -> int:
