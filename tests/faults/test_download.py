@@ -37,7 +37,7 @@ def output(tmp_path: Path) -> Path:
 
 def names(output: Path) -> list[str]:
     """Return what lies in the output's folder."""
-    return sorted(path.name for path in output.parent.iterdir())
+    return sorted(path.name for path in output.parent.glob("*"))
 
 
 def sent(server: LoopbackServer) -> list[tuple[int | None, int, int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.data.archives import open_member
-from convs2s.data.corpus import Extracted, HoldOut, Sides, extract, parse_file_reference, shard
+from convs2s.data.corpus import HoldOut, Sides, extract, parse_file_reference, shard
 from convs2s.data.download import local_path
 from convs2s.data.sgm import read_segments
 from convs2s.errors import UserError
@@ -86,7 +86,7 @@ def test_pairs_are_concatenated_in_order(tmp_path: Path, sides: Sides) -> None:
             write(tmp_path / "own.fr", "trois\n \x85\n!"),
         ),
     ]
-    assert extract(pairs, tmp_path, sides) == Extracted(kept=5, held_out=0)
+    assert extract(pairs, tmp_path, sides) == 5
     assert text_of(sides[0]) == "one\ntwo\nthree\r\n\nlast\n"
     assert text_of(sides[1]) == "un\ndeux\ntrois\n \x85\n!\n"
 
@@ -99,22 +99,23 @@ def test_every_nth_pair_is_held_out(tmp_path: Path, sides: Sides) -> None:
         )
         for part, numbers in enumerate((range(1, 6), range(6, 12)))
     ]
-    valid = tmp_path / "raw/valid.en.zst", tmp_path / "raw/valid.fr.zst"
-    counts = extract([(s, t) for s, t in pairs], tmp_path, sides, HoldOut(4, valid))
-    assert counts == Extracted(kept=9, held_out=2)
-    assert list(read_line_pairs(*valid)) == [("s4", "t4"), ("s8", "t8")]
     kept = [i for i in range(1, 12) if i % 4]
-    assert list(read_line_pairs(*sides)) == [(f"s{i}", f"t{i}") for i in kept]
+    for held, numbers in ((False, kept), (True, [4, 8])):
+        assert extract([(s, t) for s, t in pairs], tmp_path, sides, HoldOut(4, held)) == len(
+            numbers
+        )
+        assert list(read_line_pairs(*sides)) == [(f"s{i}", f"t{i}") for i in numbers]
 
 
-@pytest.mark.parametrize(("every", "part"), [(1, "train"), (3, "valid")])
+@pytest.mark.parametrize(("every", "held"), [(1, False), (3, True)])
 def test_a_part_without_lines_is_an_error(
-    tmp_path: Path, sides: Sides, every: int, part: str
+    tmp_path: Path, sides: Sides, every: int, held: bool
 ) -> None:
     source = write(tmp_path / "own.en", "a\nb\n")
-    valid = tmp_path / "raw/valid.en.zst", tmp_path / "raw/valid.fr.zst"
-    with pytest.raises(UserError, match=f"{part}.en.zst: .*own.en has 2 lines .*every {every}"):
-        extract([(source, source)], tmp_path, sides, HoldOut(every, valid))
+    with pytest.raises(
+        UserError, match=f"would be empty: .*own.en has 2 lines, and every {every}th"
+    ):
+        extract([(source, source)], tmp_path, sides, HoldOut(every, held))
     assert nothing_written(sides)
 
 
@@ -188,7 +189,7 @@ SGM = """<srcset setid="newstest2014" srclang="any">
 def test_segments(tmp_path: Path, sides: Sides) -> None:
     source = write(tmp_path / "test-src.en.sgm", SGM)
     target = write(tmp_path / "test-ref.fr", "1\n2\n3\n4\n")
-    assert extract([(source, target)], tmp_path, sides).kept == 4
+    assert extract([(source, target)], tmp_path, sides) == 4
     assert list(read_lines(sides[0])) == [
         'AT&T & "Poor\'s" &lt; <b> éé &unknown; &copy',
         "\u00a0two lines",
@@ -266,7 +267,7 @@ def test_test_sets_have_their_segments(
 ) -> None:
     files = f"{shared}/mirror/{members}"
     pair = (f"{files}-src.en.sgm", f"{files}-ref.{target}.sgm")
-    assert extract([pair], tmp_path, sides).kept == segments
+    assert extract([pair], tmp_path, sides) == segments
 
 
 @pytest.mark.parametrize("name", ["newstest2012", "newstest2013"])
@@ -284,7 +285,7 @@ def test_segments_equal_the_plain_text(shared: Path, name: str, language: str) -
 def test_multi30k_from_the_mirror(shared: Path, tmp_path: Path, sides: Sides) -> None:
     folder = shared / "mirror/raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
     counts = extract([(f"{folder}/train.en.gz", f"{folder}/train.fr.gz")], tmp_path, sides)
-    assert counts.kept == 29_000
+    assert counts == 29_000
 
 
 def test_a_nested_member_and_a_zip_from_the_mirror(
@@ -294,8 +295,8 @@ def test_a_nested_member_and_a_zip_from_the_mirror(
     setimes = (
         f"{shared}/mirror/object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
     )
-    assert extract([(f"{giga}.en.gz", f"{giga}.fr.gz")], tmp_path, sides).kept == 29_000
-    assert extract([(f"{setimes}.en", f"{setimes}.ro")], tmp_path, sides).kept > 1000
+    assert extract([(f"{giga}.en.gz", f"{giga}.fr.gz")], tmp_path, sides) == 29_000
+    assert extract([(f"{setimes}.en", f"{setimes}.ro")], tmp_path, sides) > 1000
 
 
 def test_the_modules_for_raw_text_load_neither_torch_nor_snakemake() -> None:

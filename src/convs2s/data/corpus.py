@@ -69,11 +69,11 @@ def parse_file_reference(reference: str) -> FileReference:
 
 
 class HoldOut(NamedTuple):
-    """Which pairs of a corpus to take where validation is held out from the training text.
+    """One part of a corpus whose every ``every``-th pair, counted from 1, is held out.
 
     Attributes:
-        every: each pair whose number, from 1, is a multiple of this is held out.
-        held: whether to take the pairs that are held out, or the others.
+        every: the period.
+        held: whether the part is what is held out (validation) or what is left (training).
     """
 
     every: int
@@ -88,32 +88,34 @@ def extract(
 ) -> int:
     """Write the pairs of files of one split as one file per side, in their order.
 
-    Both sides appear, or none; memory does not grow with the corpus.
+    Both outputs appear, or none; memory does not grow with the corpus.
 
     Args:
         pairs: (source, target) references as the configuration has them; sgm files give segments.
         downloads: the folder where what is referred to by URL has been put.
         output: where the two sides go.
-        hold_out: which pairs to take (the paper's section 4.1 holds out 0.5-1% of the training
-            data; counted before any cleaning, as the authors' preparation scripts do).
+        hold_out: the part to take, where validation text is split off from training text (the
+            paper's section 4.1: 0.5-1% of it; counted before any cleaning, as the authors'
+            preparation scripts do). None takes every pair.
 
     Returns:
         The number of pairs written.
 
     Raises:
         UserError: a file or member is missing or refused, a line is not UTF-8, the two sides of a
-            pair of files differ in their number of lines, or no pair is left.
+            pair of files differ in their number of lines, or nothing is left to write.
     """
-    written = 0
+    read = count = 0
     with _atomic_texts(output) as streams:
-        for number, pair in enumerate(_read_pairs(pairs, downloads), start=1):
-            if hold_out is None or (number % hold_out.every == 0) == hold_out.held:
+        for read, pair in enumerate(_read_pairs(pairs, downloads), start=1):
+            if hold_out is None or (read % hold_out.every == 0) == hold_out.held:
                 _write(pair, streams)
-                written += 1
-        if not written:
-            names = " ".join(source for source, _ in pairs)
-            raise UserError(f"{output[0]}: {names} has no line for it ({hold_out})")
-    return written
+                count += 1
+        if not count:
+            sources = " ".join(source for source, _ in pairs)
+            rule = f", and every {hold_out.every}th is held out" if hold_out else ""
+            raise UserError(f"{output[0]}: would be empty: {sources} has {read} lines{rule}")
+    return count
 
 
 def shard(source: Path, target: Path, outputs: Sequence[Sides]) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from convs2s.data.part import Expected, Part, SourceError, WrongFileError
+from convs2s.data.part import Digests, Expected, Part, SourceError, WrongFileError
 from convs2s.data.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
@@ -45,12 +45,11 @@ def download(
 
     Args:
         url: the upstream address, http or https.
-        output: where the file goes; its folder is made.
-        mirrors: folders or base URLs that hold https://HOST/PATH as MIRROR/HOST/PATH, asked in this
-            order before upstream.
-        sha256: the checksum, if known, in hexadecimal digits.
-        md5: likewise.
-        size: the size in bytes, if known.
+        output: where the file goes.
+        mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
+        sha256: the checksum in hexadecimal digits, if known; md5 likewise.
+        md5: see sha256.
+        size: in bytes, if known.
         waits: seconds before each further try at a server that failed.
 
     Raises:
@@ -60,22 +59,26 @@ def download(
     is_recorded = not (sha256 or md5) and record.exists()
     expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
     part = Part(output)
-    failures: list[tuple[str, SourceError]] = []
-    for source in _sources(url, mirrors):
-        output.parent.mkdir(parents=True, exist_ok=True)
+    digests, failures = _fetch_any(_sources(url, mirrors), part, expected, waits)
+    if digests is None:
+        raise _no_source(url, failures, record if is_recorded else None)
+    if not expected.has_checksum:
+        write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
+    part.finish()
+
+
+def _fetch_any(
+    sources: Sequence[str], part: Part, expected: Expected, waits: Sequence[float]
+) -> tuple[Digests | None, dict[str, SourceError]]:
+    """Fetch from the first source that can; return the checksums, or None, and what failed."""
+    failures: dict[str, SourceError] = {}
+    for source in sources:
         try:
-            digests = fetch(source, part, expected, waits)
+            return fetch(source, part, expected, waits), failures
         except SourceError as error:
-            failures.append((source, error))
+            failures[source] = error
             print(f"{source}: {error}", file=sys.stderr)
-            continue
-        if not expected.has_checksum:
-            write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
-        part.finish()
-        return
-    reasons = "; ".join(f"{source} ({error})" for source, error in failures)
-    advice = _advice(url, [error for _, error in failures], record if is_recorded else None)
-    raise UserError(f"{url}: no source gives this file: {reasons}; {advice}")
+    return None, failures
 
 
 def _place(url: str) -> str:
@@ -114,15 +117,19 @@ def _read_record(record: Path) -> str:
     return found[0]
 
 
-def _advice(url: str, errors: Sequence[SourceError], record: Path | None) -> str:
-    if not any(isinstance(error, WrongFileError) for error in errors):
-        return (
-            f"connect to the network, or set `mirrors:` in config.local.yaml to a folder or base "
+def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) -> UserError:
+    """Return the error that says what each source did, and what can be done."""
+    if not any(isinstance(error, WrongFileError) for error in failures.values()):
+        advice = (
+            "connect to the network, or set `mirrors:` in config.local.yaml to a folder or base "
             f"URL that holds {_place(url)}"
         )
-    if record:
-        return f"it has changed since it was first downloaded: to accept that, delete {record}"
-    return (
-        "a mirror is not a true copy, or upstream has changed: only if the new file is the one you "
-        "want, correct its checksum and size in config/downloads.yaml"
-    )
+    elif record:
+        advice = f"it has changed since its first download: to accept that, delete {record}"
+    else:
+        advice = (
+            "a mirror is no true copy, or upstream has changed: only if the new file is the one "
+            "you want, correct its checksum and size in config/downloads.yaml"
+        )
+    reasons = "; ".join(f"{source} ({error})" for source, error in failures.items())
+    return UserError(f"{url}: no source gives this file: {reasons}; {advice}")

@@ -126,6 +126,7 @@ class Part:
 
     def begin(self, origin: Origin) -> None:
         """Forget earlier bytes; those that come next are of this origin."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_bytes(b"")
         write_lines(self._origin_path, [json.dumps(asdict(origin))])
 
