@@ -12,7 +12,7 @@ from typing import Any
 
 from convs2s import scales
 from convs2s.config_checks import check_references
-from convs2s.config_schema import check, read_yaml, schema, unknown, with_defaults
+from convs2s.config_schema import as_read, check, read_yaml, schema, unknown, with_defaults
 from convs2s.errors import UserError
 
 __all__ = ["Settings", "decoding_defaults", "effective", "load", "merged", "schema"]
@@ -142,6 +142,7 @@ def _options(root: Path, given: Values | None) -> tuple[Values, dict[str, str]]:
             stated = merged(stated, content)
             origins |= dict.fromkeys(content, name)
     if given is not None:
+        given = as_read(given)
         origins |= {
             key: "--config or --configfile"
             for key, value in given.items()

@@ -47,9 +47,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return mapping
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)
+# YAML 1.1 wants a point and a sign in 1.0e-4; nobody who writes 1e-4 means text.
+_SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+0123456789"))
 
 
 def read_yaml(path: Path, name: str) -> Any:
@@ -68,6 +68,15 @@ def read_yaml(path: Path, name: str) -> Any:
         raise UserError(f"{name}{line}: {error.problem or 'not valid YAML'}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def as_read(value: Any) -> Any:
+    """Return values from another YAML reader, such as Snakemake's, as `read_yaml` returns them."""
+    if isinstance(value, dict):
+        return {key: as_read(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_read(item) for item in value]
+    return float(value) if isinstance(value, str) and _SCIENTIFIC.match(value) else value
 
 
 @functools.cache

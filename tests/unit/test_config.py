@@ -106,6 +106,11 @@ def test_numbers_in_scientific_notation_are_numbers(copy: Path) -> None:
     assert config.load(copy).models["demo"]["training"]["clip"] == 1e-4
 
 
+def test_snakemakes_reading_of_scientific_notation_is_understood(copy: Path) -> None:
+    given = {"overrides": {"models": {"demo": {"training": {"clip": "1e-4"}}}}}
+    assert config.load(copy, given).models["demo"]["training"]["clip"] == 1e-4
+
+
 def test_effective_takes_the_headline_unless_told(settings: config.Settings) -> None:
     usual = config.effective(settings, "demo_en_fr")
     assert (usual["model"]["name"], usual["decoding"]["name"]) == ("demo", "beam5")
