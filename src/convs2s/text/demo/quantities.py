@@ -1,0 +1,137 @@
+"""Numbers, prices, dates and times: each function draws one and returns it in both languages.
+
+English writes 1,250.50 and May 3, 1998 and 8:30 in the evening; French writes 1 250,50 and
+3 mai 1998 and 8 h 30 du soir.
+"""
+
+import random
+
+from convs2s.text.demo.lexicon import pairs
+
+COUNTS = pairs("""
+two: deux
+three: trois
+four: quatre
+five: cinq
+six: six
+seven: sept
+eight: huit
+nine: neuf
+ten: dix
+""")
+
+ORDINALS = pairs("""
+second: deuxième
+third: troisième
+fourth: quatrième
+fifth: cinquième
+sixth: sixième
+tenth: dixième
+""")
+
+MONTHS = pairs("""
+January: janvier
+February: février
+March: mars
+April: avril
+May: mai
+June: juin
+July: juillet
+August: août
+September: septembre
+October: octobre
+November: novembre
+December: décembre
+""")
+
+WEEKDAYS = pairs("""
+Monday: lundi
+Tuesday: mardi
+Wednesday: mercredi
+Thursday: jeudi
+Friday: vendredi
+Saturday: samedi
+Sunday: dimanche
+""")
+
+DAY_PARTS = [
+    ("in the morning", "du matin", range(5, 12)),
+    ("in the afternoon", "de l'après-midi", range(1, 6)),
+    ("in the evening", "du soir", range(6, 11)),
+]
+
+
+def number(rng: random.Random) -> tuple[str, str]:
+    """Return a number of two digits."""
+    digits = str(rng.choice(range(12, 100)))
+    return digits, digits
+
+
+def degrees(rng: random.Random) -> tuple[str, str]:
+    """Return a temperature in degrees Celsius, without its unit."""
+    digits = str(rng.choice(range(2, 36)))
+    return digits, digits
+
+
+def decimal(rng: random.Random) -> tuple[str, str]:
+    """Return a decimal number: 12.5, 12,5."""
+    whole, tenth = rng.choice(range(2, 30)), rng.choice([2, 4, 5, 8])
+    return f"{whole}.{tenth}", f"{whole},{tenth}"
+
+
+def thousands(rng: random.Random) -> tuple[str, str]:
+    """Return a round number of four or five digits: 3,400, 3 400."""
+    head, tail = rng.choice(range(1, 31)), rng.choice(range(1, 10)) * 100
+    return f"{head},{tail}", f"{head} {tail}"
+
+
+def grams(rng: random.Random) -> tuple[str, str]:
+    """Return a weight in grams, without its unit."""
+    digits = str(rng.choice(range(50, 1000, 50)))
+    return digits, digits
+
+
+def price(rng: random.Random) -> tuple[str, str]:
+    """Return a small price: €4.50, 4,50 euros."""
+    euros, cents = rng.choice(range(2, 20)), rng.choice([20, 50, 75, 90])
+    return f"€{euros}.{cents}", f"{euros},{cents} euros"
+
+
+def high_price(rng: random.Random) -> tuple[str, str]:
+    """Return a high price: €1,250.50, 1 250,50 euros."""
+    head, tail = rng.choice(range(1, 10)), rng.choice(range(100, 1000, 50))
+    cents = rng.choice([25, 50, 75])
+    return f"€{head},{tail}.{cents}", f"{head} {tail},{cents} euros"
+
+
+def year(rng: random.Random) -> tuple[str, str]:
+    """Return a year."""
+    digits = str(rng.choice(range(1960, 2025)))
+    return digits, digits
+
+
+def day(rng: random.Random) -> tuple[str, str]:
+    """Return a day of the year: May 3, 3 mai; May 1, 1er mai."""
+    date = rng.choice(range(1, 29))
+    english, french = rng.choice(MONTHS)
+    return f"{english} {date}", f"{'1er' if date == 1 else date} {french}"
+
+
+def date(rng: random.Random) -> tuple[str, str]:
+    """Return a date with its year: May 3, 1998, 3 mai 1998."""
+    (english, french), (digits, _) = day(rng), year(rng)
+    return f"{english}, {digits}", f"{french} {digits}"
+
+
+def time(rng: random.Random) -> tuple[str, str]:
+    """Return a time of day: 8:30 in the evening, 8 h 30 du soir."""
+    english, french, hours = rng.choice(DAY_PARTS)
+    hour, minutes = rng.choice(hours), rng.choice(["05", "10", "15", "20", "30", "40", "45", "50"])
+    return f"{hour}:{minutes} {english}", f"{hour} h {minutes} {french}"
+
+
+def score(rng: random.Random) -> tuple[str, str]:
+    """Return the result of a match: 3 to 1, 3 à 1."""
+    lost = rng.choice(range(0, 4))
+    won = lost + rng.choice([1, 2, 3])
+    return f"{won} to {lost}", f"{won} à {lost}"
