@@ -1,0 +1,107 @@
+"""Templates: a pair of patterns, English and French, over the same slots.
+
+In a pattern, braces hold a slot, named by its kind (see ``kinds``), with a digit if need be:
+
+* ``{price}``: the filler as it is;
+* ``{thing.the}``, ``{thing.un}``: in a form: a determiner for nouns, a tense for verbs;
+* ``{see.present person}``, ``{thing.its person}``, ``{color thing}``: in a form that depends on
+  another slot: the subject, the owner, the noun;
+* ``{person?is|are}``: singular or plural text, by the number of the slot;
+* ``{person?é|ée|és|ées}``: masculine, feminine, masculine plural, feminine plural.
+"""
+
+import random
+import re
+from dataclasses import dataclass
+
+from convs2s.text.demo.agreement import english_surface, french_surface
+from convs2s.text.demo.fillers import Filler
+from convs2s.text.demo.kinds import KINDS
+
+SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?: (\w+))?(?:\?([^}]*))?\}")
+
+
+def kind_of(slot: str) -> str:
+    """Return the kind of a slot: ``thing`` for ``thing2``."""
+    return slot.rstrip("0123456789")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A pair of patterns over the same slots."""
+
+    english: str
+    french: str
+
+    def slots(self) -> list[str]:
+        """Return the names of the slots in the order of the English pattern."""
+        return list(dict.fromkeys(match.group(1) for match in SLOT.finditer(self.english)))
+
+    def draw(self, rng: random.Random) -> "Sentence":
+        """Fill every slot at random."""
+        return Sentence(self, {slot: KINDS[kind_of(slot)](rng) for slot in self.slots()})
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A template with its slots filled."""
+
+    template: Template
+    fillers: dict[str, Filler]
+
+    def english(self) -> str:
+        """Return the English text."""
+
+        def fill(match: re.Match[str]) -> str:
+            slot, form, other, variants = match.groups()
+            filler = self.fillers[slot]
+            if variants is not None:
+                return variant(filler, variants)
+            return filler.english(form or "", self.fillers[other] if other else None)
+
+        return english_surface(SLOT.sub(fill, self.template.english))
+
+    def french(self) -> str:
+        """Return the French text."""
+
+        def fill(match: re.Match[str]) -> str:
+            slot, form, other, variants = match.groups()
+            filler = self.fillers[slot]
+            if variants is not None:
+                return variant(filler, variants)
+            return filler.french(form or "", self.fillers[other] if other else None)
+
+        return french_surface(SLOT.sub(fill, self.template.french))
+
+    def combinations(self) -> frozenset[tuple[str, str, str]]:
+        """Return the template-slot combinations: (English pattern, slot, dictionary word).
+
+        A combination says that a noun, verb, adjective or expression stands in a certain slot of a
+        certain template. Numbers, dates, prices, names and first names take no part in it.
+        """
+        return frozenset(
+            (self.template.english, slot, lexeme)
+            for slot, filler in self.fillers.items()
+            for lexeme in filler.lexemes
+        )
+
+    def repeats_a_word(self) -> bool:
+        """Say whether two slots hold the same dictionary word or the same name."""
+        words = [word for filler in self.fillers.values() for word in distinct_words(filler)]
+        return len(words) != len(set(words))
+
+
+def distinct_words(filler: Filler) -> list[str]:
+    """Return what no other slot of the sentence should hold as well."""
+    return list(filler.lexemes) or [filler.english("", None)]
+
+
+def variant(filler: Filler, variants: str) -> str:
+    """Choose among texts for singular and plural, or for both genders in both numbers."""
+    texts = variants.split("|")
+    if len(texts) == 2:
+        return texts[filler.plural]
+    masculine, feminine, masculine_plural, feminine_plural = texts
+    if filler.gender == "f":
+        return feminine_plural if filler.plural else feminine
+    return masculine_plural if filler.plural else masculine
