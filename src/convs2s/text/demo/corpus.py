@@ -1,0 +1,85 @@
+"""The demo corpus: which sentences go to training, validation and test.
+
+A template-slot combination is a triple (template, slot, dictionary word): a noun, verb, adjective
+or fixed expression in a certain slot of a certain template. Of the nouns and adjectives, one in
+``WITHHELD`` combinations is kept out of training, and a fixed share of the validation and test
+sentences is made to hold at least one of those, so that the scores measure composition, not memory.
+What is withheld follows from a checksum of the combination, so that an edited template leaves the
+others' as they were. Only slots of kinds that many templates share take part, so that every word is
+still seen in training, in other templates.
+"""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
+
+from convs2s.files import write_lines
+from convs2s.text.demo import templates_home, templates_life, templates_town
+from convs2s.text.demo.lexicon import words
+from convs2s.text.demo.notation import Sentence, kind_of
+
+SEED = 2017
+SIZES = {"test": 500, "valid": 500, "train": 12_000}
+TEMPLATES = [*templates_home.TEMPLATES, *templates_town.TEMPLATES, *templates_life.TEMPLATES]
+WITHHELD = 12
+WITHHELD_KINDS = frozenset(
+    words("person relative thing item object things animal food drink dish place building room")
+)
+COMPOSED_SHARE = 0.4
+"""The share of validation and test sentences that must hold a withheld combination."""
+
+
+def withheld(combination: tuple[str, str, str]) -> bool:
+    """Say whether a template-slot combination is kept out of training."""
+    _, slot, _ = combination
+    return (
+        kind_of(slot) in WITHHELD_KINDS and crc32("\n".join(combination).encode()) % WITHHELD == 0
+    )
+
+
+def is_composed(sentence: Sentence) -> bool:
+    """Say whether a sentence holds a combination that training does not show."""
+    return any(withheld(combination) for combination in sentence.combinations())
+
+
+def sentences() -> dict[str, list[Sentence]]:
+    """Return the sentences of each split; no two of them have the same English text."""
+    rng = random.Random(SEED)
+    seen: set[str] = set()
+    splits: dict[str, list[Sentence]] = {}
+    for split, size in SIZES.items():
+        composed = 0 if split == "train" else int(size * COMPOSED_SHARE)
+        fits: list[Callable[[Sentence], bool]] = [is_composed] * composed
+        free = (lambda sentence: not is_composed(sentence)) if split == "train" else bool
+        fits += [free] * (size - composed)
+        splits[split] = [draw_new(rng, seen, fit) for fit in fits]
+    return splits
+
+
+def draw_new(rng: random.Random, seen: set[str], fits: Callable[[Sentence], bool]) -> Sentence:
+    """Draw sentences until one is new, fits, and repeats no word; add it to those seen."""
+    while True:
+        sentence = rng.choice(TEMPLATES).draw(rng)
+        english = sentence.english()
+        if english not in seen and fits(sentence) and not sentence.repeats_a_word():
+            seen.add(english)
+            return sentence
+
+
+def generate() -> dict[str, list[tuple[str, str]]]:
+    """Return the corpus: for train, valid and test, the pairs (English, French).
+
+    The same on every machine and every Python version: all chance is ``random.Random(SEED)``'s.
+    """
+    return {
+        split: [(sentence.english(), sentence.french()) for sentence in drawn]
+        for split, drawn in sentences().items()
+    }
+
+
+def write_demo_corpus(folder: Path) -> None:
+    """Write ``train``, ``valid`` and ``test`` as ``.en`` and ``.fr`` into a folder, plain UTF-8."""
+    for split, lines in generate().items():
+        write_lines(folder / f"{split}.en", (english for english, _ in lines))
+        write_lines(folder / f"{split}.fr", (french for _, french in lines))
