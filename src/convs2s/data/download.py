@@ -129,7 +129,7 @@ def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) 
     else:
         advice = (
             "a mirror is no true copy, or upstream has changed: only if the new file is the one "
-            "you want, correct its checksum and size in config/downloads.yaml"
+            "you want, correct what config/downloads.yaml (or the scale's `checksums`) says of it"
         )
     reasons = "; ".join(f"{source} ({error})" for source, error in failures.items())
     return UserError(f"{url}: no source gives this file: {reasons}; {advice}")
