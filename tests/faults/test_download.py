@@ -2,6 +2,9 @@ import hashlib
 import json
 import random
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,6 +147,27 @@ def test_a_run_killed_before_the_renaming_asks_for_nothing(
     download(url, output, sha256=SHA256)
     assert output.read_bytes() == BODY
     assert sent(server) == []
+
+
+def test_a_killed_download_goes_on(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY, cuts=[70_000], is_silent=True))
+    code = (
+        "import pathlib, sys; from convs2s.data.download import download\n"
+        "download(sys.argv[1], pathlib.Path(sys.argv[2]))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, url, str(output)])
+    unfinished = output.parent / "a.tgz.part"
+    while process.poll() is None and not (unfinished.exists() and unfinished.stat().st_size):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    held = unfinished.stat().st_size
+    assert 0 < held <= 70_000
+    assert not output.exists()
+    server.answers.clear()
+    download(url, output, sha256=SHA256)
+    assert output.read_bytes() == BODY
+    assert sent(server) == [(held, 206, len(BODY) - held)]
 
 
 @pytest.mark.parametrize("record", ["", "{}", "[1]", "not json", '{"source": "elsewhere"}'])
