@@ -15,7 +15,15 @@ from convs2s.config_checks import check_references
 from convs2s.config_schema import as_read, check, read_yaml, schema, unknown, with_defaults
 from convs2s.errors import UserError
 
-__all__ = ["Settings", "decoding_defaults", "effective", "load", "merged", "schema"]
+__all__ = [
+    "Settings",
+    "decoding_defaults",
+    "effective",
+    "load",
+    "merged",
+    "model_settings",
+    "schema",
+]
 
 Values = dict[str, Any]
 
@@ -107,6 +115,16 @@ def effective(
         "scale": {"name": options.pop("scale")} | settings.scale,
         "options": options,
     }
+
+
+def model_settings(settings: Settings, name: str) -> Values:
+    """Return what a training reads of a model: its ``architecture`` and ``training``.
+
+    Raises:
+        UserError: there is no such model; the nearest known one is named.
+    """
+    model = _named(settings.models, "model", name)
+    return {key: model[key] for key in ("architecture", "training")}
 
 
 def decoding_defaults() -> Values:

@@ -3,12 +3,12 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypedDict
 
-from convs2s.files import atomic_text, read_line_pairs
+from convs2s.files import atomic_text, read_line_pairs, read_lines, write_lines
 
 #: Why a pair can be dropped, in the order in which the reasons are tried.
 REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
@@ -114,3 +114,19 @@ def clean_corpus(
 def _tidy_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
     for source_line, target_line in read_line_pairs(source, target):
         yield tidy(source_line), tidy(target_line)
+
+
+def gather(
+    texts: Sequence[Path], reports: Sequence[Path], output: Path, output_report: Path
+) -> None:
+    """Join the cleaned shards of one side in their order, and add up their reports."""
+    total = Report(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    for path in reports:
+        report: Report = json.loads(path.read_text("utf-8"))
+        total["read"] += report["read"]
+        total["kept"] += report["kept"]
+        for reason, count in report["dropped"].items():
+            total["dropped"][reason] += count
+    write_lines(output, (line for path in texts for line in read_lines(path)))
+    with atomic_text(output_report) as stream:
+        stream.write(json.dumps(total, indent=2) + "\n")

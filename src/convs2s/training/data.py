@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from convs2s.data.dataset import frequent_pieces
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import sha256
+from convs2s.workflow import codes_name
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class TrainingData:
         train: pairs to learn from.
         valid: pairs that decide the learning rate and the best epoch.
         types: the types of each side, in the order of their indices.
-        preparation: ``dataset/preparation.json``: task, languages, recipe, vocabulary kind.
+        preparation: ``dataset/train.json``: task, languages, preparation, vocabulary.
         codes: BPE codes, or None.
         splittable: source pieces that BPE may leave, or None for all.
         checksums: SHA-256 of every file that the result depends on.
@@ -40,25 +42,26 @@ class TrainingData:
         Raises:
             UserError: a file is missing or is something else.
         """
-        path = folder / "dataset" / "preparation.json"
+        path = folder / "dataset" / "train.json"
         if not path.is_file():
             raise UserError(f"{path}: no such file; make it with: snakemake prepare")
         preparation = json.loads(path.read_text("utf-8"))
         languages = preparation["languages"]
         stores = {split: folder / "dataset" / f"{split}.arrow" for split in ("train", "valid")}
         tables = {side: folder / "vocabulary" / f"{languages[side]}.tsv" for side in languages}
-        codes = folder / "vocabulary" / "codes"
-        is_bpe = preparation["vocabulary"]["kind"] == "bpe"
+        vocabulary = preparation["vocabulary"]
+        name = codes_name(vocabulary, languages["source"])
+        codes = None if name is None else (folder / "vocabulary" / name).read_text("utf-8")
         counts = {side: read_counts(table) for side, table in tables.items()}
-        threshold = preparation["vocabulary"]["threshold"]
+        threshold = vocabulary["threshold"]
         return cls(
             train=TokenStore(stores["train"]),
             valid=TokenStore(stores["valid"]),
             types={side: [symbol for symbol, _ in pairs] for side, pairs in counts.items()},
             preparation=preparation,
-            codes=codes.read_text("utf-8") if is_bpe else None,
-            splittable=[symbol for symbol, count in counts["source"] if count >= threshold]
-            if is_bpe and threshold
+            codes=codes,
+            splittable=sorted(frequent_pieces(counts["source"], threshold))
+            if codes is not None and threshold
             else None,
             checksums={
                 str(path.relative_to(folder)): sha256(path)

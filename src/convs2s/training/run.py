@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from convs2s.data.vocabulary import Vocabulary
+from convs2s.devices import pick_device
 from convs2s.files import atomic_text
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, build_network, save_model
@@ -21,9 +22,7 @@ from convs2s.training.data import TrainingData
 from convs2s.training.recipe import Recipe
 from convs2s.training.state import StateFolder
 from convs2s.training.trainer import Position, Trainer
-
-TRAINING_VERSION = 1
-"""Raised only when a change of the code changes results: it is part of a training's identity."""
+from convs2s.training.version import TRAINING_VERSION
 
 WITHOUT_EFFECT = ("checkpoint_minutes", "threads")
 """Settings of a recipe that are not part of a training's identity."""
@@ -137,13 +136,6 @@ def export(job: TrainingJob, data: TrainingData, state: StateFolder, position: P
         facts = {**summary, "threads": job.threads, "state": state.path.name}
         json.dump({**facts, "manifest": manifest()}, stream, indent=2)
     save_model(job.output, weights, description)
-
-
-def pick_device(name: str) -> str:
-    """Return the device that ``auto`` stands for here, or the name itself."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return name
 
 
 def log(message: str) -> None:

@@ -1,0 +1,27 @@
+"""From a model, or several as an ensemble, and a test set's raw text to translations."""
+
+
+rule decode_test_set:
+    input:
+        models=lambda w: [
+            f"{RESULTS}/{w.task}/models/{w.model}/{seed}/model.safetensors"
+            for seed in flow.members(w.run)
+        ],
+        text=lambda w: test_side(w, "raw", "source"),
+    output:
+        lines="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        text="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.txt",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
+    conda:
+        "../envs/train.yaml"
+    threads: threads
+    resources:
+        gpu=0 if options["device"] == "cpu" else 1,
+    params:
+        settings=lambda w: settings.decodings[w.decoding],
+        device=options["device"],
+        threads=threads,
+        code=script_code("decode.py"),
+    script:
+        "../workflow/scripts/decode.py"

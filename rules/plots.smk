@@ -1,0 +1,46 @@
+"""What a training and its attention look like."""
+
+
+rule learning_curve:
+    input:
+        "<results>/{task}/models/{model}/{run}/history.jsonl",
+    output:
+        report(
+            "<results>/{task}/models/{model}/{run}/curve.svg",
+            caption="../workflow/report/curve.rst",
+            category="{task}",
+            labels={"model": "{model}", "run": "{run}", "plot": "learning curve"},
+        ),
+        "<results>/{task}/models/{model}/{run}/curve.png",
+    log:
+        "<logs>/{task}/{model}/{run}/curve.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        code=script_code("learning_curve.py"),
+    script:
+        "../workflow/scripts/learning_curve.py"
+
+
+rule attention_map:
+    input:
+        model="<results>/{task}/models/{model}/{run}/model.safetensors",
+        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+    output:
+        report(
+            "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.svg",
+            caption="../workflow/report/attention.rst",
+            category="{task}",
+            labels={"model": "{model}", "run": "{run}", "plot": "attention, sentence {line}"},
+        ),
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.png",
+    wildcard_constraints:
+        line="[0-9]+",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        code=script_code("attention_map.py"),
+    script:
+        "../workflow/scripts/attention_map.py"

@@ -1,0 +1,62 @@
+"""From translations to scores, and from the scores of several runs to a task's headline."""
+
+
+rule evaluate_bleu:
+    input:
+        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        raw=lambda w: test_side(w, "raw", "target"),
+        tokenized=lambda w: test_side(w, "tok", "target"),
+    output:
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.bleu.log",
+    conda:
+        "../envs/score.yaml"
+    params:
+        facts=lambda w: {
+            "task": w.task,
+            "model": w.model,
+            "run": w.run,
+            "decoding": settings.decodings[w.decoding],
+            "scale": options["scale"],
+        },
+        code=script_code("evaluate_bleu.py"),
+    script:
+        "../workflow/scripts/evaluate_bleu.py"
+
+
+rule headline:
+    input:
+        lambda w: headline_files(w.task, "bleu.json"),
+    output:
+        text="<results>/{task}/bleu.txt",
+        json="<results>/{task}/bleu.json",
+    log:
+        "<logs>/{task}/headline.log",
+    conda:
+        "../envs/score.yaml"
+    params:
+        headline=lambda w: tasks[w.task]["headline"],
+        scale=options["scale"],
+        stand_in=scale["stand_in"],
+        code=script_code("headline.py"),
+    script:
+        "../workflow/scripts/headline.py"
+
+
+rule examples:
+    input:
+        translations=lambda w: headline_files(w.task, "jsonl")[0],
+        reference=lambda w: text_path(
+            w, f"corpus/raw/{tasks[w.task]['headline']['tests'][0]}.{languages_of(w)[1]}.zst"
+        ),
+    output:
+        "<results>/{task}/examples.txt",
+    log:
+        "<logs>/{task}/examples.log",
+    conda:
+        "../envs/score.yaml"
+    params:
+        code=script_code("examples.py"),
+    script:
+        "../workflow/scripts/examples.py"

@@ -1,0 +1,226 @@
+"""``convs2s``: what the workflow does, by hand.
+
+echo "The man sees two red cars." | convs2s translate model.safetensors
+convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
+convs2s score bleu --reference test.fr < translations.fr
+convs2s tokenize --language en < raw.en | convs2s detokenize --language en
+convs2s config --task demo_en_fr
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from convs2s import __version__
+from convs2s.config import decoding_defaults, effective, load, model_settings, schema
+from convs2s.errors import UserError
+from convs2s.files import decode_lines, read_lines
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; an input fault is one line on the standard error and exit code 1."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        parsed.run(parsed)
+        sys.stdout.flush()
+    except UserError as error:
+        sys.exit(f"convs2s: error: {error}")
+    except BrokenPipeError:
+        # The reader has gone (`| head`): end quietly, as other filters do.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="convs2s",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_translate(commands.add_parser("translate", help="raw text in, translated text out"))
+    _add_train(commands.add_parser("train", help="train a model on a prepared task"))
+    _add_score(commands.add_parser("score", help="score translations"))
+    for name, run in (("tokenize", _tokenize), ("detokenize", _detokenize)):
+        command = commands.add_parser(name, help=f"{name} the standard input")
+        command.add_argument("--language", required=True, help="two-letter code, such as en")
+        command.set_defaults(run=run)
+    _add_config(commands.add_parser("config", help="print the effective configuration"))
+    return parser
+
+
+def _add_translate(command: argparse.ArgumentParser) -> None:
+    command.description = "Translate the standard input, line by line and in order."
+    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
+    command.add_argument("--json", action="store_true", help="JSON lines with pieces and scores")
+    _add_device(command)
+    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    defaults = decoding_defaults()
+    for name, properties in schema("decoding")["properties"].items():
+        _add_option(command, name, properties, defaults[name])
+    command.set_defaults(run=_translate)
+
+
+def _add_option(
+    command: argparse.ArgumentParser, name: str, properties: dict[str, Any], default: Any
+) -> None:
+    """Add a setting of config/decodings.yaml: its help and default are the schema's."""
+    if isinstance(default, dict):
+        for key, inner in properties["properties"].items():
+            _add_option(command, f"{name}.{key}", inner, default[key])
+        return
+    flag, text = f"--{name.replace('_', '-')}", f"{properties['description']} [{default}]"
+    if isinstance(default, bool):
+        action = argparse.BooleanOptionalAction
+        command.add_argument(flag, dest=name, action=action, default=default, help=text)
+    else:
+        kind, choices = type(default), properties.get("enum")
+        command.add_argument(
+            flag, dest=name, type=kind, choices=choices, default=default, help=text
+        )
+
+
+def _add_device(command: argparse.ArgumentParser) -> None:
+    device = schema("config")["properties"]["device"]
+    command.add_argument(
+        "--device", choices=device["enum"], default=device["default"], help=device["description"]
+    )
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from convs2s.decoding.translate import Translator
+    from convs2s.devices import pick_device
+
+    torch.set_num_threads(arguments.threads)
+    settings = decoding_defaults()
+    for name, default in settings.items():
+        if isinstance(default, dict):
+            settings[name] = {key: getattr(arguments, f"{name}.{key}") for key in default}
+        else:
+            settings[name] = getattr(arguments, name)
+    translator = Translator(arguments.model, settings, pick_device(arguments.device))
+    # A person who types a line waits for its translation.
+    chunk = 1 if sys.stdin.isatty() else None
+    for translation in translator.translate(_standard_input(), chunk):
+        if arguments.json:
+            print(json.dumps(translation.as_json(), ensure_ascii=False))
+        else:
+            print(translation.text)
+
+
+def _add_train(command: argparse.ArgumentParser) -> None:
+    command.description = "Train a model, or go on where an earlier command was stopped."
+    command.add_argument("folder", type=Path, help="a prepared task, such as results/demo_en_fr")
+    settings = command.add_mutually_exclusive_group(required=True)
+    settings.add_argument("--model", help="a name of config/models.yaml")
+    settings.add_argument("--settings", type=Path, help="a JSON file with such an entry's settings")
+    command.add_argument("--seed", type=int, default=1, help="random seed [1]")
+    command.add_argument("--output", type=Path, required=True, help="the model file to write")
+    command.add_argument("--dictionary", type=Path, help="dictionary.tsv for unknown words")
+    _add_device(command)
+    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    command.set_defaults(run=_train)
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from convs2s.training.run import TrainingJob, train
+
+    if arguments.settings:
+        settings = _read_settings(arguments.settings)
+    else:
+        settings = model_settings(load(Path.cwd()), arguments.model)
+    train(
+        TrainingJob(
+            folder=arguments.folder,
+            settings=settings,
+            seed=arguments.seed,
+            output=arguments.output,
+            dictionary=arguments.dictionary,
+            device=arguments.device,
+            threads=arguments.threads,
+        )
+    )
+
+
+def _add_score(command: argparse.ArgumentParser) -> None:
+    metrics = command.add_subparsers(required=True, metavar="METRIC")
+    bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
+    bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
+    bleu.add_argument(
+        "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
+    )
+    bleu.set_defaults(run=_score_bleu)
+
+
+def _score_bleu(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
+
+    metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
+    references = [list(read_lines(path)) for path in arguments.reference]
+    hypotheses = list(_standard_input())
+    score = metric(hypotheses, *references)
+    names = " ".join(str(path) for path in arguments.reference)
+    print(f"BLEU = {score.score:.2f}  {score.signature}  ({names}, {len(hypotheses)} lines)")
+
+
+def _tokenize(arguments: argparse.Namespace) -> None:
+    from convs2s.text.preparation import Preparation
+
+    preparation = Preparation("moses_test", arguments.language)
+    for line in _standard_input():
+        print(preparation.prepare(line))
+
+
+def _detokenize(arguments: argparse.Namespace) -> None:
+    from convs2s.text.preparation import Preparation
+
+    preparation = Preparation("moses_test", arguments.language)
+    for line in _standard_input():
+        print(preparation.restore(line))
+
+
+def _add_config(command: argparse.ArgumentParser) -> None:
+    group = command.add_mutually_exclusive_group(required=True)
+    group.add_argument("--task", help="what applies to this task")
+    group.add_argument("--reference", action="store_true", help="the page docs/configuration.md")
+    group.add_argument("--template", action="store_true", help="config.yaml as it comes")
+    command.add_argument("--model", help="a model other than the task's headline")
+    command.add_argument("--decoding", help="a decoding other than the task's headline")
+    command.set_defaults(run=_config)
+
+
+def _config(arguments: argparse.Namespace) -> None:
+    from convs2s.config_reference import reference, template
+
+    if arguments.reference:
+        sys.stdout.write(reference())
+    elif arguments.template:
+        sys.stdout.write(template())
+    else:
+        settings = load(Path.cwd())
+        values = effective(settings, arguments.task, arguments.model, arguments.decoding)
+        yaml.safe_dump(values, sys.stdout, sort_keys=False, allow_unicode=True)
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    try:
+        settings: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    return settings
+
+
+def _standard_input() -> Iterator[str]:
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
+    return decode_lines(sys.stdin.buffer, "standard input")

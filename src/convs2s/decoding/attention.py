@@ -1,0 +1,58 @@
+"""The attention of a finished translation, layer by layer, for looking at."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from convs2s.data.vocabulary import END, SPECIAL_SYMBOLS
+from convs2s.errors import UserError
+from convs2s.files import read_lines
+from convs2s.model_file import load_model
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """One sentence's attention.
+
+    Attributes:
+        weights: (layers, n, m), each row sums to 1.
+        source: the m source symbols, ``</s>`` last.
+        target: the n target symbols, ``</s>`` last.
+    """
+
+    weights: npt.NDArray[np.float32]
+    source: list[str]
+    target: list[str]
+
+
+@torch.inference_mode()
+def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
+    """Return the attention of one line of a decoded test set, by a pass over its output.
+
+    Args:
+        model: the model file that decoded it.
+        translations: the decoder's JSON lines.
+        line: its number from 1.
+
+    Raises:
+        UserError: the test set has no such line.
+    """
+    network, description = load_model(model)
+    source_vocabulary = description.source_vocabulary()
+    target_vocabulary = description.target_vocabulary()
+    rows = [json.loads(row) for row in read_lines(translations)]
+    if line > len(rows):
+        raise UserError(
+            f"config.yaml: plots.sentences names line {line}, but {translations} has {len(rows)}"
+        )
+    source, target = rows[line - 1]["source_pieces"], rows[line - 1]["pieces"]
+    previous = [END, *target_vocabulary.encode(target)[:-1]]
+    _, attentions = network(
+        torch.tensor([source_vocabulary.encode(source)]), torch.tensor([previous])
+    )
+    end = SPECIAL_SYMBOLS[END]
+    return AttentionMap(torch.cat(attentions).numpy(), [*source, end], [*target, end])

@@ -1,0 +1,192 @@
+"""Raw text in, text out: preparation, search, unknown words, and text again."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from convs2s.data.batches import pad
+from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
+from convs2s.decoding.unknown_words import Replacement, replace_unknown
+from convs2s.errors import UserError
+from convs2s.model_file import ModelDescription, load_model
+from convs2s.models.ensemble import Ensemble
+from convs2s.text.bpe import Bpe, join
+from convs2s.text.preparation import Preparation
+
+CHUNK = 2048
+"""Lines that are read, sorted by length and translated together; memory does not grow further."""
+
+ALIKE = ("languages", "preparation", "source_types", "target_types", "codes", "glossaries")
+"""What the models of an ensemble must have in common."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translated line; the fields are those of the workflow's JSON lines.
+
+    Attributes:
+        line: number of the line, from 1.
+        source: the raw text.
+        source_tokens: its words.
+        source_pieces: what the model reads.
+        text: the translation as text.
+        tokens: its words, unknown words replaced.
+        text_before: the translation before replacement, with ``<unk>``.
+        tokens_before: likewise its words.
+        pieces: what the model wrote.
+        score: log-likelihood / |y|^alpha.
+        replacements: the replaced unknown words; positions count words of the translation.
+    """
+
+    line: int
+    source: str
+    source_tokens: list[str]
+    source_pieces: list[str]
+    text: str
+    tokens: list[str]
+    text_before: str
+    tokens_before: list[str]
+    pieces: list[str]
+    score: float
+    replacements: list[dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields for one JSON line."""
+        return asdict(self)
+
+
+class Translator:
+    """One model, or several as an ensemble, with everything from raw text to text."""
+
+    def __init__(self, models: Sequence[Path], settings: Mapping[str, Any], device: str) -> None:
+        """Load the models.
+
+        Args:
+            models: model files; several make an ensemble.
+            settings: a validated entry of config/decodings.yaml.
+            device: ``cpu`` or ``cuda``.
+
+        Raises:
+            UserError: a file is no model, or the models of an ensemble do not fit together.
+        """
+        loaded = [load_model(path, device) for path in models]
+        self.description = loaded[0][1]
+        for path, (_, description) in zip(models, loaded, strict=True):
+            _check_alike(models[0], self.description, path, description)
+        self.ensemble = Ensemble([network for network, _ in loaded])
+        self.options = SearchOptions.from_settings(settings)
+        self.batch_sentences: int = settings["batch_sentences"]
+        self.replace: bool = settings["replace_unknown"]
+        self.bf16: bool = settings["precision"] == "bf16"
+        self.device = device
+        languages, name = self.description.languages, self.description.preparation
+        self.source = self.description.source_vocabulary()
+        self.target = self.description.target_vocabulary()
+        self._source_side = Preparation(name, languages["source"])
+        self._target_side = Preparation(name, languages["target"])
+        codes = self.description.codes
+        allowed = self.description.splittable
+        self._bpe = (
+            None
+            if codes is None
+            else Bpe(codes, None if allowed is None else set(allowed), self.description.glossaries)
+        )
+
+    def translate(self, lines: Iterable[str], chunk: int | None = None) -> Iterator[Translation]:
+        """Translate raw lines; the results come in the lines' order, ``chunk`` at a time."""
+        rest = enumerate(lines, start=1)
+        while numbered := list(islice(rest, chunk or CHUNK)):
+            yield from self._chunk(numbered)
+
+    def _chunk(self, lines: list[tuple[int, str]]) -> list[Translation]:
+        prepared = [(number, text, self.prepare(text)) for number, text in lines]
+        # Sentences of similar length share a batch; an empty one needs no search.
+        order = sorted(
+            (index for index, (_, _, pieces) in enumerate(prepared) if pieces),
+            key=lambda index: (len(prepared[index][2]), index),
+        )
+        best: dict[int, Hypothesis] = {}
+        for start in range(0, len(order), self.batch_sentences):
+            batch = order[start : start + self.batch_sentences]
+            hypotheses = self.search([prepared[index][2] for index in batch])
+            best |= {index: found[0] for index, found in zip(batch, hypotheses, strict=True)}
+        empty = Hypothesis([], 0.0, [])
+        return [
+            self._finish(number, text, pieces, best.get(index, empty))
+            for index, (number, text, pieces) in enumerate(prepared)
+        ]
+
+    def prepare(self, text: str) -> list[str]:
+        """Return the pieces that the model reads for a raw line, with a warning if overlong."""
+        tokens = self._source_side.prepare(text)
+        pieces = (tokens if self._bpe is None else self._bpe.split(tokens)).split()
+        positions = self.description.architecture["positions"]
+        if positions["source"] and len(pieces) >= positions["maximum"]:
+            print(
+                f"warning: a line of {len(pieces)} symbols is longer than the model's "
+                f"{positions['maximum']} positions; the last ones share a position: {text[:60]}...",
+                file=sys.stderr,
+            )
+        return pieces
+
+    def search(self, pieces: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+        """Search for the outputs of prepared sentences, none of them empty."""
+        rows = [self.source.encode(sentence) for sentence in pieces]
+        source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
+        kind = torch.device(self.device).type
+        with torch.autocast(kind, torch.bfloat16, enabled=self.bf16):
+            return beam_search(self.ensemble, source, self.options)
+
+    def _finish(
+        self, number: int, text: str, source: list[str], hypothesis: Hypothesis
+    ) -> Translation:
+        pieces = self.target.decode(hypothesis.symbols)
+        dictionary = self.description.dictionary
+        after, replacements = replace_unknown(pieces, hypothesis.peaks, source, dictionary)
+        if not self.replace:
+            after, replacements = pieces, []
+        tokens_before, tokens = join(" ".join(pieces)).split(), join(" ".join(after)).split()
+        return Translation(
+            line=number,
+            source=text,
+            source_tokens=join(" ".join(source)).split(),
+            source_pieces=source,
+            text=self._target_side.restore(" ".join(tokens)),
+            tokens=tokens,
+            text_before=self._target_side.restore(" ".join(tokens_before)),
+            tokens_before=tokens_before,
+            pieces=pieces,
+            score=hypothesis.score,
+            replacements=[_by_words(replacement, pieces, source) for replacement in replacements],
+        )
+
+
+def _by_words(
+    replacement: Replacement, pieces: Sequence[str], source: Sequence[str]
+) -> dict[str, Any]:
+    """Return a replacement with positions that count words instead of pieces."""
+    return {
+        **asdict(replacement),
+        "position": _word_position(pieces, replacement.position),
+        "source_position": _word_position(source, replacement.source_position),
+    }
+
+
+def _word_position(pieces: Sequence[str], position: int) -> int:
+    return sum(not piece.endswith("@@") for piece in pieces[:position])
+
+
+def _check_alike(
+    first: Path, expected: ModelDescription, path: Path, description: ModelDescription
+) -> None:
+    for name in ALIKE:
+        if getattr(expected, name) != getattr(description, name):
+            raise UserError(
+                f"{path}: cannot form an ensemble with {first}: their {name} differ; an ensemble's "
+                "models differ in nothing but the seed of their training"
+            )

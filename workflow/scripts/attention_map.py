@@ -1,0 +1,19 @@
+"""Draw where each decoder layer looks while it writes one sentence."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.decoding.attention import attention_of
+from convs2s.paper.figures import attention_maps
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    attention = attention_of(
+        Path(snakemake.input.model),
+        Path(snakemake.input.translations),
+        int(snakemake.wildcards.line),
+    )
+    attention_maps(
+        attention.weights, attention.source, attention.target, list(map(Path, snakemake.output))
+    )

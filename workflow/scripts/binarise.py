@@ -1,0 +1,20 @@
+"""Write a split's token store."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.data.dataset import binarise
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    source, target = map(Path, snakemake.input.text)
+    source_vocabulary, target_vocabulary = map(Path, snakemake.input.vocabularies)
+    codes = list(map(Path, snakemake.input.codes)) or [None, None]
+    binarise(
+        (source, target),
+        (codes[0], codes[-1]),
+        (source_vocabulary, target_vocabulary),
+        (Path(snakemake.output.store), Path(snakemake.output.facts)),
+        snakemake.params.facts,
+    )

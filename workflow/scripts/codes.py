@@ -1,0 +1,13 @@
+"""Learn BPE codes."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.data.dataset import write_codes
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    write_codes(
+        list(map(Path, snakemake.input)), Path(snakemake.output[0]), snakemake.params.merges
+    )

@@ -1,0 +1,18 @@
+"""Translate a test set."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.decoding.files import translate_file
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    translate_file(
+        list(map(Path, snakemake.input.models)),
+        Path(snakemake.input.text),
+        (Path(snakemake.output.lines), Path(snakemake.output.text)),
+        snakemake.params.settings,
+        device=snakemake.params.device,
+        threads=snakemake.params.threads,
+    )

@@ -1,0 +1,19 @@
+"""Score a decoded test set."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.manifest import manifest
+from convs2s.scoring.evaluate import evaluate
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    evaluate(
+        Path(snakemake.input.translations),
+        Path(snakemake.input.raw),
+        Path(snakemake.input.tokenized),
+        Path(snakemake.output[0]),
+        test_set=snakemake.wildcards.testset,
+        manifest={**snakemake.params.facts, **manifest()},
+    )

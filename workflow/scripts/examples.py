@@ -1,0 +1,15 @@
+"""Write a few translations to look at."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.scoring.examples import write_examples
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    write_examples(
+        Path(snakemake.input.translations),
+        Path(snakemake.input.reference),
+        Path(snakemake.output[0]),
+    )

@@ -1,0 +1,23 @@
+"""Write a task's bleu.txt and bleu.json."""
+
+from itertools import product
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.scoring.headline import headline
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    settings = snakemake.params.headline
+    runs = product(settings["tests"], (f"seed{seed}" for seed in settings["seeds"]))
+    headline(
+        dict(zip(runs, map(Path, snakemake.input), strict=True)),
+        Path(snakemake.output.text),
+        Path(snakemake.output.json),
+        task=snakemake.wildcards.task,
+        model=settings["model"],
+        decoding=settings["decoding"],
+        stand_in=snakemake.params.stand_in,
+        scale=snakemake.params.scale,
+    )

@@ -1,0 +1,11 @@
+"""Draw how a model learned."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.paper.figures import learning_curve
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    learning_curve(Path(snakemake.input[0]), list(map(Path, snakemake.output)))

@@ -1,0 +1,10 @@
+"""Turn one side of a part of the corpus into tokens."""
+
+from snakemake.script import snakemake
+
+from convs2s.text.preparation import prepare_file
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    language = snakemake.wildcards.lang.partition("_")[0]  # en_title is English
+    prepare_file(snakemake.input[0], snakemake.output[0], snakemake.params.preparation, language)

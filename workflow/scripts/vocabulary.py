@@ -1,0 +1,17 @@
+"""Count one side's types."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from convs2s.data.dataset import build_vocabulary
+from convs2s.workflow import job
+
+with job(snakemake.log[0]):
+    build_vocabulary(
+        Path(snakemake.input.text),
+        next(map(Path, snakemake.input.codes), None),
+        Path(snakemake.output[0]),
+        snakemake.params.settings,
+        snakemake.params.size,
+    )
