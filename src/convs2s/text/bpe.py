@@ -83,12 +83,12 @@ class Bpe:
         Raises:
             UserError: the codes are not in subword-nmt's format, or the vocabulary is empty.
         """
-        _check(codes)
+        learnt = _check(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE piece is frequent enough: lower the vocabulary's threshold")
         self._bpe = BPE(
             io.StringIO(codes),
-            merges=-1 if merges is None else merges,
+            merges=learnt if merges is None else min(merges, learnt),
             vocab=vocabulary,
             glossaries=list(glossaries),
         )
@@ -127,11 +127,13 @@ def count_pieces(word_counts: Mapping[str, int], bpe: Bpe) -> Counter[str]:
     return counts
 
 
-def _check(codes: str) -> None:
-    """Refuse codes on which subword-nmt would end the process."""
-    for number, line in enumerate(codes.rstrip("\n").split("\n"), start=1):
+def _check(codes: str) -> int:
+    """Return the number of merges; refuse codes on which subword-nmt would end the process."""
+    lines = codes.removesuffix("\n").split("\n")
+    for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
                 f"BPE codes, line {number}: expected two pieces and a space between them, "
                 f"found '{line[:80]}': learn the codes again"
             )
+    return len(lines) - lines[0].startswith("#version:")

@@ -1,0 +1,71 @@
+"""Symmetrised links and dictionaries against Moses' symal, fast_align and eflomal."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.files import read_lines, write_lines
+from convs2s.text.align import align, read_links
+from convs2s.text.lexicon import read_dictionary, write_lexicon
+from convs2s.text.symmetrise import grow_diag_final_and
+
+
+@pytest.fixture(scope="module")
+def golden(shared: Path) -> Path:
+    return shared / "golden" / "align"
+
+
+@pytest.fixture(scope="module")
+def sides(shared: Path) -> tuple[Path, Path]:
+    folder = shared / "golden" / "bpe"
+    return folder / "train.tok.en", folder / "train.tok.de"
+
+
+def symmetrised(golden: Path, aligner: str) -> list[list[tuple[int, int]]]:
+    forward, reverse = (read_links(golden / f"{aligner}.{way}") for way in ("fwd", "rev"))
+    return [grow_diag_final_and(*pair) for pair in zip(forward, reverse, strict=True)]
+
+
+def agreement(golden: Path, dictionary: Path) -> float:
+    """Return the share of frequent source words on whose translation fast_align agrees."""
+    ours = read_dictionary(dictionary)
+    equal = []
+    for line in read_lines(golden / "dict.fast_align.atools-gdfa.top2000.tsv"):
+        source, frequency, target, _, tied = line.split("\t")
+        if int(frequency) >= 10:
+            equal.append(ours.get(source) in [target, *tied.split()])
+    assert len(equal) == 2000
+    return sum(equal) / len(equal)
+
+
+def test_links_are_those_of_symal(golden: Path) -> None:
+    assert symmetrised(golden, "fast_align") == list(read_links(golden / "symal.gdfa"))
+
+
+def test_dictionary_of_symal_links(golden: Path, sides: tuple[Path, Path], tmp_path: Path) -> None:
+    write_lexicon(*sides, golden / "symal.gdfa", tmp_path / "dictionary", tmp_path / "candidates")
+    wanted = []
+    for line in read_lines(golden / "dict.fast_align.symal-gdfa.top2000.tsv"):
+        source, frequency, target, count, _ = line.split("\t")
+        wanted.append(f"{source}\t{target}\t{count}\t{frequency}")
+    assert list(read_lines(tmp_path / "dictionary"))[1:2001] == wanted
+
+
+def test_dictionary_of_a_kept_eflomal_run(
+    golden: Path, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    links = tmp_path / "links"
+    run = symmetrised(golden, "eflomal.run1")
+    write_lines(links, (" ".join(f"{i}-{j}" for i, j in pair) for pair in run))
+    write_lexicon(*sides, links, tmp_path / "dictionary", tmp_path / "candidates")
+    assert agreement(golden, tmp_path / "dictionary") >= 0.93
+
+
+@pytest.mark.slow
+def test_dictionary_of_a_new_eflomal_run(
+    golden: Path, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    links = tmp_path / "links"
+    assert align(*sides, links, pairs=None) == 29_000
+    write_lexicon(*sides, links, tmp_path / "dictionary", tmp_path / "candidates")
+    assert agreement(golden, tmp_path / "dictionary") >= 0.93

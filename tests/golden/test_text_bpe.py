@@ -1,0 +1,77 @@
+"""BPE against the output of subword-nmt's own commands."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from convs2s.files import read_lines
+from convs2s.text.bpe import Bpe, count_pieces, count_words, join, learn_codes
+
+
+@pytest.fixture(scope="module")
+def golden(shared: Path) -> Path:
+    return shared / "golden" / "bpe"
+
+
+@pytest.fixture(scope="module")
+def codes(golden: Path) -> str:
+    return (golden / "codes.8000").read_bytes().decode("utf-8")
+
+
+def vocabulary(golden: Path, language: str) -> Counter[str]:
+    pairs = (line.split(" ") for line in read_lines(golden / f"vocab.{language}"))
+    return Counter({piece: int(count) for piece, count in pairs})
+
+
+def assert_splits(golden: Path, name: str, option: str, bpe: Bpe) -> None:
+    part, language = name.split(".")
+    given = list(read_lines(golden / f"in.{name}"))
+    wanted = list(read_lines(golden / f"out.{part}{option}.{language}"))
+    assert [bpe.split(line) for line in given] == wanted
+    assert [join(line) for line in wanted] == given
+
+
+NAMES = [
+    "nasty190.en",
+    "news300.de",
+    "news300.en",
+    "test2016.de",
+    "test2016.en",
+    "train1000.de",
+    "train1000.en",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_split_is_apply_bpe(golden: Path, codes: str, name: str) -> None:
+    assert_splits(golden, name, "", Bpe(codes))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vocabulary_threshold(golden: Path, codes: str, name: str) -> None:
+    counts = vocabulary(golden, name.split(".")[1])
+    frequent = {piece for piece, count in counts.items() if count >= 50}
+    assert_splits(golden, name, ".vt50", Bpe(codes, frequent))
+
+
+def test_glossaries(golden: Path, codes: str) -> None:
+    glossaries = ["&apos;", "&quot;", "[A-Z][a-z]+"]
+    assert_splits(golden, "news300.en", ".gloss", Bpe(codes, glossaries=glossaries))
+
+
+def test_fewer_merges(golden: Path, codes: str) -> None:
+    assert_splits(golden, "train1000.en", ".merges2000", Bpe(codes, merges=2000))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_piece_counts_are_the_vocabulary(golden: Path, codes: str, language: str) -> None:
+    words = count_words([golden / f"train.tok.{language}"])
+    assert count_pieces(words, Bpe(codes)) == vocabulary(golden, language)
+
+
+@pytest.mark.parametrize("merges", [300, pytest.param(8000, marks=pytest.mark.slow)])
+def test_joint_codes_are_learn_joint_bpe(golden: Path, codes: str, merges: int) -> None:
+    words = count_words([golden / "train.tok.en", golden / "train.tok.de"])
+    first = codes.split("\n")[: 1 + merges]
+    assert learn_codes(words, merges) == "\n".join(first) + "\n"

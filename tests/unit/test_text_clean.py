@@ -1,0 +1,63 @@
+"""The filter: reasons, counts, and outputs that appear whole or not at all."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_lines
+from convs2s.text.clean import Report, clean_corpus, reason_to_drop, tidy
+
+
+def clean(folder: Path, source: list[str], target: list[str], ratio: float | None = 1.5) -> Report:
+    write_lines(folder / "in.en", source)
+    write_lines(folder / "in.fr", target)
+    return clean_corpus(
+        folder / "in.en",
+        folder / "in.fr",
+        folder / "out.en",
+        folder / "out.fr",
+        folder / "report.json",
+        minimum=2,
+        maximum=4,
+        ratio=ratio,
+    )
+
+
+def test_every_pair_is_kept_or_counted(tmp_path: Path) -> None:
+    pairs = [
+        ("a b", "c d"),
+        ("", "an empty side"),
+        ("a b", " \u2028 "),
+        ("one", "two words"),
+        ("a b c d e", "a b c d"),
+        ("a b", "a b c d"),
+        ("a b", "a " + "x" * 1001),
+        ("a | b", "c  \u00a0d"),
+    ]
+    report = clean(tmp_path, [source for source, _ in pairs], [target for _, target in pairs])
+    reasons = {"empty": 2, "too_long": 1, "too_short": 1, "ratio": 1, "long_word": 1}
+    assert report == {"read": 8, "kept": 2, "dropped": reasons}
+    assert json.loads((tmp_path / "report.json").read_text()) == report
+    assert list(read_lines(tmp_path / "out.en")) == ["a b", "a b"]
+    assert list(read_lines(tmp_path / "out.fr")) == ["c d", "c d"]
+
+
+def test_no_ratio_means_any_ratio(tmp_path: Path) -> None:
+    assert clean(tmp_path, ["a b"], ["a b c d"], ratio=None)["kept"] == 1
+
+
+def test_sides_of_different_length_leave_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"in.en has 3 lines but .*in.fr has 2"):
+        clean(tmp_path, ["a b", "a b", "a b"], ["c d", "c d"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.fr"]
+
+
+def test_blanks_are_those_of_perl() -> None:
+    assert tidy(" a\tb\u3000\u2028c ") == "a b c"
+    assert tidy("a\x1cb") == "a\x1cb"
+
+
+def test_limits_are_inclusive() -> None:
+    assert reason_to_drop("a b c", "a b", minimum=2, maximum=3, ratio=1.5) is None

@@ -1,0 +1,130 @@
+"""Named preparations: what they are, that they can be shipped, and each text hazard."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_lines
+from convs2s.text.clean import clean_corpus
+from convs2s.text.preparation import PREPARATIONS, Preparation, prepare_file
+
+
+def prepared(tmp_path: Path, name: str, raw: bytes) -> list[str]:
+    """Return the prepared lines of an English file with these bytes."""
+    (tmp_path / "raw").write_bytes(raw)
+    prepare_file(tmp_path / "raw", tmp_path / "tokens", name, "en")
+    return list(read_lines(tmp_path / "tokens"))
+
+
+def test_training_text_is_normalised_and_test_text_is_not() -> None:
+    line = "“It’s low-cost”, he said… (5 %)"
+    train = Preparation("moses_train", "en").prepare(line)
+    test = Preparation("moses_test", "en").prepare(line)
+    assert train == "&quot; It &apos;s low @-@ cost , &quot; he said ... ( 5 % )"
+    assert test == "“ It &apos;s low @-@ cost ” , he said … ( 5 % )"
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_restore_gives_text_without_entities(name: str) -> None:
+    preparation = Preparation(name, "fr")
+    tokens = "l&apos; homme dit : &quot; porte @-@ clés &amp; sacs &quot; ."
+    assert preparation.restore(tokens) == 'l\'homme dit : "porte-clés & sacs".'
+
+
+def test_comma_rule_of_every_language_but_english_and_czech() -> None:
+    line = 'a," b'
+    results = {x: Preparation("moses_train", x).prepare(line) for x in ("en", "cs", "de", "ro")}
+    assert results["en"] == "a , &quot; b"
+    assert results["cs"] == "a , &quot; b"
+    assert results["de"] == results["ro"] == "a &quot; , b"
+
+
+def test_unknown_preparation_is_named() -> None:
+    with pytest.raises(UserError, match="preparation 'mose_train' is unknown: choose one of moses"):
+        Preparation("mose_train", "en")
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_preparation_survives_pickling(name: str) -> None:
+    line = "It's a well-known fact, Mr. Smith."
+    preparation = Preparation(name, "en")
+    assert pickle.loads(pickle.dumps(preparation)).prepare(line) == preparation.prepare(line)
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_preparation_is_documented(root: Path, name: str) -> None:
+    assert f"`{name}`" in (root / "docs" / "preparation.md").read_text(encoding="utf-8")
+
+
+def test_text_loads_without_torch() -> None:
+    modules = "align, bpe, clean, lexicon, normalise, preparation, symmetrise, tokenise"
+    check = f"import sys; from convs2s.text import {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+# Text hazards: the table of docs/preparation.md.
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_invalid_utf8_is_an_error_with_file_and_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match=r"raw:2: not UTF-8: byte 0xff at column 3"):
+        prepared(tmp_path, name, b"fine\nno\xffgood\n")
+    assert not (tmp_path / "tokens").exists()
+
+
+@pytest.mark.parametrize(
+    ("hazard", "train", "test"),
+    [
+        pytest.param(b"a\0b", "a b", "ab", id="NUL"),
+        pytest.param(b"a\rb", "ab", "a b", id="CR inside a line"),
+        pytest.param(b"a b\r", "a b", "a b", id="CRLF"),
+        pytest.param("a\u2028b".encode(), "a b", "a b", id="U+2028"),
+        pytest.param("\ufeffa b".encode(), "a b", "a b", id="byte order mark"),
+        pytest.param(b"", "", "", id="empty line"),
+        pytest.param(b" \t ", "", "", id="blank line"),
+        pytest.param(b"a ||| b", "a &#124; &#124; &#124; b", "a &#124; &#124; &#124; b", id="|||"),
+    ],
+)
+def test_hazard_stays_one_line(tmp_path: Path, hazard: bytes, train: str, test: str) -> None:
+    raw = hazard + b"\nnext\n"
+    assert prepared(tmp_path, "moses_train", raw) == [train, "next"]
+    assert prepared(tmp_path, "moses_test", raw) == [test, "next"]
+
+
+def test_later_byte_order_mark() -> None:
+    assert Preparation("moses_train", "en").prepare("a \ufeff b") == "a b"
+    assert Preparation("moses_test", "en").prepare("a \ufeff b") == "a \ufeff b"
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        ("x", "long_word"),
+        # the slow ones would take hours with a rule that is quadratic in a line's length
+        pytest.param("word ", "too_long", marks=pytest.mark.slow),
+        pytest.param(".", "long_word", marks=pytest.mark.slow),
+        pytest.param('a." ', "too_long", marks=pytest.mark.slow),
+    ],
+)
+def test_line_of_10_megabytes_is_prepared_then_dropped(
+    tmp_path: Path, unit: str, reason: str
+) -> None:
+    write_lines(tmp_path / "raw.en", [unit * (10_000_000 // len(unit)), "It's short."])
+    prepare_file(tmp_path / "raw.en", tmp_path / "tok.en", "moses_train", "en")
+    write_lines(tmp_path / "tok.de", ["kurz .", "Das ist kurz ."])
+    report = clean_corpus(
+        tmp_path / "tok.en",
+        tmp_path / "tok.de",
+        tmp_path / "clean.en",
+        tmp_path / "clean.de",
+        tmp_path / "report.json",
+        minimum=1,
+        maximum=175,
+        ratio=None,
+    )
+    assert list(read_lines(tmp_path / "clean.en")) == ["It &apos;s short ."]
+    assert report["dropped"][reason] == 1
