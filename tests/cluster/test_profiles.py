@@ -20,6 +20,10 @@ IMPATIENT = {
     "generic": ["--seconds-between-status-checks=1"],
 }
 
+# What prepares the demo, as one job: each step alone would wait for a question of its own.
+STEPS = "extract_en_fr shard_en_fr tokenise clean_en_fr gather joint_codes vocabulary binarise"
+ONE_JOB = ["--groups", *(f"{step}=prepare" for step in STEPS.split())]
+
 # Fails at first, as a job with too little memory does.
 FLAKY = """\
 rule flaky:
@@ -50,6 +54,17 @@ def run_snakemake(slurm: Slurm, directory: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Path:
+    """The workflow as it stands, in a folder of its own."""
+    parts = ["config", "envs", "profiles", "rules", "schemas", "src", "workflow"]
+    for part in parts:
+        shutil.copytree(root / part, tmp_path / part, symlinks=True)
+    for part in ("Snakefile", "config.yaml"):
+        shutil.copy(root / part, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def directory(root: Path, tmp_path: Path) -> Path:
     """A workflow of one rule, with this project's profiles."""
     shutil.copytree(root / "profiles", tmp_path / "profiles")
@@ -76,3 +91,14 @@ def test_profile_keeps_its_retries_and_resources(
     ).split()
     assert (state, asked, runtime) == ("COMPLETED", "8000M", "2:00:00")
     assert threads is None or int(cpus) == threads
+
+
+@pytest.mark.parametrize(
+    "groups", [ONE_JOB, pytest.param([], marks=pytest.mark.slow)], ids=["one job", "a job a step"]
+)
+def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path, groups: list[str]) -> None:
+    stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
+    profile = ["--profile", "profiles/slurm", *IMPATIENT["slurm"]]
+    run_snakemake(slurm, checkout, *profile, *groups, "--", *stores)
+    assert all((checkout / store).stat().st_size > 0 for store in stores)
+    assert "Nothing to be done" in run_snakemake(slurm, checkout, *profile, "--", *stores)
