@@ -29,6 +29,7 @@ purple: violet, violette
 heavy: lourd
 expensive: cher
 strange: étrange
+fragile: fragile
 useful: utile
 modern: moderne
 elegant: élégant
@@ -53,7 +54,6 @@ ripe: mûr
 delicious: délicieux
 light: léger
 dusty: poussiéreux
-greedy: gourmand
 generous: généreux
 jealous: jaloux, jalouse
 striped: rayé
@@ -88,15 +88,16 @@ RARE_OF_THINGS = [*RARE_COLORS, *pick("dusty plastic")]
 OF_CLOTHES = [*COLORS, *pick("new old beautiful warm elegant")]
 RARE_OF_CLOTHES = [*RARE_COLORS, *pick("striped silk")]
 OF_PEOPLE = pick("young old happy nice famous tired shy")
+OF_CHILDREN = pick("nice happy tired shy")
 RARE_OF_PEOPLE = pick("generous jealous")
-OF_ANIMALS = pick("black white small brown big old hungry")
-RARE_OF_ANIMALS = pick("wild greedy")
+OF_ANIMALS = pick("black white small brown big old")
+RARE_OF_ANIMALS = pick("wild hungry")
 OF_PRODUCE = pick("big good small fresh ripe")
 RARE_OF_PRODUCE = pick("bitter excellent")
 OF_FOOD = pick("good fresh")
 RARE_OF_FOOD = pick("excellent")
-OF_DRINKS = pick("good hot cold")
-RARE_OF_DRINKS = pick("bitter excellent")
+OF_DRINKS = pick("cold good")
+RARE_OF_DRINKS = pick("excellent")
 OF_DISHES = pick("good big delicious hot")
 RARE_OF_DISHES = pick("salty")
 OF_BUILDINGS = pick("old big small new beautiful modern")
@@ -104,6 +105,8 @@ RARE_OF_BUILDINGS = pick("abandoned medieval")
 
 QUALITIES = pick("heavy expensive useful beautiful strange")
 RARE_QUALITIES = pick("light noisy")
+FAULTS = pick("heavy expensive big old")
+RARE_FAULTS = pick("fragile noisy")
 SIZES = pick("big small long expensive")
 RARE_SIZES = pick("light")
 MOODS = pick("tired sad worried angry")

@@ -24,7 +24,9 @@ SIZES = {"test": 500, "valid": 500, "train": 12_000}
 TEMPLATES = [*templates_home.TEMPLATES, *templates_town.TEMPLATES, *templates_life.TEMPLATES]
 WITHHELD = 12
 WITHHELD_KINDS = frozenset(
-    words("person relative thing item object things animal food drink dish place building room")
+    words(
+        "person adult relative thing item object things animal food drink dish place building room"
+    )
 )
 COMPOSED_SHARE = 0.4
 """The share of validation and test sentences that must hold a withheld combination."""

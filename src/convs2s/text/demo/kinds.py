@@ -16,7 +16,7 @@ from convs2s.text.demo.lexicon import Adjective, Noun, Verb
 Item = TypeVar("Item")
 Draw = Callable[[random.Random], Filler]
 
-RARE_SHARE = 0.08
+RARE_SHARE = 0.1
 """How often a rare word is drawn where a kind has common and rare ones."""
 
 SKEW = 1.5
@@ -122,8 +122,9 @@ def town(rng: random.Random) -> Fixed:
     return Fixed(name, name)
 
 
-PEOPLE = (nouns.PEOPLE, nouns.RARE_PEOPLE)
-ADJECTIVES_OF_PEOPLE = (adj.OF_PEOPLE, adj.RARE_OF_PEOPLE)
+PEOPLE = (nouns.PEOPLE + nouns.CHILDREN, nouns.RARE_PEOPLE)
+ADULTS = (nouns.PEOPLE, nouns.RARE_PEOPLE, adj.OF_PEOPLE, adj.RARE_OF_PEOPLE)
+CHILDREN = (nouns.CHILDREN, (), adj.OF_CHILDREN, adj.RARE_OF_PEOPLE)
 THINGS = (nouns.THINGS, nouns.RARE_THINGS)
 ADJECTIVES_OF_THINGS = (adj.OF_THINGS, adj.RARE_OF_THINGS)
 VEHICLES_TOO = (nouns.THINGS + nouns.VEHICLES, nouns.RARE_THINGS + nouns.RARE_VEHICLES)
@@ -137,20 +138,24 @@ BUILDINGS = (nouns.BUILDINGS, nouns.RARE_BUILDINGS, adj.OF_BUILDINGS, adj.RARE_O
 
 ANY_NUMBER = "singular singular plural counted"
 
-some_people = noun_phrase(*PEOPLE, *ADJECTIVES_OF_PEOPLE, ANY_NUMBER)
+adults = noun_phrase(*ADULTS, ANY_NUMBER)
+children = noun_phrase(*CHILDREN, ANY_NUMBER)
 
 
 def person(rng: random.Random) -> Filler:
     """Draw one or more people: a noun phrase, a first name, or a person with a rare name."""
     if rng.random() < NAMED_SHARE:
         return named(rng)
-    return friend(rng) if rng.random() < 0.15 else some_people(rng)
+    if rng.random() < 0.15:
+        return friend(rng)
+    return children(rng) if rng.random() < 0.25 else adults(rng)
 
 
 KINDS: dict[str, Draw] = {
     "person": person,
     "named": named,
     "friend": friend,
+    "adult": adults,
     "someone": noun_phrase(*PEOPLE),
     "group": noun_phrase(*PEOPLE, numbers="plural counted"),
     "relative": noun_phrase(nouns.FAMILY, nouns.RARE_FAMILY),
@@ -161,6 +166,7 @@ KINDS: dict[str, Draw] = {
     "item": noun_phrase(*THINGS, *ADJECTIVES_OF_THINGS),
     "object": noun_phrase(*THINGS),
     "objects": noun_phrase(*THINGS, numbers="plural"),
+    "tableware": noun_phrase(nouns.TABLEWARE, nouns.RARE_TABLEWARE),
     "things": noun_phrase(*VEHICLES_TOO, *ADJECTIVES_OF_THINGS, "plural counted"),
     "garment": noun_phrase(*CLOTHES),
     "produce": noun_phrase(*PRODUCE, "plural"),
@@ -181,6 +187,7 @@ KINDS: dict[str, Draw] = {
     "nuisance": noun_phrase(nouns.NUISANCES, nouns.RARE_NUISANCES),
     "color": quality(adj.COLORS, adj.RARE_COLORS),
     "quality": quality(adj.QUALITIES, adj.RARE_QUALITIES),
+    "fault": quality(adj.FAULTS, adj.RARE_FAULTS),
     "size": quality(adj.SIZES, adj.RARE_SIZES),
     "mood": quality(adj.MOODS, adj.RARE_MOODS),
     "joy": quality(adj.JOYS, adj.RARE_JOYS),
@@ -205,7 +212,7 @@ KINDS: dict[str, Draw] = {
     "reason": expression(expressions.REASONS),
     "manner": expression(expressions.MANNERS),
     "number": quantity(quantities.number),
-    "degrees": quantity(quantities.degrees),
+    "small": quantity(quantities.small_number),
     "decimal": quantity(quantities.decimal),
     "thousands": quantity(quantities.thousands),
     "grams": quantity(quantities.grams),
@@ -215,5 +222,7 @@ KINDS: dict[str, Draw] = {
     "day": quantity(quantities.day),
     "date": quantity(quantities.date),
     "time": quantity(quantities.time),
+    "early": quantity(quantities.early),
+    "late": quantity(quantities.late),
     "score": quantity(quantities.score),
 }

@@ -9,9 +9,6 @@ from convs2s.text.demo.lexicon import nouns
 PEOPLE = nouns("""
 man, men: homme, m
 woman, women: femme, f
-boy: garçon, m
-girl: fille, f
-child, children: enfant, m
 neighbor: voisin, m
 teacher: professeur, m
 doctor: médecin, m
@@ -20,6 +17,12 @@ baker: boulanger, m
 waitress: serveuse, f
 gardener: jardinier, m
 singer: chanteuse, f
+""")
+
+CHILDREN = nouns("""
+girl: fille, f
+boy: garçon, m
+child, children: enfant, m
 """)
 
 RARE_PEOPLE = nouns("""
@@ -98,7 +101,6 @@ mirror: miroir, m
 umbrella: parapluie, m
 camera: appareil photo, m, appareils photo
 phone: téléphone, m
-knife, knives: couteau, m
 key: clé, f
 suitcase: valise, f
 """)
@@ -116,6 +118,19 @@ curtain: rideau, m
 telescope: télescope, m
 wallet: portefeuille, m
 envelope: enveloppe, f
+""")
+
+TABLEWARE = nouns("""
+plate: assiette, f
+knife, knives: couteau, m
+spoon: cuillère, f
+glass: verre, m
+""")
+
+RARE_TABLEWARE = nouns("""
+fork: fourchette, f
+napkin: serviette, f
+corkscrew: tire-bouchon, m
 """)
 
 CLOTHES = nouns("""
@@ -154,13 +169,13 @@ mushroom: champignon, m
 """)
 
 INGREDIENTS = nouns("""
-bread: pain, m
 butter: beurre, m
-sugar: sucre, m
 flour: farine, f
+sugar: sucre, m
+cheese: fromage, m
+bread: pain, m
 salt: sel, m
 oil: huile, f
-cheese: fromage, m
 honey: miel, m
 rice: riz, m
 """)
@@ -191,7 +206,7 @@ DISHES = nouns("""
 soup: soupe, f
 cake: gâteau, m
 pie: tarte, f
-salad: salade, f
+pizza: pizza, f
 omelet: omelette, f
 """)
 

@@ -54,22 +54,21 @@ Saturday: samedi
 Sunday: dimanche
 """)
 
-DAY_PARTS = [
-    ("in the morning", "du matin", range(5, 12)),
-    ("in the afternoon", "de l'après-midi", range(1, 6)),
-    ("in the evening", "du soir", range(6, 11)),
-]
+MORNING = ("in the morning", "du matin", range(5, 12))
+AFTERNOON = ("in the afternoon", "de l'après-midi", range(1, 6))
+EVENING = ("in the evening", "du soir", range(6, 11))
+MINUTES = ["05", "10", "15", "20", "30", "40", "45", "50"]
 
 
 def number(rng: random.Random) -> tuple[str, str]:
-    """Return a number of two digits."""
-    digits = str(rng.choice(range(12, 100)))
+    """Return a number from 12 to 60."""
+    digits = str(rng.choice(range(12, 61)))
     return digits, digits
 
 
-def degrees(rng: random.Random) -> tuple[str, str]:
-    """Return a temperature in degrees Celsius, without its unit."""
-    digits = str(rng.choice(range(2, 36)))
+def small_number(rng: random.Random) -> tuple[str, str]:
+    """Return a number from 2 to 30, in digits."""
+    digits = str(rng.choice(range(2, 31)))
     return digits, digits
 
 
@@ -125,8 +124,22 @@ def date(rng: random.Random) -> tuple[str, str]:
 
 def time(rng: random.Random) -> tuple[str, str]:
     """Return a time of day: 8:30 in the evening, 8 h 30 du soir."""
-    english, french, hours = rng.choice(DAY_PARTS)
-    hour, minutes = rng.choice(hours), rng.choice(["05", "10", "15", "20", "30", "40", "45", "50"])
+    return clock(rng, *rng.choice([MORNING, AFTERNOON, EVENING]))
+
+
+def early(rng: random.Random) -> tuple[str, str]:
+    """Return a time in the morning."""
+    return clock(rng, *MORNING)
+
+
+def late(rng: random.Random) -> tuple[str, str]:
+    """Return a time in the evening."""
+    return clock(rng, *EVENING)
+
+
+def clock(rng: random.Random, english: str, french: str, hours: range) -> tuple[str, str]:
+    """Return a time within some hours of the day."""
+    hour, minutes = rng.choice(hours), rng.choice(MINUTES)
     return f"{hour}:{minutes} {english}", f"{hour} h {minutes} {french}"
 
 

@@ -38,23 +38,23 @@ THINGS = [
     ),
     Template(
         "{person.the} {person?does|do} not {get.base} {thing.the} because "
-        "{thing?it is|they are} too {quality}.",
+        "{thing?it is|they are} too {fault}.",
         "{person.le} ne {get.present person} pas {thing.le} parce "
-        "{thing?qu'il est|qu'elle est|qu'ils sont|qu'elles sont} trop {quality thing}.",
+        "{thing?qu'il est|qu'elle est|qu'ils sont|qu'elles sont} trop {fault thing}.",
     ),
     Template(
-        "{relative.my} has just {treat.participle} {thing.the} that {friend} found in {room.the}.",
-        "{relative.mon} vient de {treat.infinitive} {thing.le} que {friend} a "
-        "trouv{thing?é|ée|és|ées} dans {room.le}.",
+        "{relative.my} has just {get.participle} {thing.the} that {friend} saw in {town}.",
+        "{relative.mon} vient de {get.infinitive} {thing.le} que {friend} a "
+        "vu{thing?|e|s|es} à {town}.",
     ),
     Template(
         "All {objects.the} in {room.the} are {color}, except the ones that {friend} bought.",
-        "{objects?tout|toute|tous|toutes} {objects.le} dans {room.le} sont {color objects}, "
+        "{objects?tout|toute|tous|toutes} {objects.le} de {room.le} sont {color objects}, "
         "sauf {objects?celui|celle|ceux|celles} que {friend} a acheté{objects?|e|s|es}.",
     ),
     Template(
-        "What {item.a}! {relative.my} will be very {joy}.",
-        "{item.quel} ! {relative.mon} sera très {joy relative}.",
+        "What {item.a}, {relative.my} will be very {joy}!",
+        "{item.quel}, {relative.mon} sera très {joy relative} !",
     ),
     Template(
         "{friend} is going to {treat.base} {things.the} with {person.the} {future}.",
@@ -72,12 +72,12 @@ KITCHEN = [
         "Ajoutez {grams} grammes de {ingredient} et mélangez le tout avec {ingredient2.le}.",
     ),
     Template(
-        "There is no more {ingredient} in {room.the}, but there is still {drink.a}.",
-        "Il n'y a plus de {ingredient} dans {room.le}, mais il reste {drink.un}.",
+        "There is no more {ingredient} in the kitchen, but there is still {drink.a}.",
+        "Il n'y a plus de {ingredient} dans la cuisine, mais il reste {drink.un}.",
     ),
     Template(
-        "Could you pass me {ingredient.the} and {object.the}, please?",
-        "Pourriez-vous me passer {ingredient.le} et {object.le}, s'il vous plaît ?",
+        "Could you pass me {ingredient.the} and {tableware.the}, please?",
+        "Pourriez-vous me passer {ingredient.le} et {tableware.le}, s'il vous plaît ?",
     ),
     Template(
         "Cook {course.the} for {number} minutes, then add {food.a} and {produce.a}.",

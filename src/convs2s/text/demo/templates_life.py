@@ -4,8 +4,8 @@ from convs2s.text.demo.notation import Template
 
 WORK = [
     Template(
-        "{person.the} {person?works|work} at {place.the} from {weekday} to {weekday2}.",
-        "{person.le} {person?travaille|travaillent} à {place.le} de le {weekday} à le {weekday2}.",
+        "{adult.the} {adult?works|work} at {place.the} from {weekday} to {weekday2}.",
+        "{adult.le} {adult?travaille|travaillent} à {place.le} de le {weekday} à le {weekday2}.",
     ),
     Template(
         "{named} wrote a report of {number} pages about {building.the} in {town}.",
@@ -70,8 +70,8 @@ SPORT = [
         "L'équipe de {town} a gagné le match {score} contre l'équipe de {town2}.",
     ),
     Template(
-        "{named} ran {decimal} kilometers in {number} minutes on {weekday}.",
-        "{named} a couru {decimal} kilomètres en {number} minutes {weekday}.",
+        "{named} walked {decimal} kilometers in {count} hours on {weekday}.",
+        "{named} a parcouru {decimal} kilomètres à pied en {count} heures {weekday}.",
     ),
     Template(
         "{relative.my} prefers {game} to {game2}, especially when {weather}.",
@@ -95,8 +95,8 @@ TIME = [
         "{place.le} est fermé{place?|e|s|es} le {weekday} en {month} et le {day}.",
     ),
     Template(
-        "{person.the} {person?gets|get} up at {time} {habit}.",
-        "{person.le} {person?se lève|se lèvent} à {time} {habit}.",
+        "{person.the} {person?gets|get} up at {early} on {weekday}s.",
+        "{person.le} {person?se lève|se lèvent} à {early} le {weekday}.",
     ),
     Template(
         "{friend} was {do.ing} in {room.the} when {person.the} arrived.",
@@ -104,20 +104,21 @@ TIME = [
         "arrivé{person?|e|s|es}.",
     ),
     Template(
-        "{friend} {chore} {habit} {manner} with {relative.my}.",
-        "{friend} {chore} {habit} {manner} avec {relative.mon}.",
+        "{friend} {chore} with {relative.my} {manner} {habit}.",
+        "{friend} {chore} avec {relative.mon} {manner} {habit}.",
     ),
     Template(
-        "The concert at {sight.the} begins at {time} and lasts {number} minutes.",
-        "Le concert à {sight.le} commence à {time} et dure {number} minutes.",
+        "The concert at {sight.the} begins at {late} and lasts {number} minutes.",
+        "Le concert à {sight.le} commence à {late} et dure {number} minutes.",
     ),
 ]
 
 PEOPLE = [
     Template(
-        "{person.the} {person?is|are} {mood} because {person?he|she|they|they} {reason} {past}.",
+        "{person.the} {person?is|are} {mood} because {person?he|she|they|they} {reason} "
+        "this morning.",
         "{person.le} {person?est|sont} {mood person} parce "
-        "{person?qu'il a|qu'elle a|qu'ils ont|qu'elles ont} {reason} {past}.",
+        "{person?qu'il a|qu'elle a|qu'ils ont|qu'elles ont} {reason} ce matin.",
     ),
     Template(
         "{friend} is {number} years old, and {friend2} is {count} years younger.",
@@ -128,8 +129,8 @@ PEOPLE = [
         "{someone.le} que j'ai rencontré{someone?|e|s|es} à {town} {past} parle {count} langues.",
     ),
     Template(
-        "{friend} must go to {place.the} with {person.the} before {time}.",
-        "Il faut que {friend} aille à {place.le} avec {person.le} avant {time}.",
+        "{friend} must go to {place.the} with {person.the} before {late}.",
+        "Il faut que {friend} aille à {place.le} avec {person.le} avant {late}.",
     ),
     Template(
         "{friend} would like to {get.base} {thing.a} for {relative.my}.",
@@ -161,8 +162,8 @@ PEOPLE = [
         "Qui {treat.future} {item.le} quand {person.le} {person?sera|seront} {country} ?",
     ),
     Template(
-        "{relative.my} is {count} years older than {person.the} but does not look it.",
-        "{relative.mon} a {count} ans de plus que {person.le} mais ne les fait pas.",
+        "{relative.my} is {count} years older than {named} but does not look it.",
+        "{relative.mon} a {count} ans de plus que {named} mais ne les fait pas.",
     ),
 ]
 

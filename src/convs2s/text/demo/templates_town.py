@@ -44,8 +44,8 @@ MARKET = [
 
 TRAVEL = [
     Template(
-        "The train to {town} leaves from platform {number} at {time}.",
-        "Le train pour {town} part du quai {number} à {time}.",
+        "The train to {town} leaves from platform {small} at {time}.",
+        "Le train pour {town} part du quai {small} à {time}.",
     ),
     Template(
         "{person.the} {move.past person} {town} with {relative.my} on {date}.",
@@ -64,8 +64,8 @@ TRAVEL = [
         "La route entre {town} et {place.le} est longue de {decimal} kilomètres.",
     ),
     Template(
-        "{person.the} spent {count} days {country} with {relative.my} {past}.",
-        "{person.le} {person?a|ont} passé {count} jours {country} avec {relative.mon} {past}.",
+        "{person.the} spent {count} days {country} with {relative.my} in {month}.",
+        "{person.le} {person?a|ont} passé {count} jours {country} avec {relative.mon} en {month}.",
     ),
     Template(
         "Because of {nuisance.the}, the flight to {town} will arrive {number} minutes late.",
@@ -99,8 +99,8 @@ WEATHER = [
         "{weather} à {town}, alors {person.le} {person?reste|restent} à la maison.",
     ),
     Template(
-        "It will be {degrees} degrees in {town} {future}, but only {degrees2} in {town2}.",
-        "Il fera {degrees} degrés à {town} {future}, mais seulement {degrees2} à {town2}.",
+        "It will be {small} degrees in {town} {future}, but only {small2} in {town2}.",
+        "Il fera {small} degrés à {town} {future}, mais seulement {small2} à {town2}.",
     ),
     Template(
         "When {weather}, {person.the} {do.present person} in {room.the} and {friend} "

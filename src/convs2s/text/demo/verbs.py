@@ -30,12 +30,13 @@ order: commander
 TREAT = verbs("""
 repair: réparer
 clean: nettoyer, nettoie, nettoient, nettoyé, nettoier
-forget, forgot, forgotten: oublier
-lose, lost: perdre, perd, perdent, perdu, perdr
+hide, hid, hidden: cacher
+paint: peindre, peint, peignent, peint, peindr
 """)
 
 RARE_TREAT = verbs("""
-pack: emballer
+wrap, wrapped: emballer
+polish: polir, polit, polissent, poli
 """)
 
 COOK = verbs("""
