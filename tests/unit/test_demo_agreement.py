@@ -1,0 +1,124 @@
+"""Agreement in the demo corpus: the README's example and its kind, phrase by phrase."""
+
+import pytest
+
+from convs2s.text.demo import nouns, verbs
+from convs2s.text.demo.adjectives import pick
+from convs2s.text.demo.agreement import english_ing, with_s
+from convs2s.text.demo.fillers import Action, Name, NounPhrase, Quality
+from convs2s.text.demo.lexicon import Noun, Verb
+from convs2s.text.demo.notation import Sentence, Template
+
+TWO = ("two", "deux")
+NOUNS = {
+    noun.english: noun
+    for table in (
+        nouns.PEOPLE,
+        nouns.CHILDREN,
+        nouns.THINGS,
+        nouns.VEHICLES,
+        nouns.DRINKS,
+        nouns.BUILDINGS,
+    )
+    for noun in table
+}
+VERBS = {verb.english: verb for verb in verbs.SEE + verbs.GET + verbs.MOVE}
+
+
+def noun(english: str) -> Noun:
+    return NOUNS[english]
+
+
+def verb(english: str) -> Verb:
+    return VERBS[english]
+
+
+def test_the_example_of_the_readme() -> None:
+    template = Template(
+        "{person.the} {see.present person} {thing.a}.",
+        "{person.le} {see.present person} {thing.un}.",
+    )
+    sentence = Sentence(
+        template,
+        {
+            "person": NounPhrase(noun("man")),
+            "see": Action(verb("see")),
+            "thing": NounPhrase(noun("car"), tuple(pick("red")), plural=True, count=TWO),
+        },
+    )
+    assert sentence.english() == "The man sees two red cars."
+    assert sentence.french() == "L'homme voit deux voitures rouges."
+
+
+@pytest.mark.parametrize(
+    ("phrase", "english", "french"),
+    [
+        (NounPhrase(noun("car"), tuple(pick("red"))), "a red car", "une voiture rouge"),
+        (NounPhrase(noun("man"), tuple(pick("old"))), "a old man", "un vieil homme"),
+        (NounPhrase(noun("hotel"), tuple(pick("new"))), "a new hotel", "un nouvel hôtel"),
+        (
+            NounPhrase(noun("car"), tuple(pick("old red")), plural=True),
+            "some old red cars",
+            "de vieilles voitures rouges",
+        ),
+        (
+            NounPhrase(noun("book"), tuple(pick("brown")), plural=True),
+            "some brown books",
+            "des livres marron",
+        ),
+        (NounPhrase(noun("water"), mass=True), "some water", "de la eau"),
+    ],
+)
+def test_indefinite_phrases(phrase: NounPhrase, english: str, french: str) -> None:
+    assert (phrase.english("a", None), phrase.french("un", None)) == (english, french)
+
+
+@pytest.mark.parametrize(
+    ("owner", "english", "french"),
+    [
+        (NounPhrase(noun("man")), "his clock", "son horloge"),
+        (NounPhrase(noun("woman")), "her clock", "son horloge"),
+        (NounPhrase(noun("girl"), plural=True), "their clock", "leur horloge"),
+        (Name("Mrs. Alolen", "Mme Alolen", "f"), "her clock", "son horloge"),
+    ],
+)
+def test_possessives(owner: NounPhrase | Name, english: str, french: str) -> None:
+    clock = NounPhrase(noun("clock"))
+    assert (clock.english("its", owner), clock.french("son", owner)) == (english, french)
+
+
+def test_demonstratives_look_at_the_next_word() -> None:
+    assert NounPhrase(noun("man")).french("ce", None) == "cet homme"
+    assert NounPhrase(noun("man"), tuple(pick("young"))).french("ce", None) == "ce jeune homme"
+    assert NounPhrase(noun("key")).french("ce", None) == "cette clé"
+    assert NounPhrase(noun("key"), plural=True).french("ce", None) == "ces clés"
+
+
+def test_verbs_agree_with_their_subject() -> None:
+    women = NounPhrase(noun("woman"), plural=True, count=TWO)
+    arrive, find = Action(verb("arrive in")), Action(verb("find"))
+    assert arrive.french("past", women) == "sont arrivées"
+    assert find.french("past", women) == "ont trouvé"
+    assert find.french("future", women) == "trouveront"
+    assert (find.english("present", women), find.english("present", None)) == ("find", "finds")
+    assert Action(verb("look for")).english("present", None) == "looks for"
+    assert Action(verb("look for")).english("past", None) == "looked for"
+
+
+def test_adjectives_agree_with_their_noun() -> None:
+    heavy = Quality(pick("heavy")[0])
+    assert heavy.french("", NounPhrase(noun("key"), plural=True)) == "lourdes"
+    assert heavy.french("", None) == "lourd"
+
+
+def test_a_possessive_without_an_owner_is_a_fault_of_the_template() -> None:
+    with pytest.raises(ValueError, match="needs its owner"):
+        NounPhrase(noun("key")).english("its", None)
+
+
+@pytest.mark.parametrize(
+    ("verb", "present", "ing"),
+    [("play", "plays", "playing"), ("go", "goes", "going"), ("dance", "dances", "dancing")],
+)
+def test_english_verb_forms(verb: str, present: str, ing: str) -> None:
+    assert (with_s(verb), english_ing(verb)) == (present, ing)
