@@ -149,7 +149,7 @@ def is_well_formed(sentence: str) -> bool:
         (r"(May|June) \d+, \d{4}", r"\d+ (mai|juin) \d{4}"),  # dates
         (r"\d:\d\d in the evening", r"\d h \d\d du soir"),  # times
         (r"red cars", r"voitures rouges"),  # adjectives behind the noun
-        (r"old cars", r"vieilles voitures"),  # and before it
+        (r"old (lamps|keys|cars)", r"vieilles (lampes|clés|voitures)"),  # and before it
         (r"\b[Mm]an\b", r"[Ll]'homme"),  # elision
         (r"from the", r"\bdu\b"),  # contraction
         (r"\bto the\b", r"\baux\b"),
