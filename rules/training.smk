@@ -53,8 +53,9 @@ rule train_model:
         mem_mb=16000,
         runtime="1d",
     params:
+        folder=lambda w: f"{RESULTS}/{w.task}",
         options=lambda w, input: train_options(w, input.dictionary),
         version=TRAINING_VERSION,
     shell:
-        "python -m convs2s train <results>/{wildcards.task} --settings {input.settings}"
+        "python -m convs2s train {params.folder} --settings {input.settings}"
         " --seed {wildcards.seed} --output {output.model} {params.options} 2>&1 | tee {log}"

@@ -66,6 +66,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
         UserError: the file is missing, is not in its compression format, or a line is not UTF-8.
     """
     try:
+        if Path(path).stat().st_size == 0:
+            return  # also what a compressor writes that was given no line
         with open_bytes(path) as stream:
             yield from decode_lines(stream, str(path))
     except FileNotFoundError:

@@ -1,9 +1,12 @@
 """Align the words of the training text."""
 
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.text.align import align
 from convs2s.workflow import job
 
+snakemake: Any
+
 with job(snakemake.log[0]):
-    align(*snakemake.input, snakemake.output[0], pairs=snakemake.params.pairs)
+    source, target = snakemake.input
+    align(source, target, snakemake.output[0], pairs=snakemake.params.pairs)

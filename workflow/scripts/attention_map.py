@@ -1,12 +1,13 @@
 """Draw where each decoder layer looks while it writes one sentence."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.decoding.attention import attention_of
 from convs2s.paper.figures import attention_maps
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     attention = attention_of(

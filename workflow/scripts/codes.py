@@ -1,11 +1,12 @@
 """Learn BPE codes."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.data.dataset import write_codes
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     write_codes(

@@ -1,11 +1,12 @@
 """Translate a test set."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.decoding.files import translate_file
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     translate_file(

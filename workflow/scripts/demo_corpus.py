@@ -1,11 +1,12 @@
 """Generate the demo corpus."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.text.demo import write_demo_corpus
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     write_demo_corpus(Path(snakemake.output[0]).parent)

@@ -1,12 +1,13 @@
 """Score a decoded test set."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.manifest import manifest
 from convs2s.scoring.evaluate import evaluate
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     evaluate(

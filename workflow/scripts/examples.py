@@ -1,11 +1,12 @@
 """Write a few translations to look at."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.scoring.examples import write_examples
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     write_examples(

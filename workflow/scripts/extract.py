@@ -1,11 +1,12 @@
 """Write both sides of a split from the files that the task names."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.data.corpus import HoldOut, extract
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     hold_out = snakemake.params.hold_out

@@ -1,11 +1,12 @@
 """Join the cleaned shards of one side."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.text.clean import gather
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     gather(

@@ -2,11 +2,12 @@
 
 from itertools import product
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.scoring.headline import headline
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     settings = snakemake.params.headline

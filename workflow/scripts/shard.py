@@ -1,11 +1,12 @@
 """Cut the training text into shards."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.data.corpus import shard
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     source, target = map(Path, snakemake.input)

@@ -1,12 +1,13 @@
 """Write one of the papers' tables, the printed values beside ours."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.config import load
 from convs2s.paper.tables import write_table
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     write_table(

@@ -1,9 +1,11 @@
 """Turn one side of a part of the corpus into tokens."""
 
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.text.preparation import prepare_file
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     language = snakemake.wildcards.lang.partition("_")[0]  # en_title is English

@@ -1,11 +1,12 @@
 """Count one side's types."""
 
 from pathlib import Path
-
-from snakemake.script import snakemake
+from typing import Any
 
 from convs2s.data.dataset import build_vocabulary
 from convs2s.workflow import job
+
+snakemake: Any
 
 with job(snakemake.log[0]):
     build_vocabulary(

@@ -1,0 +1,221 @@
+"""Training: the schedule, states, locks, and the same bytes whatever happens on the way."""
+
+import fcntl
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.data.batches import BatchLimits
+from convs2s.errors import UserError
+from convs2s.files import sha256
+from convs2s.model_file import build_network, load_model
+from convs2s.training.data import TrainingData
+from convs2s.training.recipe import Recipe
+from convs2s.training.run import TrainingJob, train
+from convs2s.training.schedule import Schedule
+from convs2s.training.state import StateFolder
+from convs2s.training.trainer import Trainer
+from tests.unit import tiny
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def job(task: Path, output: Path, **training: object) -> TrainingJob:
+    return TrainingJob(task, tiny.settings(**training), 1, output, None, "cpu", 1)
+
+
+def recipe(**training: object) -> Recipe:
+    return Recipe.from_settings(tiny.settings(**training)["training"])
+
+
+# ---- the learning rate ----
+
+
+def rates(losses: list[float], one: Recipe) -> tuple[list[float], Schedule]:
+    schedule, seen = Schedule(one.learning_rate), []
+    for epoch, loss in enumerate(losses, start=1):
+        schedule = schedule.after_epoch(epoch, loss, one)
+        seen.append(schedule.learning_rate)
+        if schedule.stop_reason:
+            break
+    return seen, schedule
+
+
+def test_once_triggered_every_epoch_divides_the_rate() -> None:
+    seen, schedule = rates([5, 4, 4.1, 3, 2, 1, 0.5], recipe(maximum_epochs=None))
+    assert seen == pytest.approx([0.25, 0.25, 0.025, 0.0025, 0.00025, 0.000025])
+    assert schedule.stop_reason is not None
+    assert "fell below 0.0001" in schedule.stop_reason
+    assert schedule.best_epoch == 6
+
+
+def test_compare_with_previous_or_best() -> None:
+    losses = [3, 4, 3.5, 3.2]
+    previous, _ = rates(losses, recipe(maximum_epochs=None))
+    assert previous == pytest.approx([0.25, 0.025, 0.0025, 0.00025])
+    best, _ = rates([3, 2, 2.5], recipe(maximum_epochs=None, schedule={"compare": "best"}))
+    assert best == pytest.approx([0.25, 0.25, 0.025])
+
+
+def test_maximum_epochs_stops_with_a_reason() -> None:
+    _, schedule = rates([3, 2, 1], recipe(maximum_epochs=2))
+    assert schedule.stop_reason == "the recipe's maximum of 2 epochs is reached"
+
+
+# ---- updates ----
+
+
+def trainer(task: Path, folder: Path, seed: int = 1, **changes: Any) -> Trainer:
+    """A trainer in float64 without dropout."""
+    data = TrainingData.read(task)
+    settings = tiny.settings()
+    settings["architecture"]["dropout"] = 0.0
+    torch.manual_seed(seed)
+    network = build_network(
+        settings["architecture"], len(data.types["source"]) + 3, len(data.types["target"]) + 3
+    )
+    return Trainer(
+        network.double(),
+        replace(Recipe.from_settings(settings["training"]), **changes),
+        (data.train, data.valid),
+        StateFolder(folder, {}),
+        seed=seed,
+        device="cpu",
+        checkpoint_minutes=60,
+    )
+
+
+def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None:
+    whole = trainer(task, tmp_path, batch=BatchLimits(32, None, None))
+    split = trainer(task, tmp_path, batch=BatchLimits(32, None, 40))
+    for number, rows in enumerate(whole._plan(1)):
+        assert whole.update(rows, 1, number) == pytest.approx(split.update(rows, 1, number))
+    for mine, other in zip(whole.network.parameters(), split.network.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
+
+
+def test_separate_parts_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
+    limits = BatchLimits(32, None, 40)
+    joint = trainer(task, tmp_path, batch=limits)._plan(1)
+    separate = trainer(task, tmp_path, batch=limits, split="separate")._plan(1)
+    assert len(separate) > len(joint)
+    assert sorted(row for rows in separate for row in rows) == list(range(160))
+
+
+def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
+    for velocity, factor in (("keep", 10.0), ("rescale", 1.0)):
+        one = trainer(task, tmp_path, velocity=velocity)
+        one.update(one._plan(1)[0], 1, 0)
+        state = next(iter(one.optimiser.state.values()))
+        before = state["momentum_buffer"].clone()
+        one._change_rate(0.025)  # a step is rate x velocity
+        torch.testing.assert_close(state["momentum_buffer"], factor * before)
+
+
+def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training diverged in epoch 1 .* lower learning_rate"):
+        train(job(task, tmp_path / "model.safetensors", learning_rate=1e30, clip=1e30))
+
+
+# ---- states ----
+
+
+def test_the_same_seed_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
+    for path in paths:
+        train(job(task, path))
+    assert sha256(paths[0]) == sha256(paths[1])
+    rows = [json.loads(line) for line in (tmp_path / "a" / "history.jsonl").open()]
+    assert [row["epoch"] for row in rows[:-1]] == [1, 2, 3]
+    assert rows[-1] == {"stop": "the recipe's maximum of 3 epochs is reached"}
+    _, description = load_model(paths[0])
+    assert description.training["validation_perplexity"] == min(
+        row["valid_perplexity"] for row in rows[:-1]
+    )
+
+
+def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
+    # A state after each update, so that a kill comes at every kind of moment.
+    changes = {"checkpoint_minutes": 1e-9, "maximum_epochs": 12}
+    undisturbed, killed = (tmp_path / name / "model.safetensors" for name in ("a", "b"))
+    train(job(task, undisturbed, **changes))
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps(tiny.settings(**changes)))
+    command = [sys.executable, "-m", "convs2s", "train", str(task), "--settings", str(settings)]
+    command += ["--output", str(killed), "--threads", "1", "--device", "cpu"]
+    moments = random.Random(7)
+    for _ in range(5):
+        states = list((killed.parent / "state").glob("*/last.safetensors"))
+        before = states[0].stat().st_mtime_ns if states else 0
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None:  # wait until it has gone on from where the last one was
+            states = list((killed.parent / "state").glob("*/last.safetensors"))
+            if states and states[0].stat().st_mtime_ns > before:
+                time.sleep(moments.uniform(0, 0.3))
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.01)
+        process.wait()
+    assert not killed.exists()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "going on in epoch" in done.stderr
+    assert sha256(killed) == sha256(undisturbed)
+
+
+def test_a_finished_training_is_exported_not_repeated(
+    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.safetensors"
+    train(job(task, path))
+    before = sha256(path)
+    path.unlink()
+    capfd.readouterr()
+    train(job(task, path))
+    assert "epoch   " not in capfd.readouterr().err
+    assert sha256(path) == before
+
+
+def test_a_state_of_another_configuration_is_not_loaded(
+    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.safetensors"
+    train(job(task, path, maximum_epochs=1))
+    capfd.readouterr()
+    train(job(task, path, maximum_epochs=1, clip=0.2))
+    output = capfd.readouterr().err
+    assert "is a state of another training (training.clip: 0.1 -> 0.2): not loaded" in output
+    assert "going on" not in output
+
+
+def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    with (tmp_path / "state" / "lock").open("w") as lock:
+        lock.write("process 1 on elsewhere")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match=r"another training is writing here .process 1 on"):
+            train(job(task, tmp_path / "model.safetensors"))
+
+
+def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path) -> None:
+    one = job(task, tmp_path / "model.safetensors")
+    one.settings["architecture"]["positions"]["maximum"] = 8
+    with pytest.raises(UserError, match=r"train\.arrow: the source of pair \d+ has 9 symbols"):
+        train(one)
+
+
+def test_an_unprepared_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"train\.json: no such file; make it with: snakemake prep"):
+        train(job(tmp_path, tmp_path / "model.safetensors"))
