@@ -23,8 +23,11 @@ help:
 	@echo "make clean     remove .venv, caches and .snakemake, but not results/"
 
 demo: $(INSTALLED)
-	@$(IN_VENV) snakemake $(DEMO)/bleu.txt demo
-	@cat $(DEMO)/bleu.txt $(DEMO)/examples.txt
+	@$(IN_VENV) snakemake demo
+	@echo; cat $(DEMO)/bleu.txt; echo; cat $(DEMO)/examples.txt
+	@echo "score:"; ls $(DEMO)/bleu.txt $(DEMO)/bleu.json
+	@echo "translations:"; ls $(DEMO)/models/*/*/*.txt
+	@echo "plots:"; ls $(DEMO)/models/*/*/*.svg
 
 test: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q -m "not slow and not gpu"
