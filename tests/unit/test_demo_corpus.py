@@ -96,12 +96,12 @@ def test_some_words_are_seen_a_few_times_in_training(corpus: dict[str, Pairs]) -
     assert sum(bool(seldom & set(words(pair[0]))) for pair in corpus["test"]) >= 50
 
 
-def test_a_third_of_the_test_set_combines_what_training_does_not(
+def test_two_fifths_of_the_test_set_combine_what_training_does_not(
     drawn: dict[str, list[Sentence]],
 ) -> None:
     seen = frozenset().union(*(sentence.combinations() for sentence in drawn["train"]))
     unseen = [sentence for sentence in drawn["test"] if sentence.combinations() - seen]
-    assert len(unseen) >= 0.3 * len(drawn["test"])
+    assert len(unseen) >= 0.4 * len(drawn["test"])
 
 
 def test_rare_names_stand_on_both_sides(corpus: dict[str, Pairs]) -> None:
