@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.clean import Report, clean_corpus, reason_to_drop, tidy
+from convs2s.text.clean import Report, clean_corpus, gather, reason_to_drop, tidy
 
 
 def clean(folder: Path, source: list[str], target: list[str], ratio: float | None = 1.5) -> Report:
@@ -61,3 +61,16 @@ def test_blanks_are_those_of_perl() -> None:
 
 def test_limits_are_inclusive() -> None:
     assert reason_to_drop("a b c", "a b", minimum=2, maximum=3, ratio=1.5) is None
+
+
+def test_gathered_shards_are_in_order_and_their_counts_added(tmp_path: Path) -> None:
+    reports = []
+    for number, source in enumerate((["a b", ""], ["c d", "e f"])):
+        clean(tmp_path, source, ["x y", "x y"])
+        reports.append((tmp_path / "report.json").rename(tmp_path / f"{number}.json"))
+        (tmp_path / "out.en").rename(tmp_path / f"{number}.en")
+    texts = [tmp_path / "0.en", tmp_path / "1.en"]
+    gather(texts, reports, tmp_path / "all.en", tmp_path / "all.json")
+    assert list(read_lines(tmp_path / "all.en")) == ["a b", "c d", "e f"]
+    total = json.loads((tmp_path / "all.json").read_text())
+    assert (total["read"], total["kept"], total["dropped"]["empty"]) == (4, 3, 1)

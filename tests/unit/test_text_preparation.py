@@ -107,7 +107,6 @@ def test_later_byte_order_mark() -> None:
         # the slow ones would take hours with a rule that is quadratic in a line's length
         pytest.param("word ", "too_long", marks=pytest.mark.slow),
         pytest.param(".", "long_word", marks=pytest.mark.slow),
-        pytest.param('a." ', "too_long", marks=pytest.mark.slow),
     ],
 )
 def test_line_of_10_megabytes_is_prepared_then_dropped(
