@@ -61,8 +61,9 @@ class Session:
             logits, self._inputs[index], layers = network.decoder.step(
                 previous, self._position, self._inputs[index], self._encoded[index]
             )
-            predictions.append(functional.log_softmax(logits.float(), dim=2))
-            attentions.append(torch.stack(layers).float().mean(0))
+            precision = torch.promote_types(logits.dtype, torch.float32)
+            predictions.append(functional.log_softmax(logits.to(precision), dim=2))
+            attentions.append(torch.stack(layers).to(precision).mean(0))
         self._position += 1
         if len(predictions) == 1:
             return predictions[0], attentions[0]

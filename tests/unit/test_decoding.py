@@ -1,0 +1,222 @@
+"""Decoding: incremental equals full, batches do not matter, ensembles, unknown words."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.config import decoding_defaults
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.search import SearchOptions, beam_search
+from convs2s.decoding.translate import Translator
+from convs2s.decoding.unknown_words import replace_unknown
+from convs2s.errors import UserError
+from convs2s.model_file import load_model, save_model
+from convs2s.models.architecture import Architecture, Layer
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.ensemble import Ensemble
+from convs2s.training.run import TrainingJob, train
+from tests.unit import tiny
+
+TYPES = 20
+
+
+def network(
+    seed: int = 0, kernels: tuple[int, ...] = (3, 1, 2), attention: tuple[bool, ...] = (True,) * 3
+) -> ConvS2S:
+    encoder = (Layer(12, 3), Layer(8, 5), Layer(8, 1))
+    decoder = tuple(Layer(width, k) for width, k in zip((12, 12, 8), kernels, strict=True))
+    architecture = Architecture(10, 6, encoder, decoder, attention, 30, 30, 0.1, "paper")
+    torch.manual_seed(seed)
+    model = ConvS2S(architecture, TYPES, TYPES, PADDING).double()
+    for parameter in model.parameters():  # sharper than an untrained network
+        parameter.data.mul_(2.0)
+    return model
+
+
+def batch(*lengths: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.full((len(lengths), max(lengths) + 1), PADDING)
+    for row, length in zip(rows, lengths, strict=True):
+        row[:length] = torch.randint(3, TYPES, (length,), generator=generator)
+        row[length] = END
+    return rows
+
+
+def options(**changes: Any) -> SearchOptions:
+    return SearchOptions(
+        **{
+            "beam": 5,
+            "length_penalty": 1.0,
+            "minimum_length": 0,
+            "maximum_factor": 1.0,
+            "maximum_offset": 5,
+            "unknown_penalty": 0.0,
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernels", "attention"),
+    [((3, 1, 2), (True,) * 3), ((5, 5, 1), (False, True, False)), ((1, 1, 1), (True, False, True))],
+)
+def test_incremental_equals_full(kernels: tuple[int, ...], attention: tuple[bool, ...]) -> None:
+    model = network(kernels=kernels, attention=attention).eval()
+    source = batch(7, 4, 1)
+    previous = torch.cat([torch.full((3, 1), END), batch(6, 6, 6)[:, :6]], 1)
+    with torch.no_grad():
+        logits, attentions = model(source, previous)
+        session = Ensemble([model]).start(source, 1)
+        for position in range(previous.shape[1]):
+            predictions, attention_now = session.step(previous[:, position : position + 1])
+            expected = logits[:, position].log_softmax(1)
+            torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
+            mean = torch.stack(attentions).mean(0)[:, position]
+            torch.testing.assert_close(attention_now[:, 0], mean, atol=1e-9, rtol=0)
+
+
+def test_beam_1_is_greedy() -> None:
+    model = network().eval()
+    source = batch(6)
+    (found,) = beam_search(Ensemble([model]), source, options(beam=1))
+    symbols = [END]
+    with torch.no_grad():
+        while len(symbols) <= 11:
+            logits = model(source, torch.tensor([symbols]))[0][0, -1]
+            logits[PADDING] = -torch.inf
+            symbols.append(int(logits.argmax()))
+            if symbols[-1] == END:
+                break
+    assert found[0].symbols == [symbol for symbol in symbols[1:] if symbol != END]
+
+
+def test_a_sentence_does_not_depend_on_its_batch() -> None:
+    ensemble = Ensemble([network()])
+    together = beam_search(ensemble, batch(9, 2, 5), options())
+    for row, found in zip(batch(9, 2, 5), together, strict=True):
+        alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), options())[0]
+        assert [one.symbols for one in found] == [one.symbols for one in alone]
+        assert [one.peaks for one in found] == [one.peaks for one in alone]
+        assert [one.score for one in found] == pytest.approx([one.score for one in alone])
+
+
+def test_an_ensemble_of_a_model_with_itself_is_the_model() -> None:
+    source = batch(8, 3)
+    single = beam_search(Ensemble([network()]), source, options())
+    twice = beam_search(Ensemble([network(), network()]), source, options())
+    for one, other in zip(itertools.chain(*single), itertools.chain(*twice), strict=True):
+        assert one.symbols == other.symbols
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+def test_lengths_are_kept() -> None:
+    ensemble = Ensemble([network()])
+    short = beam_search(ensemble, batch(4), options(maximum_factor=0.0, maximum_offset=3))[0]
+    assert max(len(one.symbols) for one in short) <= 3
+    long = beam_search(ensemble, batch(4), options(minimum_length=6))[0]
+    assert min(len(one.symbols) for one in long) >= 6
+
+
+def test_score_is_the_likelihood_over_the_length() -> None:
+    model = network().eval()
+    source = batch(5)
+    for alpha in (0.0, 1.0):
+        best = beam_search(Ensemble([model]), source, options(length_penalty=alpha))[0][0]
+        previous = torch.tensor([[END, *best.symbols]])
+        with torch.no_grad():
+            predictions = model(source, previous)[0][0].log_softmax(1)
+        target = torch.tensor([*best.symbols, END])
+        total = float(predictions.gather(1, target.unsqueeze(1)).sum())
+        assert best.score == pytest.approx(total / len(target) ** alpha, abs=1e-5)
+
+
+# ---- unknown words ----
+
+
+def test_unknown_words_come_from_the_dictionary_or_the_source() -> None:
+    after, replacements = replace_unknown(
+        ["le", "<unk>", "voit", "<unk>"],
+        [0, 1, 2, 3],
+        ["the", "dog", "sees", "Bob"],
+        {"dog": "chien"},
+    )
+    assert after == ["le", "chien", "voit", "Bob"]
+    assert [(one.position, one.by) for one in replacements] == [(1, "dictionary"), (3, "copied")]
+
+
+def test_attention_on_the_end_symbol_is_passed_over() -> None:
+    found = beam_search(Ensemble([network()]), batch(4, 9), options())
+    for length, hypotheses in zip((4, 9), found, strict=True):
+        assert all(peak < length for one in hypotheses for peak in one.peaks)
+
+
+# ---- raw text to text ----
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    path = folder / "model.safetensors"
+    train(TrainingJob(tiny.prepare(folder / "task"), tiny.settings(), 1, path, None, "cpu", 1))
+    return path
+
+
+def translator(*models: Path, **changes: Any) -> Translator:
+    return Translator(list(models), decoding_defaults() | changes, "cpu")
+
+
+def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
+    lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9", "w1"] * 3
+    expected = [one.text for one in translator(model).translate(lines)]
+    assert expected[1] == ""
+    assert [one.text for one in translator(model, batch_sentences=1).translate(lines)] == expected
+    assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
+    assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
+
+
+def test_text_cannot_forge_a_special_symbol(model: Path) -> None:
+    (translation,) = translator(model).translate(["<unk> </s> w1"])
+    assert translation.source_pieces[-1] == "w1"
+
+
+def test_an_overlong_line_is_translated_with_a_warning(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (translation,) = translator(model).translate([" ".join(["w1"] * 40)])
+    assert len(translation.source_pieces) == 40
+    assert "a line of 40 symbols is longer than the model's 16 positions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not a model at all, but text", "not a model: expected a .safetensors"),
+        (b"", "not a model"),
+    ],
+)
+def test_a_file_that_is_no_model(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        translator(path)
+
+
+def test_a_vocabulary_that_does_not_match_its_weights(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    description.target_types.append("another")
+    path = tmp_path / "model.safetensors"
+    save_model(path, loaded.state_dict(), description)
+    with pytest.raises(UserError, match=r"its vocabularies .* do not match its weights"):
+        translator(path)
+
+
+def test_models_that_do_not_fit_together(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    description.languages["target"] = "de"
+    path = tmp_path / "model.safetensors"
+    save_model(path, loaded.state_dict(), description)
+    with pytest.raises(UserError, match=r"cannot form an ensemble .* languages differ"):
+        translator(model, path)
