@@ -1,6 +1,7 @@
 """Tensors and a description in one safetensors file: never a pickle, and stable to the byte."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with atomic_path(path) as temporary:
         save_file(contiguous, temporary, {METADATA_KEY: text})
+        # safetensors makes files that their owner alone can read; ours are for whom umask says.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,0 +1,101 @@
+"""The command ``convs2s``, as a user types it."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli import main
+from convs2s.files import write_lines
+from convs2s.training.run import TrainingJob, train
+from tests.unit import tiny
+
+
+class Terminal:
+    """Runs the command with some standard input."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object, text: bytes = b"") -> str:
+        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        main([str(argument) for argument in arguments])
+        return self.capsys.readouterr().out
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    path = folder / "model.safetensors"
+    train(TrainingJob(tiny.prepare(folder / "task"), tiny.settings(), 1, path, None, "cpu", 1))
+    return path
+
+
+def test_tokenize_and_detokenize(run: Terminal) -> None:
+    tokens = run("tokenize", "--language", "fr", text=b"L'homme voit 2 voitures.\n")
+    assert tokens == "L&apos; homme voit 2 voitures .\n"
+    assert (
+        run("detokenize", "--language", "fr", text=tokens.encode()) == "L'homme voit 2 voitures.\n"
+    )
+
+
+def test_score(run: Terminal, tmp_path: Path) -> None:
+    reference = tmp_path / "test.fr"
+    write_lines(reference, ["L'homme voit deux voitures rouges."])
+    output = run("score", "bleu", "--reference", reference, text=reference.read_bytes())
+    assert output.startswith("BLEU = 100.00  nrefs:1|case:mixed|eff:no|tok:13a|")
+    assert output.endswith("test.fr, 1 lines)\n")
+
+
+def test_score_names_the_line_counts(run: Terminal, tmp_path: Path) -> None:
+    reference = tmp_path / "test.fr"
+    write_lines(reference, ["un", "deux"])
+    with pytest.raises(SystemExit, match=r"convs2s: error: .*1.*2"):
+        run("score", "bleu", "--reference", reference, text=b"un\n")
+
+
+def test_translate(run: Terminal, model: Path) -> None:
+    assert run("translate", model, text=b"w1 w2\n\nw3\n").count("\n") == 3
+    first, *_ = run("translate", model, "--json", "--beam", 2, text=b"w1 w2\n").splitlines()
+    assert json.loads(first)["source_tokens"] == ["w1", "w2"]
+
+
+def test_translate_names_the_line_that_is_not_utf8(run: Terminal, model: Path) -> None:
+    with pytest.raises(SystemExit, match=r"standard input:2: not UTF-8: byte 0xe9 at column 2"):
+        run("translate", model, text=b"w1\nw\xe9\n")
+
+
+def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Path) -> None:
+    path = tmp_path / "bleu.txt"
+    path.write_text("BLEU 34.1")
+    with pytest.raises(SystemExit, match=r"convs2s: error: .*bleu\.txt: not a model"):
+        run("translate", path, text=b"w1\n")
+    with pytest.raises(SystemExit, match=r"convs2s: error: nowhere: no such file"):
+        run("translate", "nowhere", text=b"w1\n")
+
+
+def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps(tiny.settings()))
+    task = tiny.prepare(tmp_path / "task")
+    output = tmp_path / "mine" / "model.safetensors"
+    run("train", task, "--settings", settings, "--output", output, "--threads", 1)
+    assert output.is_file()
+    assert (output.parent / "history.jsonl").is_file()
+
+
+def test_config_prints_what_applies(
+    run: Terminal, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    output = run("config", "--task", "demo_en_fr")
+    assert "name: demo_en_fr" in output
+    with pytest.raises(SystemExit, match="demo_en_fr"):
+        run("config", "--task", "demo_en_f")
