@@ -1,8 +1,8 @@
 """Convolutional Sequence to Sequence Learning: from archives to the paper's tables.
 
-    snakemake results/demo_en_fr/bleu.txt    one task's headline number
-    snakemake paper                          every table and figure, paper value beside ours
-    snakemake download | prepare | align | train | decode | evaluate    all tasks, up to a stage
+snakemake results/demo_en_fr/bleu.txt    one task's headline number
+snakemake paper                          every table and figure, paper value beside ours
+snakemake download | prepare | align | train | decode | evaluate    all tasks, up to a stage
 """
 
 from pathlib import Path

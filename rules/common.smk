@@ -1,22 +1,22 @@
 """The configuration, and the input functions and constraints that several rules share."""
 
-import os
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-# Jobs find this checkout's package and the Python that runs Snakemake; a conda environment's own
-# Python still comes first.
 ROOT = Path(str(workflow.current_basedir)).parent
-sys.path.insert(0, str(ROOT / "src"))
-os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
 from convs2s import workflow as flow
-from convs2s.config import load
+from convs2s.config import load, model_settings
 from convs2s.data.corpus import parse_file_reference
+from convs2s.data.download import local_path
 from convs2s.errors import UserError
+from convs2s.paper.cells import cells
+from convs2s.training.version import TRAINING_VERSION
+
+flow.provide_environment()
 
 try:
     settings = load(Path.cwd(), config)
@@ -25,6 +25,24 @@ except UserError as error:
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
 RESULTS, DOWNLOADS = scale["results_dir"], scale["downloads_dir"]
+
+# Place of a file below the downloads folder -> its URL.
+UPSTREAM = {
+    str(local_path(file.location, Path())): file.location
+    for file in map(parse_file_reference, flow.references(tasks))
+    if file.is_url
+}
+
+# What of each table can be measured: ROUGE comes with summarization.
+CELLS = {
+    name: [cell for cell in cells(settings, name) if not cell.measure.startswith("rouge")]
+    for name in settings.paper
+}
+
+# The tasks that the stage targets cover.
+STAGE_TASKS = options["tasks"] or list(
+    dict.fromkeys(cell.task for table in CELLS.values() for cell in table)
+)
 
 
 pathvars:
@@ -109,3 +127,58 @@ def headline_files(task, suffix):
         for test in headline["tests"]
         for seed in headline["seeds"]
     ]
+
+
+def download_source(name):
+    """Where a file comes from and what is known of it: the arguments of download."""
+    url = UPSTREAM[name]
+    known = settings.downloads.get(url, {"bytes": None, "sha256": None, "md5": None})
+    if scale["checksums"]:
+        known = {**known, "bytes": None, "sha256": flow.checksum(Path(scale["checksums"]), name)}
+    return {
+        "url": url,
+        "mirrors": options["mirrors"],
+        "size": known["bytes"],
+        "sha256": known["sha256"],
+        "md5": None if scale["checksums"] else known["md5"],
+    }
+
+
+def dictionary(wildcards):
+    """The alignment dictionary, for models over words: only they replace unknown ones by it."""
+    is_word = tasks[wildcards.task]["vocabulary"]["kind"] == "word"
+    return text_path(wildcards, "alignment/dictionary.tsv") if is_word else []
+
+
+def train_options(wildcards, dictionary):
+    """What the machine and the task add to the command line of a training."""
+    extra = f" --dictionary {dictionary}" if dictionary else ""
+    return f"--device {options['device']} --threads {threads(wildcards)}{extra}"
+
+
+def wanted_cells(name):
+    """The scores that a table shows: those that exist, and in `snakemake paper` all of them.
+
+    A table by itself never starts a training: what was not run says so.
+    """
+    paths = [path for cell in CELLS[name] for path in cell.paths]
+    is_paper = "paper" in workflow.dag_settings.targets
+    return [path for path in dict.fromkeys(paths) if is_paper or Path(path).exists()]
+
+
+def of_tasks(path):
+    """A path below the folder of each chosen task."""
+    return [f"{RESULTS}/{task}/{path}" for task in STAGE_TASKS]
+
+
+def of_headlines(suffix):
+    """A file of each headline run of the chosen tasks."""
+    return [path for task in STAGE_TASKS for path in headline_files(task, suffix)]
+
+
+def plots_of(task):
+    """The learning curves of a task's headline runs and the attention maps of its first."""
+    models = {str(Path(path).parent) for path in headline_files(task, "jsonl")}
+    first = headline_files(task, "jsonl")[0].removesuffix(".jsonl")
+    attention = [f"{first}.attention{line}" for line in options["plots"]["sentences"]]
+    return [f"{path}.svg" for path in [*(f"{model}/curve" for model in sorted(models)), *attention]]

@@ -20,10 +20,10 @@ for languages, names in flow.language_pairs(tasks).items():
             lambda w: files_of(w.task, w.split),
         output:
             [path.replace("{part}", "{split}") for path in raw],
-        wildcard_constraints:
-            task=flow.alternatives(names),
         log:
             "<logs>/{task}/extract/{split}.log",
+        wildcard_constraints:
+            task=flow.alternatives(names),
         conda:
             "../envs/text.yaml"
         params:
@@ -42,10 +42,10 @@ for languages, names in flow.language_pairs(tasks).items():
         output:
             source=scatter.shards(shards[0]),
             target=scatter.shards(shards[1]),
-        wildcard_constraints:
-            task=flow.alternatives(names),
         log:
             "<logs>/{task}/shard.log",
+        wildcard_constraints:
+            task=flow.alternatives(names),
         conda:
             "../envs/text.yaml"
         params:
@@ -61,11 +61,11 @@ for languages, names in flow.language_pairs(tasks).items():
         output:
             sides=clean,
             report="<results>/{task}/corpus/clean/{part}.json",
+        log:
+            "<logs>/{task}/clean/{part}.log",
         wildcard_constraints:
             task=flow.alternatives(names),
             part="train.[0-9]+-of-[0-9]+|valid",
-        log:
-            "<logs>/{task}/clean/{part}.log",
         conda:
             "../envs/text.yaml"
         params:
@@ -80,10 +80,10 @@ rule tokenise:
         "<results>/{task}/corpus/raw/{part}.{lang}.zst",
     output:
         "<results>/{task}/corpus/tok/{part}.{lang}.zst",
-    wildcard_constraints:
-        part="[a-z][a-z0-9_]*(.[0-9]+-of-[0-9]+)?",
     log:
         "<logs>/{task}/tokenise/{part}.{lang}.log",
+    wildcard_constraints:
+        part="[a-z][a-z0-9_]*(.[0-9]+-of-[0-9]+)?",
     conda:
         "../envs/text.yaml"
     params:

@@ -34,10 +34,10 @@ rule attention_map:
             labels={"model": "{model}", "run": "{run}", "plot": "attention, sentence {line}"},
         ),
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.png",
-    wildcard_constraints:
-        line="[0-9]+",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
+    wildcard_constraints:
+        line="[0-9]+",
     conda:
         "../envs/plot.yaml"
     params:

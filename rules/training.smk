@@ -4,34 +4,19 @@ The trainer keeps its state in a folder beside the output that no rule declares,
 the outputs of a killed job. Run the same command again and it goes on from there.
 """
 
-from convs2s.config import model_settings
-from convs2s.training.version import TRAINING_VERSION
-
-
-def dictionary(wildcards):
-    """The alignment dictionary, for models over words: only they replace unknown ones by it."""
-    is_word = tasks[wildcards.task]["vocabulary"]["kind"] == "word"
-    return text_path(wildcards, "alignment/dictionary.tsv") if is_word else []
-
 
 rule model_settings:
-    localrule: True
     output:
         "<results>/{task}/models/{model}/settings.json",
     log:
         "<logs>/{task}/{model}/settings.log",
+    localrule: True
     conda:
         "../envs/text.yaml"
     params:
         settings=lambda w: model_settings(settings, w.model),
     script:
         "../workflow/scripts/model_settings.py"
-
-
-def train_options(wildcards, dictionary):
-    """What the machine and the task add to the command line of a training."""
-    extra = f" --dictionary {dictionary}" if dictionary else ""
-    return f"--device {options['device']} --threads {threads(wildcards)}{extra}"
 
 
 rule train_model:

@@ -54,10 +54,10 @@ rule binarise:
     output:
         store="<results>/{task}/dataset/{split}.arrow",
         facts="<results>/{task}/dataset/{split}.json",
-    wildcard_constraints:
-        split="train|valid",
     log:
         "<logs>/{task}/binarise/{split}.log",
+    wildcard_constraints:
+        split="train|valid",
     conda:
         "../envs/text.yaml"
     params:

@@ -17,6 +17,8 @@ def check_references(settings: "Settings") -> None:
     Raises:
         UserError: one line that names the file, the key and the nearest valid name.
     """
+    for name in settings.options["tasks"] or []:
+        _known("config.yaml: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
         _check_model(f"config/models.yaml: {name}", model)
     for name, task in settings.tasks.items():

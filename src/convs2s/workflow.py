@@ -18,6 +18,16 @@ from convs2s.files import read_lines
 PACKAGE = Path(__file__).resolve().parent
 
 
+def provide_environment() -> None:
+    """Let jobs find this package and the Python that runs now, whoever started it and how.
+
+    A conda environment's own Python still comes first.
+    """
+    for name, folder in (("PYTHONPATH", PACKAGE.parent), ("PATH", Path(sys.executable).parent)):
+        rest = os.environ.get(name, "").split(os.pathsep)
+        os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
+
+
 def alternatives(names: Iterable[str]) -> str:
     """Return a regular expression that matches exactly these names, or nothing without names."""
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"

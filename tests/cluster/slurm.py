@@ -23,6 +23,8 @@ CLIENTS = ("srun", "sbatch", "scancel", "squeue", "scontrol", "sinfo", "sacct", 
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
 START_SECONDS = 30
 STOP_SECONDS = 20
+# When daemons end whose tests were killed and could not end them.
+LIFETIME = ("timeout", "1800")
 
 CONFIGURATION = """\
 ClusterName=test
@@ -166,7 +168,11 @@ def _daemon(folder: Path, name: str, *options: str) -> Iterator[None]:
     environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            [program, *options], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            [*LIFETIME, program, *options],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
     try:
         yield
