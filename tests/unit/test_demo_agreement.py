@@ -4,7 +4,7 @@ import pytest
 
 from convs2s.text.demo import nouns, verbs
 from convs2s.text.demo.adjectives import pick
-from convs2s.text.demo.agreement import english_ing, with_s
+from convs2s.text.demo.agreement import english_ing, french_plural, with_s
 from convs2s.text.demo.fillers import Action, Name, NounPhrase, Quality
 from convs2s.text.demo.lexicon import Noun, Verb
 from convs2s.text.demo.notation import Sentence, Template
@@ -109,6 +109,11 @@ def test_adjectives_agree_with_their_noun() -> None:
     heavy = Quality(pick("heavy")[0])
     assert heavy.french("", NounPhrase(noun("key"), plural=True)) == "lourdes"
     assert heavy.french("", None) == "lourd"
+
+
+def test_regular_plurals() -> None:
+    words = ("bleu", "beau", "cheval", "vieux", "clé")
+    assert [french_plural(word) for word in words] == ["bleus", "beaux", "chevaux", "vieux", "clés"]
 
 
 def test_a_possessive_without_an_owner_is_a_fault_of_the_template() -> None:

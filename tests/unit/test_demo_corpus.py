@@ -14,7 +14,7 @@ from convs2s.text.demo.corpus import TEMPLATES, sentences
 from convs2s.text.demo.names import RARE_NAMES
 from convs2s.text.demo.notation import SLOT, Sentence, Template
 
-CHECKSUM = "41edfcd4d264b832c560a82f728148798526aa5a548ba0ea25c3e33088f47db2"
+CHECKSUM = "06807f3198aba776fe53cb988c3819dcba9001383c78d0d31c9e55bfd66ad4b0"
 
 Pairs = list[tuple[str, str]]
 

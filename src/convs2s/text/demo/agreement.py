@@ -59,7 +59,7 @@ def french_plural(word: str) -> str:
     """Return the regular plural of a French noun or adjective."""
     if word[-1] in "sxz":
         return word
-    if word.endswith(("eau", "eu")):
+    if word.endswith("eau"):
         return word + "x"
     if word.endswith("al"):
         return word[:-1] + "ux"
@@ -68,19 +68,14 @@ def french_plural(word: str) -> str:
 
 def french_feminine(adjective: str) -> str:
     """Return the regular feminine of a French adjective."""
-    for ending, feminine in (("eux", "euse"), ("er", "ère"), ("if", "ive"), ("en", "enne")):
+    for ending, feminine in (("eux", "euse"), ("er", "ère")):
         if adjective.endswith(ending):
             return adjective.removesuffix(ending) + feminine
     return adjective if adjective.endswith("e") else adjective + "e"
 
 
-def english_plural(noun: str) -> str:
-    """Return the regular plural of an English noun."""
-    return with_s(noun)
-
-
 def with_s(word: str) -> str:
-    """Add the -s of an English plural or third person: box, boxes; carry, carries."""
+    """Add the -s of an English plural noun or third person: box, boxes; carry, carries."""
     if word.endswith(("s", "x", "ch", "sh", "o")):
         return word + "es"
     if word.endswith("y") and word[-2] not in ENGLISH_VOWELS:

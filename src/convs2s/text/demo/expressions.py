@@ -77,7 +77,7 @@ tidies the living room: range le salon
 """)
 
 REASONS = pairs("""
-slept badly: mal dormi
+lost the keys: perdu les clés
 broke a window: cassé une fenêtre
 lost the game: perdu la partie
 missed the bus: manqué le bus

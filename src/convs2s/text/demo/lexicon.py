@@ -64,9 +64,8 @@ class Verb:
     with_etre: bool = False
 
     def imperfect_stem(self) -> str:
-        """Return the stem of the imperfect."""
-        stem = self.plural.removesuffix("ent")
-        return stem + "e" if stem.endswith("g") else stem
+        """Return the stem of the imperfect, for verbs whose stem is the same in all persons."""
+        return self.plural.removesuffix("ent")
 
 
 def nouns(table: str) -> list[Noun]:
@@ -79,7 +78,7 @@ def noun(english: list[str], french: list[str]) -> Noun:
     singular, gender, *plural = french
     return Noun(
         english=english[0],
-        english_plural=english[1] if len(english) > 1 else agreement.english_plural(english[0]),
+        english_plural=english[1] if len(english) > 1 else agreement.with_s(english[0]),
         french=singular,
         french_plural=plural[0] if plural else agreement.french_plural(singular),
         gender=gender[0],

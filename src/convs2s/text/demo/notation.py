@@ -13,6 +13,7 @@ In a pattern, braces hold a slot, named by its kind (see ``kinds``), with a digi
 import random
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from convs2s.text.demo.agreement import english_surface, french_surface
 from convs2s.text.demo.fillers import Filler
@@ -51,27 +52,22 @@ class Sentence:
 
     def english(self) -> str:
         """Return the English text."""
-
-        def fill(match: re.Match[str]) -> str:
-            slot, form, other, variants = match.groups()
-            filler = self.fillers[slot]
-            if variants is not None:
-                return variant(filler, variants)
-            return filler.english(form or "", self.fillers[other] if other else None)
-
-        return english_surface(SLOT.sub(fill, self.template.english))
+        return english_surface(self._fill(self.template.english, "english"))
 
     def french(self) -> str:
         """Return the French text."""
+        return french_surface(self._fill(self.template.french, "french"))
 
-        def fill(match: re.Match[str]) -> str:
+    def _fill(self, pattern: str, language: Literal["english", "french"]) -> str:
+        def text(match: re.Match[str]) -> str:
             slot, form, other, variants = match.groups()
             filler = self.fillers[slot]
             if variants is not None:
                 return variant(filler, variants)
-            return filler.french(form or "", self.fillers[other] if other else None)
+            render = filler.english if language == "english" else filler.french
+            return render(form or "", self.fillers[other] if other else None)
 
-        return french_surface(SLOT.sub(fill, self.template.french))
+        return SLOT.sub(text, pattern)
 
     def combinations(self) -> frozenset[tuple[str, str, str]]:
         """Return the template-slot combinations: (English pattern, slot, dictionary word).

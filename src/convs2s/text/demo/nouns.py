@@ -53,7 +53,7 @@ friend: ami, m
 
 RARE_FAMILY = nouns("""
 niece: nièce, f
-nephew: neveu, m
+nephew: neveu, m, neveux
 godmother: marraine, f
 colleague: collègue, m
 """)
@@ -263,7 +263,7 @@ swimming pool: piscine, f
 """)
 
 RARE_SIGHTS = nouns("""
-zoo: zoo, m
+zoo, zoos: zoo, m
 aquarium: aquarium, m
 cathedral: cathédrale, f
 """)
@@ -293,8 +293,8 @@ stairs: escalier, m
 
 RARE_SURFACES = nouns("""
 armchair: fauteuil, m
-roof: toit, m
-balcony: balcon, m
+desk: bureau, m
+carpet: tapis, m
 """)
 
 SUBJECTS = nouns("""
@@ -324,7 +324,7 @@ marbles: billes, fp
 """)
 
 INSTRUMENTS = nouns("""
-piano: piano, m
+piano, pianos: piano, m
 violin: violon, m
 flute: flûte, f
 trumpet: trompette, f
