@@ -34,3 +34,12 @@ include: "rules/scoring.smk"
 include: "rules/plots.smk"
 include: "rules/paper.smk"
 include: "rules/targets.smk"
+
+
+rule demo:
+    default_target: True
+    input:
+        f"{RESULTS}/demo_en_fr/bleu.txt",
+        f"{RESULTS}/demo_en_fr/examples.txt",
+        plots_of("demo_en_fr"),
+    localrule: True

@@ -1,13 +1,4 @@
-"""What a user asks for by name: the demo, and each stage for the tasks of config.yaml's `tasks`."""
-
-
-rule demo:
-    default_target: True
-    input:
-        f"{RESULTS}/demo_en_fr/bleu.txt",
-        f"{RESULTS}/demo_en_fr/examples.txt",
-        plots_of("demo_en_fr"),
-    localrule: True
+"""What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper."""
 
 
 rule download:
