@@ -14,7 +14,7 @@ from convs2s.text.demo.corpus import TEMPLATES, sentences
 from convs2s.text.demo.names import RARE_NAMES
 from convs2s.text.demo.notation import SLOT, Sentence, Template
 
-CHECKSUM = "06807f3198aba776fe53cb988c3819dcba9001383c78d0d31c9e55bfd66ad4b0"
+CHECKSUM = "3e20a18e4b687392abb23c9e82b0ecb29910711ea49307788f95159b19b132fc"
 
 Pairs = list[tuple[str, str]]
 

@@ -10,7 +10,6 @@ still seen in training, in other templates.
 """
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
@@ -28,8 +27,8 @@ WITHHELD_KINDS = frozenset(
         "person adult relative thing item object things animal food drink dish place building room"
     )
 )
-COMPOSED_SHARE = 0.4
-"""The share of validation and test sentences that must hold a withheld combination."""
+COMPOSED_OF_FIVE = 2
+"""Of five validation or test sentences, how many must hold a withheld combination."""
 
 
 def withheld(combination: tuple[str, str, str]) -> bool:
@@ -45,26 +44,30 @@ def is_composed(sentence: Sentence) -> bool:
     return any(withheld(combination) for combination in sentence.combinations())
 
 
+def belongs(sentence: Sentence, split: str, number: int) -> bool:
+    """Say whether a sentence may become the one with this number in a split."""
+    if split == "train":
+        return not is_composed(sentence)
+    return is_composed(sentence) or number % 5 >= COMPOSED_OF_FIVE
+
+
 def sentences() -> dict[str, list[Sentence]]:
     """Return the sentences of each split; no two of them have the same English text."""
     rng = random.Random(SEED)
     seen: set[str] = set()
-    splits: dict[str, list[Sentence]] = {}
-    for split, size in SIZES.items():
-        composed = 0 if split == "train" else int(size * COMPOSED_SHARE)
-        fits: list[Callable[[Sentence], bool]] = [is_composed] * composed
-        free = (lambda sentence: not is_composed(sentence)) if split == "train" else bool
-        fits += [free] * (size - composed)
-        splits[split] = [draw_new(rng, seen, fit) for fit in fits]
-    return splits
+    return {
+        split: [draw_new(rng, seen, split, number) for number in range(size)]
+        for split, size in SIZES.items()
+    }
 
 
-def draw_new(rng: random.Random, seen: set[str], fits: Callable[[Sentence], bool]) -> Sentence:
-    """Draw sentences until one is new, fits, and repeats no word; add it to those seen."""
+def draw_new(rng: random.Random, seen: set[str], split: str, number: int) -> Sentence:
+    """Draw sentences until one is new, belongs here, and repeats no word; add it to those seen."""
     while True:
         sentence = rng.choice(TEMPLATES).draw(rng)
         english = sentence.english()
-        if english not in seen and fits(sentence) and not sentence.repeats_a_word():
+        fits = english not in seen and belongs(sentence, split, number)
+        if fits and not sentence.repeats_a_word():
             seen.add(english)
             return sentence
 
