@@ -140,7 +140,7 @@ def possessive(owner: Filler | None) -> str:
 
 @dataclass(frozen=True)
 class Name:
-    """A person with a name: ``Mrs. Katolen``, ``Mme Katolen``. Every form is the same."""
+    """A person with a name: ``Mrs. Katilen``, ``Mme Katilen``. Every form is the same."""
 
     in_english: str
     in_french: str
@@ -153,7 +153,7 @@ class Name:
         return self.in_english
 
     def french(self, form: str, other: Filler | None) -> str:
-        """Return the name, for a doctor with the article: ``le docteur Katolen``."""
+        """Return the name, for a doctor with the article: ``le docteur Katilen``."""
         return self.in_french
 
 

@@ -104,7 +104,7 @@ def action(common: Sequence[Verb], rare: Sequence[Verb] = ()) -> Draw:
 
 
 def named(rng: random.Random) -> Name:
-    """Draw a person with a rare name: ``Mrs. Katolen``."""
+    """Draw a person with a rare name: ``Mrs. Katilen``."""
     english, french, gender = rng.choice(names.TITLES)
     name = names.family_name(rng)
     return Name(f"{english} {name}", f"{french} {name}", gender)
