@@ -20,10 +20,6 @@ IMPATIENT = {
     "generic": ["--seconds-between-status-checks=1"],
 }
 
-# What prepares the demo, as one job: each step alone would wait for a question of its own.
-STEPS = "extract_en_fr shard_en_fr tokenise clean_en_fr gather joint_codes vocabulary binarise"
-ONE_JOB = ["--groups", *(f"{step}=prepare" for step in STEPS.split())]
-
 # Fails at first, as a job with too little memory does.
 FLAKY = """\
 rule flaky:
@@ -93,12 +89,9 @@ def test_profile_keeps_its_retries_and_resources(
     assert threads is None or int(cpus) == threads
 
 
-@pytest.mark.parametrize(
-    "groups", [ONE_JOB, pytest.param([], marks=pytest.mark.slow)], ids=["one job", "a job a step"]
-)
-def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path, groups: list[str]) -> None:
+def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path) -> None:
     stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
-    profile = ["--profile", "profiles/slurm", *IMPATIENT["slurm"]]
-    run_snakemake(slurm, checkout, *profile, *groups, "--", *stores)
+    command = ["--profile", "profiles/slurm", *IMPATIENT["slurm"], "--", *stores]
+    run_snakemake(slurm, checkout, *command)
     assert all((checkout / store).stat().st_size > 0 for store in stores)
-    assert "Nothing to be done" in run_snakemake(slurm, checkout, *profile, "--", *stores)
+    assert "Nothing to be done" in run_snakemake(slurm, checkout, *command)
