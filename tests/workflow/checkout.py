@@ -1,0 +1,120 @@
+"""A copy of the checkout, in which a test runs commands as a user types them."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_FOLDERS = ("config", "envs", "profiles", "rules", "schemas", "src", "workflow")
+_FILES = ("Snakefile", "config.yaml")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command said on both streams, and how it ended."""
+
+    code: int
+    said: str
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines in which the workflow or the command line states a fault."""
+        return [line for line in self.said.splitlines() if re.match(r"(convs2s: )?error: ", line)]
+
+    @property
+    def planned(self) -> dict[str, int]:
+        """The jobs of a run or dry run, by rule; none where nothing is to be done."""
+        table = re.search(r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total ", self.said, re.MULTILINE)
+        rows = [line.split() for line in table[1].splitlines()] if table else []
+        return {rule: int(count) for rule, count in rows}
+
+    @property
+    def nothing_to_do(self) -> bool:
+        return self.code == 0 and "Nothing to be done" in self.said
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A folder with everything of the repository that a run needs."""
+
+    folder: Path
+
+    def __truediv__(self, path: str) -> Path:
+        return self.folder / path
+
+    def shell(self, command: str) -> Done:
+        """Run a command line in this folder, with the environment's programs found first."""
+        programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=os.environ | {"PATH": programs},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
+        return Done(done.returncode, done.stdout)
+
+    def snakemake(self, *arguments: str) -> Done:
+        """Run Snakemake in this folder, with two cores."""
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
+        return Done(done.returncode, done.stdout)
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        """Write a file below this folder."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
+
+    def configure(self, options: Mapping[str, Any]) -> None:
+        """Write config.local.yaml."""
+        self.write("config.local.yaml", yaml.safe_dump(dict(options)))
+
+    def insert(self, path: str, line: str) -> None:
+        """Insert a line before the last statement of a module's first function."""
+        text = self.folder.joinpath(path).read_text("utf-8")
+        nodes = ast.walk(ast.parse(text))
+        last = next(node.body[-1] for node in nodes if isinstance(node, ast.FunctionDef))
+        lines = text.splitlines(keepends=True)
+        lines.insert(last.lineno - 1, f"{' ' * last.col_offset}{line}\n")
+        self.write(path, "".join(lines))
+
+    def files(self, path: str) -> list[str]:
+        """The names of all files below a folder, logs aside."""
+        return sorted(
+            str(file.relative_to(self.folder))
+            for file in self.folder.joinpath(path).rglob("*")
+            if file.is_file() and "logs" not in file.parts
+        )
+
+
+def copy(root: Path, folder: Path) -> Checkout:
+    """Copy what a run needs of a repository to a new folder."""
+    folder.mkdir(parents=True)
+    for name in _FOLDERS:
+        shutil.copytree(
+            root / name,
+            folder / name,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
+        )
+    for name in _FILES:
+        shutil.copy(root / name, folder)
+    return Checkout(folder)

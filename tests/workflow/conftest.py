@@ -1,0 +1,49 @@
+"""The runs that the tests of this folder share."""
+
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workflow import checkout as checkouts
+from tests.workflow import own_pair
+from tests.workflow.checkout import Checkout, Done
+
+
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Checkout:
+    """The workflow as it stands, with nothing run."""
+    return checkouts.copy(root, tmp_path / "convs2s")
+
+
+@pytest.fixture(scope="session")
+def first_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Done]:
+    """The first command of the page on one's own language pair, as typed there, and its folder."""
+    checkout = checkouts.copy(root, tmp_path_factory.mktemp("own") / "convs2s")
+    own_pair.write_text(checkout)
+    own_pair.write_tasks(root, checkout)
+    # Types that nearly every sentence has: all others are unknown to the word model.
+    few = {"vocabulary": {"source_size": 3, "target_size": 3}}
+    overrides = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl_word": few}}
+    checkout.configure({"cores": 1, "device": "cpu", "overrides": overrides})
+    return checkout, checkout.shell(own_pair.commands(root)[0])
+
+
+@pytest.fixture
+def finished(first_run: tuple[Checkout, Done], tmp_path: Path) -> Checkout:
+    """A copy of that folder, which the test may change."""
+    original, done = first_run
+    assert done.code == 0, done.said
+    # Times of modification are kept, so that everything in the copy is as up to date as before.
+    shutil.copytree(original.folder, tmp_path / "convs2s", symlinks=True)
+    return Checkout(tmp_path / "convs2s")
+
+
+@pytest.fixture(scope="session")
+def closed_port() -> Iterator[int]:
+    """A port of the loopback interface where nobody listens."""
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        yield unheard.getsockname()[1]

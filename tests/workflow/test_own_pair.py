@@ -1,0 +1,154 @@
+"""A user's own language pair, from files to a score: docs/own_language_pair.md, line by line."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.workflow import own_pair
+from tests.workflow.checkout import Checkout, Done
+
+MODEL = "results/mine_en_nl/models/small"
+
+# Text of the same task without a validation file, and with BPE codes of each side.
+HELD_OUT = """\
+description: validation held out, codes of each side
+languages: {source: en, target: nl}
+corpus:
+  train: [{source: data/mine/train.en, target: data/mine/train.nl}]
+  tests:
+    test: [{source: data/mine/test.en, target: data/mine/test.nl}]
+hold_out: {every: 50}
+vocabulary: {kind: bpe, merges: 50, joint: false}
+"""
+
+
+@pytest.fixture(scope="module")
+def further(root: Path, first_run: tuple[Checkout, Done]) -> tuple[Checkout, Done]:
+    """The page's further results, its word task and a held-out one, all made by one command."""
+    checkout, done = first_run
+    assert done.code == 0, done.said
+    checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
+    targets = [line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line]
+    targets = [target for target in targets if target.startswith(MODEL)]
+    targets += [f"{MODEL}/seed1/test.greedy.txt", "results/mine_en_nl_word/bleu.txt"]
+    targets += [f"results/mine_held_out/dataset/{split}.arrow" for split in ("train", "valid")]
+    return checkout, checkout.snakemake("--keep-going", *targets)
+
+
+def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> None:
+    checkout, done = first_run
+    assert done.code == 0, done.said
+    assert not done.errors
+    headline = (checkout / "results/mine_en_nl/bleu.txt").read_text("utf-8")
+    assert "test: 20 lines" in headline
+    assert "detokenized BLEU = " in headline
+    assert "tok:13a" in headline
+    scores = json.loads((checkout / "results/mine_en_nl/bleu.json").read_text("utf-8"))
+    assert scores["tests"]["test"]["lines"] == 20
+
+
+def test_everything_that_the_page_lists_is_there(
+    root: Path, first_run: tuple[Checkout, Done], further: tuple[Checkout, Done]
+) -> None:
+    checkout, _ = first_run
+    page = (root / own_pair.PAGE).read_text("utf-8")
+    listed = re.search(r"## 4.*?\n\n(\|.*?\n)\n", page, re.DOTALL)
+    assert listed
+    names = [
+        name
+        for row in listed[1].splitlines()[2:]
+        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+    ]
+    assert len(names) == 7
+    made = [name for name in names if name != "examples.txt"]  # made by a command of its own
+    assert [n for n in made if not (checkout / f"results/mine_en_nl/{n}").is_file()] == []
+
+
+def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
+    examples, translate = own_pair.commands(root)[1:3]
+    done = finished.shell(f"{examples} && {translate} > out.txt")
+    assert done.code == 0, done.said
+    examples_text = (finished / "results/mine_en_nl/examples.txt").read_text("utf-8")
+    assert examples_text.count("  translation  ") == 5
+    # By hand as in the workflow: the model file knows preparation, vocabulary and codes.
+    by_hand = (finished / "out.txt").read_text("utf-8")
+    assert by_hand == (finished / f"{MODEL}/seed1/test.beam5.txt").read_text("utf-8")
+
+
+def test_second_run_has_nothing_to_do(root: Path, finished: Checkout) -> None:
+    assert finished.shell(own_pair.commands(root)[0]).nothing_to_do
+
+
+def test_ensemble_of_two_seeds(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    result = checkout / f"{MODEL}/ensemble2/test.beam5.bleu.json"
+    assert result.is_file(), done.said
+    assert json.loads(result.read_text("utf-8"))["manifest"]["run"] == "ensemble2"
+    models = [checkout / f"{MODEL}/seed{seed}/model.safetensors" for seed in (1, 2)]
+    assert models[0].read_bytes() != models[1].read_bytes()
+    assert done.planned["train_model"] == 2  # seed 2 and the word model; seed 1 was there
+
+
+def test_plots(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    for name in ("curve", "test.beam5.attention1"):
+        assert "<svg" in (checkout / f"{MODEL}/seed1/{name}.svg").read_text("utf-8"), done.said
+        assert (checkout / f"{MODEL}/seed1/{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_another_decoding_is_a_name(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    lines = (checkout / f"{MODEL}/seed1/test.greedy.txt").read_text("utf-8").splitlines()
+    assert len(lines) == 20, done.said
+
+
+def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    assert done.code == 0, done.said
+    folder = "results/mine_en_nl_word"
+    assert not (checkout / f"{folder}/corpus").exists()  # the text is mine_en_nl's
+    dictionary = (checkout / "results/mine_en_nl/alignment/dictionary.tsv").read_text("utf-8")
+    entries = dict(line.split("\t")[:2] for line in dictionary.splitlines()[1:])
+    known = {"dog": "hond", "tree": "boom", "red": "rode", "sees": "ziet"}
+    assert entries | known == entries
+    scores = json.loads((checkout / f"{folder}/bleu.json").read_text("utf-8"))
+    counts = scores["tests"]["test"]["runs"]["seed1"]["unknown_words"]
+    assert counts["total"] > 0
+    assert counts["dictionary"] > 0
+    assert counts["total"] == counts["dictionary"] + counts["copied"]
+    translations = (checkout / f"{folder}/models/small/seed1/test.beam5.jsonl").read_text("utf-8")
+    replaced = [json.loads(line)["replacements"] for line in translations.splitlines()]
+    assert sum(map(len, replaced)) == counts["total"]
+    headline = (checkout / f"{folder}/bleu.txt").read_text("utf-8")
+    assert re.search(
+        rf"^seed1 +{counts['total']} +{counts['dictionary']} +{counts['copied']} ",
+        headline,
+        re.MULTILINE,
+    )
+
+
+def test_held_out_validation_and_codes_of_each_side(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    folder = "results/mine_held_out"
+    counts = {
+        split: json.loads((checkout / f"{folder}/corpus/clean/{part}.json").read_text("utf-8"))
+        for split, part in (("train", "train.en"), ("valid", "valid"))
+    }
+    assert {split: count["read"] for split, count in counts.items()} == {"train": 294, "valid": 6}
+    codes = [checkout / f"{folder}/vocabulary/codes.{language}" for language in ("en", "nl")]
+    assert codes[0].read_text("utf-8") != codes[1].read_text("utf-8"), done.said
+    assert not (checkout / f"{folder}/vocabulary/codes").exists()
+
+
+def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
+    checkout, _ = further
+    plots = [f"{MODEL}/seed1/{name}.svg" for name in ("curve", "test.beam5.attention1")]
+    done = checkout.snakemake(
+        "--report", "report.html", "--", "results/mine_en_nl/bleu.txt", *plots
+    )
+    assert done.code == 0, done.said
+    report = (checkout / "report.html").read_text("utf-8")
+    assert all(plot in report for plot in plots)
+    assert "learning curve" in report
