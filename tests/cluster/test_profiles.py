@@ -89,9 +89,24 @@ def test_profile_keeps_its_retries_and_resources(
     assert threads is None or int(cpus) == threads
 
 
-def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path) -> None:
+# Each level of jobs waits for twelve seconds or more, so `make test` submits the last three levels
+# of eight, from cleaned text to token stores; `make test-all` submits all.
+CLEAN = [
+    f"results/demo_en_fr/corpus/clean/{part}.{language}.zst"
+    for part in ("train", "valid")
+    for language in ("en", "fr")
+]
+
+
+@pytest.mark.parametrize(
+    "made_here", [CLEAN, pytest.param([], marks=pytest.mark.slow)], ids=["last steps", "all steps"]
+)
+def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path, made_here: list[str]) -> None:
+    if made_here:
+        run_snakemake(slurm, checkout, *made_here)
     stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
     command = ["--profile", "profiles/slurm", *IMPATIENT["slurm"], "--", *stores]
     run_snakemake(slurm, checkout, *command)
     assert all((checkout / store).stat().st_size > 0 for store in stores)
+    assert "rule_binarise" in slurm.ask("squeue", "-h", "--states=COMPLETED", "-o", "%k")
     assert "Nothing to be done" in run_snakemake(slurm, checkout, *command)
