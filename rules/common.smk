@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 ROOT = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
@@ -12,26 +10,22 @@ from convs2s import workflow as flow
 from convs2s.config import load, model_settings
 from convs2s.data.corpus import parse_file_reference
 from convs2s.data.download import local_path
-from convs2s.errors import UserError
 from convs2s.paper.cells import cells
 from convs2s.training.version import TRAINING_VERSION
 
 flow.provide_environment()
 
-try:
+with flow.faults_in_one_line():
     settings = load(Path.cwd(), config)
-except UserError as error:
-    raise WorkflowError(str(error))
+    # Place of a file below the downloads folder -> its URL.
+    UPSTREAM = {
+        str(local_path(file.location, Path())): file.location
+        for file in map(parse_file_reference, flow.references(settings.tasks))
+        if file.is_url
+    }
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
 RESULTS, DOWNLOADS = scale["results_dir"], scale["downloads_dir"]
-
-# Place of a file below the downloads folder -> its URL.
-UPSTREAM = {
-    str(local_path(file.location, Path())): file.location
-    for file in map(parse_file_reference, flow.references(tasks))
-    if file.is_url
-}
 
 # What of each table can be measured: ROUGE comes with summarization.
 CELLS = {
@@ -72,7 +66,8 @@ def script_code(name):
 
 def files_of(task, split):
     """The files that a split is extracted from, where downloads put them."""
-    pairs = flow.file_pairs(tasks[task], split)
+    with flow.faults_in_one_line():
+        pairs = flow.file_pairs(tasks[task], split)
     files = [parse_file_reference(reference) for pair in pairs for reference in pair]
     return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
 
@@ -108,12 +103,9 @@ def threads(wildcards):
 
 
 def test_side(wildcards, stage, side):
-    """One side of a test set, raw or tokenized.
-
-    Raises:
-        UserError: the task has no such test set.
-    """
-    flow.file_pairs(tasks[wildcards.task], wildcards.testset)
+    """One side of a test set, raw or tokenized."""
+    with flow.faults_in_one_line():
+        flow.file_pairs(tasks[wildcards.task], wildcards.testset)
     language = tasks[wildcards.task]["languages"][side]
     return text_path(wildcards, f"corpus/{stage}/{wildcards.testset}.{language}.zst")
 
@@ -134,7 +126,9 @@ def download_source(name):
     url = UPSTREAM[name]
     known = settings.downloads.get(url, {"bytes": None, "sha256": None, "md5": None})
     if scale["checksums"]:
-        known = {**known, "bytes": None, "sha256": flow.checksum(Path(scale["checksums"]), name)}
+        with flow.faults_in_one_line():
+            listed = flow.checksum(Path(scale["checksums"]), name)
+        known = {**known, "bytes": None, "sha256": listed}
     return {
         "url": url,
         "mirrors": options["mirrors"],

@@ -194,6 +194,19 @@ def _module(name: str) -> Path | None:
 
 
 @contextmanager
+def faults_in_one_line() -> Iterator[None]:
+    """Say an input fault in one line where Snakemake would show the place in the code as well.
+
+    Raises:
+        SystemExit: with code 1 after a ``UserError``.
+    """
+    try:
+        yield
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+@contextmanager
 def job(log: str) -> Iterator[None]:
     """Run a rule's work: what it prints goes to its log, an input fault also to the terminal.
 

@@ -131,7 +131,8 @@ def export(job: TrainingJob, data: TrainingData, state: StateFolder, position: P
     folder = job.output.parent
     with atomic_text(folder / "history.jsonl") as stream:
         for row in [*position.history, {"stop": schedule.stop_reason}]:
-            stream.write(json.dumps(row) + "\n")
+            # Sorted, as a training that went on has read its rows from a state in this order.
+            stream.write(json.dumps(row, sort_keys=True) + "\n")
     with atomic_text(folder / "training.json") as stream:
         facts = {**summary, "threads": job.threads, "state": state.path.name}
         json.dump({**facts, "manifest": manifest()}, stream, indent=2)
