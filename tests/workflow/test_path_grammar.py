@@ -1,0 +1,70 @@
+"""Every path that a table asks for can be made, at every scale, and a table alone makes none."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config import load
+from convs2s.paper.cells import cells
+from tests.workflow.checkout import Checkout
+
+# What a licence keeps from being downloaded: users put these files there themselves.
+LICENSED = [
+    *(
+        f"gigaword/{split}.{side}.txt"
+        for split in ("train", "valid", "test")
+        for side in ("article", "title")
+    ),
+    "duc2004/article.txt",
+    "duc2004/reference0.txt",
+]
+
+
+def cell_paths(folder: Path, scale: str) -> list[str]:
+    """The files that tables 1 to 8 rest on; for ROUGE, which nothing computes yet, the outputs."""
+    settings = load(folder, {"scale": scale})
+    tables = [f"table{number}" for number in range(1, 9)]
+    paths = [path for table in tables for cell in cells(settings, table) for path in cell.paths]
+    return [path.replace(".rouge.json", ".jsonl") for path in dict.fromkeys(paths)]
+
+
+@pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "mirror"])
+def test_every_cell_of_the_tables_can_be_made(
+    checkout: Checkout, scale: str, request: pytest.FixtureRequest
+) -> None:
+    if scale == "mirror":
+        shared = request.getfixturevalue("shared")
+        (checkout.folder.parent / "shared").symlink_to(shared)
+    for name in LICENSED:
+        checkout.write(f"data/{name}", "")
+    paths = cell_paths(checkout.folder, scale)
+    assert len(paths) > 20
+    options = ["--dry-run", "--config", f"scale={scale}"]
+    done = checkout.snakemake(*options, "--quiet", "reason", "--", *paths)
+    assert done.code == 0, done.said[-3000:]
+    trained = {Path(path).parent for path in paths if "seed" in path}
+    assert done.planned["train_model"] >= len(trained)
+    scored = [path for path in paths if path.endswith(".bleu.json")]
+    assert done.planned["evaluate_bleu"] == len(scored)
+
+
+def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:
+    done = checkout.snakemake("results/paper/table1.md")
+    assert done.code == 0, done.said
+    assert done.planned == {"table": 1}
+    table = (checkout / "results/paper/table1.md").read_text("utf-8")
+    rows = [line for line in table.splitlines() if "ConvS2S" in line and line.startswith("|")]
+    assert [row for row in rows if "| 40.51 | not run |" in row]
+    assert all("not run" in row for row in rows)
+    assert checkout.files("results") == [
+        f"results/paper/table1.{end}" for end in ("csv", "md", "tex")
+    ]
+
+
+@pytest.mark.parametrize("profile", ["slurm", "generic"])
+def test_profiles_are_read(checkout: Checkout, profile: str) -> None:
+    options = ["--profile", f"profiles/{profile}", "--config", "tasks=[demo_en_fr]"]
+    done = checkout.snakemake("--dry-run", *options, "--", "prepare")
+    assert done.code == 0, done.said
+    assert done.planned["binarise"] == 2
+    assert "mem_mb=4000" in done.said
