@@ -21,11 +21,13 @@ from convs2s import __version__
 from convs2s.config import decoding_defaults, effective, load, model_settings, schema
 from convs2s.errors import UserError
 from convs2s.files import decode_lines, read_lines
+from convs2s.workflow import provide_environment
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
     parsed = _parser().parse_args(arguments)
+    provide_environment()  # before torch is loaded
     try:
         parsed.run(parsed)
         sys.stdout.flush()

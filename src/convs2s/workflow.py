@@ -21,8 +21,10 @@ PACKAGE = Path(__file__).resolve().parent
 def provide_environment() -> None:
     """Let jobs find this package and the Python that runs now, whoever started it and how.
 
-    A conda environment's own Python still comes first.
+    A conda environment's own Python still comes first. Threads that wait give up their core: where
+    several jobs share a machine, busy waiting makes each of them many times slower.
     """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for name, folder in (("PYTHONPATH", PACKAGE.parent), ("PATH", Path(sys.executable).parent)):
         rest = os.environ.get(name, "").split(os.pathsep)
         os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
