@@ -102,6 +102,12 @@ def threads(wildcards):
     return options["cores"] or settings.models[wildcards.model]["training"]["threads"]
 
 
+def models(wildcards):
+    """The model files of a run: one, or an ensemble's."""
+    folder = f"{RESULTS}/{wildcards.task}/models/{wildcards.model}"
+    return [f"{folder}/{seed}/model.safetensors" for seed in flow.members(wildcards.run)]
+
+
 def test_side(wildcards, stage, side):
     """One side of a test set, raw or tokenized."""
     with flow.faults_in_one_line():

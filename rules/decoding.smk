@@ -3,10 +3,7 @@
 
 rule decode_test_set:
     input:
-        models=lambda w: [
-            f"{RESULTS}/{w.task}/models/{w.model}/{seed}/model.safetensors"
-            for seed in flow.members(w.run)
-        ],
+        models=models,
         text=lambda w: test_side(w, "raw", "source"),
     output:
         lines="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",

@@ -4,6 +4,7 @@
 rule evaluate_bleu:
     input:
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        models=models,
         raw=lambda w: test_side(w, "raw", "target"),
         tokenized=lambda w: test_side(w, "tok", "target"),
     output:
@@ -29,7 +30,11 @@ rule headline:
     input:
         lambda w: headline_files(w.task, "bleu.json"),
     output:
-        text="<results>/{task}/bleu.txt",
+        text=report(
+            "<results>/{task}/bleu.txt",
+            caption="../workflow/report/bleu.rst",
+            category="{task}",
+        ),
         json="<results>/{task}/bleu.json",
     log:
         "<logs>/{task}/headline.log",

@@ -60,3 +60,19 @@ rule paper:
         rules.tables.input,
         rules.figures.input,
     localrule: True
+
+
+rule report:
+    input:
+        rules.tables.input,
+        rules.figures.input,
+        rules.evaluate.input,
+    output:
+        f"{RESULTS}/report.html",
+    log:
+        "<logs>/report.log",
+    localrule: True
+    conda:
+        "../envs/score.yaml"
+    shell:
+        "snakemake --report {output} -- tables figures evaluate > {log} 2>&1"

@@ -134,8 +134,8 @@ def export(job: TrainingJob, data: TrainingData, state: StateFolder, position: P
             # Sorted, as a training that went on has read its rows from a state in this order.
             stream.write(json.dumps(row, sort_keys=True) + "\n")
     with atomic_text(folder / "training.json") as stream:
-        facts = {**summary, "threads": job.threads, "state": state.path.name}
-        json.dump({**facts, "manifest": manifest()}, stream, indent=2)
+        made = {"identity": state.identity, "threads": job.threads, **manifest()}
+        json.dump({**summary, "manifest": made}, stream, indent=2)
     save_model(job.output, weights, description)
 
 
