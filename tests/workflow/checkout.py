@@ -50,6 +50,12 @@ class Checkout:
     def __truediv__(self, path: str) -> Path:
         return self.folder / path
 
+    def copy(self, parent: Path) -> "Checkout":
+        """Copy this folder; times are kept, so that all in the copy is as up to date as here."""
+        folder = parent / self.folder.name
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Checkout(folder)
+
     def shell(self, command: str) -> Done:
         """Run a command line in this folder, with the environment's programs found first."""
         programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -105,9 +111,10 @@ class Checkout:
         )
 
 
-def copy(root: Path, folder: Path) -> Checkout:
+def check_out(root: Path, parent: Path) -> Checkout:
     """Copy what a run needs of a repository to a new folder."""
-    folder.mkdir(parents=True)
+    folder = parent / "convs2s"
+    folder.mkdir()
     for name in _FOLDERS:
         shutil.copytree(
             root / name,

@@ -1,27 +1,25 @@
 """The runs that the tests of this folder share."""
 
-import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.workflow import checkout as checkouts
 from tests.workflow import own_pair
-from tests.workflow.checkout import Checkout, Done
+from tests.workflow.checkout import Checkout, Done, check_out
 
 
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Checkout:
     """The workflow as it stands, with nothing run."""
-    return checkouts.copy(root, tmp_path / "convs2s")
+    return check_out(root, tmp_path)
 
 
 @pytest.fixture(scope="session")
 def first_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Done]:
     """The first command of the page on one's own language pair, as typed there, and its folder."""
-    checkout = checkouts.copy(root, tmp_path_factory.mktemp("own") / "convs2s")
+    checkout = check_out(root, tmp_path_factory.mktemp("own"))
     own_pair.write_text(checkout)
     own_pair.write_tasks(root, checkout)
     # Types that nearly every sentence has: all others are unknown to the word model.
@@ -36,9 +34,7 @@ def finished(first_run: tuple[Checkout, Done], tmp_path: Path) -> Checkout:
     """A copy of that folder, which the test may change."""
     original, done = first_run
     assert done.code == 0, done.said
-    # Times of modification are kept, so that everything in the copy is as up to date as before.
-    shutil.copytree(original.folder, tmp_path / "convs2s", symlinks=True)
-    return Checkout(tmp_path / "convs2s")
+    return original.copy(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ def mirrored(checkout: Checkout, shared: Path) -> Checkout:
 def score(checkout: Checkout, task: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
     """Run the task from download to score, and give back what it scored."""
     overrides = {"tasks": {TASK: {"headline": HEADLINE, **task}}, "models": {"small": model}}
-    mirrors = {"mirrors": ["../shared/mirror"], "device": "cpu"}
+    mirrors = {"mirrors": ["../shared/mirror"], "device": "cpu", "cores": 2}
     checkout.configure({**mirrors, "overrides": overrides})
     done = checkout.snakemake(f"results/{TASK}/bleu.txt")
     assert done.code == 0, done.said
@@ -51,4 +51,4 @@ def test_from_download_to_a_score(mirrored: Checkout) -> None:
 @pytest.mark.slow
 def test_one_epoch_over_all_captions(mirrored: Checkout) -> None:
     result = score(mirrored, {}, {"training": {"maximum_epochs": 1}})
-    assert result["bleu"]["tokenized"]["mean"] > 1
+    assert result["lines"] == 1000

@@ -25,10 +25,13 @@ vocabulary: {kind: bpe, merges: 50, joint: false}
 
 
 @pytest.fixture(scope="module")
-def further(root: Path, first_run: tuple[Checkout, Done]) -> tuple[Checkout, Done]:
+def further(
+    root: Path, first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Checkout, Done]:
     """The page's further results, its word task and a held-out one, all made by one command."""
-    checkout, done = first_run
+    original, done = first_run
     assert done.code == 0, done.said
+    checkout = original.copy(tmp_path_factory.mktemp("further"))
     checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
     targets = [line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line]
     targets = [target for target in targets if target.startswith(MODEL)]
@@ -50,9 +53,9 @@ def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> No
 
 
 def test_everything_that_the_page_lists_is_there(
-    root: Path, first_run: tuple[Checkout, Done], further: tuple[Checkout, Done]
+    root: Path, further: tuple[Checkout, Done]
 ) -> None:
-    checkout, _ = first_run
+    checkout, _ = further
     page = (root / own_pair.PAGE).read_text("utf-8")
     listed = re.search(r"## 4.*?\n\n(\|.*?\n)\n", page, re.DOTALL)
     assert listed

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow import checkout as checkouts
-from tests.workflow.checkout import Checkout, Done
+from tests.workflow.checkout import Checkout, Done, check_out
 
 GOOD = "".join(f"line {number}\n" for number in range(1, 11))
 WRONG_SUM = "0" * 64
@@ -40,7 +39,7 @@ class Faults:
 
 @pytest.fixture(scope="module")
 def faults(root: Path, tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Faults:
-    checkout = checkouts.copy(root, tmp_path_factory.mktemp("faults") / "convs2s")
+    checkout = check_out(root, tmp_path_factory.mktemp("faults"))
     host = f"127.0.0.1:{closed_port}"
     files = {
         "uneven": ("data/good.en", "data/uneven.nl"),
