@@ -1,5 +1,7 @@
 """What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper."""
 
+import json
+
 
 rule download:
     input:
@@ -74,5 +76,8 @@ rule report:
     localrule: True
     conda:
         "../envs/score.yaml"
+    params:
+        config=json.dumps(config),  # what --config and --configfile said, too
     shell:
-        "snakemake --report {output} -- tables figures evaluate > {log} 2>&1"
+        "snakemake --report {output} --configfile <(echo {params.config:q})"
+        " -- tables figures evaluate > {log} 2>&1"

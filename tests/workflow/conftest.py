@@ -25,7 +25,8 @@ def first_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Che
     # Types that nearly every sentence has: all others are unknown to the word model.
     few = {"vocabulary": {"source_size": 3, "target_size": 3}}
     overrides = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl_word": few}}
-    checkout.configure({"cores": 1, "device": "cpu", "overrides": overrides})
+    machine = {"cores": 1, "device": "cpu", "plots": {"sentences": [1]}}
+    checkout.configure({**machine, "overrides": overrides})
     return checkout, checkout.shell(own_pair.commands(root)[0])
 
 
