@@ -9,7 +9,6 @@ import pytest
 
 from convs2s.cli import main
 from convs2s.files import write_lines
-from convs2s.training.run import TrainingJob, train
 from tests.unit import tiny
 
 
@@ -28,14 +27,6 @@ class Terminal:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
     return Terminal(monkeypatch, capsys)
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    path = folder / "model.safetensors"
-    train(TrainingJob(tiny.prepare(folder / "task"), tiny.settings(), 1, path, None, "cpu", 1))
-    return path
 
 
 def test_tokenize_and_detokenize(run: Terminal) -> None:

@@ -1,6 +1,5 @@
 """The configuration: what it says with every default, and that files and pages are in step."""
 
-import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -31,14 +30,6 @@ corpus:
 @pytest.fixture(scope="module")
 def settings(root: Path) -> config.Settings:
     return config.load(root, {})
-
-
-@pytest.fixture
-def copy(root: Path, tmp_path: Path) -> Path:
-    """A folder with the configuration, to be changed."""
-    shutil.copytree(root / "config", tmp_path / "config")
-    shutil.copy(root / "config.yaml", tmp_path)
-    return tmp_path
 
 
 def write(path: Path, text: str) -> None:

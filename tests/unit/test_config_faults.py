@@ -1,6 +1,5 @@
 """How a fault of the configuration is named: one line with the file, the key, what was expected."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,6 @@ corpus:
   valid: [{source: valid.en, target: valid.fr}]
   tests: {mine: [{source: test.en, target: test.fr}]}
 """
-
-
-@pytest.fixture
-def copy(root: Path, tmp_path: Path) -> Path:
-    """A folder with the configuration, to be changed."""
-    shutil.copytree(root / "config", tmp_path / "config")
-    shutil.copy(root / "config.yaml", tmp_path)
-    return tmp_path
 
 
 def fault(root: Path, given: dict[str, Any] | None = None) -> str:

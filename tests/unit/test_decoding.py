@@ -17,8 +17,6 @@ from convs2s.model_file import load_model, save_model
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
-from convs2s.training.run import TrainingJob, train
-from tests.unit import tiny
 
 TYPES = 20
 
@@ -154,14 +152,6 @@ def test_attention_on_the_end_symbol_is_passed_over() -> None:
 
 
 # ---- raw text to text ----
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    path = folder / "model.safetensors"
-    train(TrainingJob(tiny.prepare(folder / "task"), tiny.settings(), 1, path, None, "cpu", 1))
-    return path
 
 
 def translator(*models: Path, **changes: Any) -> Translator:

@@ -108,6 +108,7 @@ class _Search:
         self.no_word = (source == PADDING) | (source == END)  # (A, m)
 
     def step(self) -> None:
+        """Extend every hypothesis by one symbol; finish and drop what is done."""
         beam, length = self.options.beam, self.symbols.shape[2] - 1
         predictions, attention = self.session.step(self.symbols[:, :, -1])
         totals = self._constrain(predictions, length) + self.scores.unsqueeze(2)  # (A, K, V)

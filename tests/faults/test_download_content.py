@@ -1,0 +1,284 @@
+"""Downloads of other files than the expected one, checksums, and mirrors."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from convs2s.data.download import download, local_path
+from convs2s.errors import UserError
+from tests.faults.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
+from tests.faults.loopback import Answer, LoopbackServer, Served
+
+# Another file than the expected one
+
+
+@pytest.mark.parametrize("known", [{"sha256": SHA256}, {"md5": MD5}])
+def test_a_wrong_checksum_is_refused(
+    server: LoopbackServer, output: Path, known: dict[str, str]
+) -> None:
+    url = server.serve("/a.tgz", Served(OTHER))
+    (expected,) = known.values()
+    got = hashlib.new(next(iter(known)), OTHER).hexdigest()
+    with pytest.raises(UserError, match=f"has {next(iter(known))} {got}, expected {expected}") as e:
+        download(url, output, sha256=known.get("sha256"), md5=known.get("md5"), waits=WAITS)
+    assert "config/downloads.yaml" in str(e.value)
+    assert len(server.answers) == 1
+    assert names(output) == []
+
+
+def test_another_announced_size_is_refused_unread(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY + b"more"))
+    with pytest.raises(UserError, match="has 200004 bytes, expected 200000"):
+        download(url, output, sha256=SHA256, size=len(BODY), waits=WAITS)
+    assert names(output) == []
+
+
+def test_more_bytes_than_expected_are_refused(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY * 20, has_length=False))
+    with pytest.raises(UserError, match="has more than the expected 200000 bytes"):
+        download(url, output, size=len(BODY), waits=WAITS)
+    assert names(output) == []
+
+
+def test_fewer_bytes_than_announced_are_never_a_file(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY, ranges=False, announced=200_007))
+    with pytest.raises(UserError, match="cut after 200000 of 200007 bytes, also when asked again"):
+        download(url, output, waits=WAITS)
+    assert not output.exists()
+
+
+def test_fewer_bytes_than_expected_are_never_a_file(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY, has_length=False, cuts=[7, 0, 0, 0, 0]))
+    with pytest.raises(UserError, match="cut after 7 of 200000 bytes"):
+        download(url, output, size=len(BODY), sha256=SHA256, waits=WAITS)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"etag": '"1"'}, {"etag": '"2"'}),
+        ({"last_modified": "Mon, 01 Jan 2024 00:00:00 GMT"}, {"last_modified": "Tue, 02 Jan 2024"}),
+        ({"etag": '"1"'}, {"etag": '"1"', "body": OTHER + b"longer"}),
+        ({}, {}),  # neither: only the checksum tells
+        ({}, {"wrong_range": True}),
+    ],
+)
+def test_content_that_changes_between_runs_starts_over(
+    server: LoopbackServer, output: Path, before: dict[str, str], after: dict[str, str]
+) -> None:
+    url = server.serve("/a.tgz", Served(BODY, etag=before.get("etag")))
+    server.files["/a.tgz"].last_modified = before.get("last_modified")
+    interrupt(server, url, output)
+    changed = Served(OTHER)
+    for name, value in after.items():
+        setattr(changed, name, value)
+    server.serve("/a.tgz", changed)
+    download(url, output, sha256=hashlib.sha256(changed.body).hexdigest(), waits=WAITS)
+    assert output.read_bytes() == changed.body
+    assert [start for start, _, _ in sent(server)] == [70_000, None]
+
+
+def test_without_checksum_and_tags_nothing_is_resumed(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    interrupt(server, url, output, sha256=None)
+    download(url, output, waits=WAITS)
+    assert output.read_bytes() == BODY
+    assert [start for start, _, _ in sent(server)] == [70_000, None]
+
+
+def test_a_file_that_has_become_shorter_starts_over(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    interrupt(server, url, output)
+    short = BODY[:100]
+    server.serve("/a.tgz", Served(short))
+    download(url, output, sha256=hashlib.sha256(short).hexdigest(), waits=WAITS)
+    assert output.read_bytes() == short
+    assert [status for _, status, _ in sent(server)] == [416, 200]
+
+
+def test_an_endless_wrong_file_ends(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(OTHER, cuts=[100_000, 200_000] * 20))
+    with pytest.raises(UserError, match="has sha256"):
+        download(url, output, sha256=SHA256, waits=WAITS)
+    assert len(server.answers) < 12
+    assert not output.exists()
+
+
+# Trust on first use
+
+
+def test_the_first_download_is_recorded_and_enforced(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    download(url, output)
+    record = output.parent / "a.tgz.sha256"
+    assert record.read_text() == f"{SHA256}  a.tgz\n"
+    output.unlink()
+    download(url, output)
+    assert output.read_bytes() == BODY
+    output.unlink()
+    server.serve("/a.tgz", Served(OTHER))
+    with pytest.raises(UserError, match=f"expected {SHA256}.*delete .*a.tgz.sha256"):
+        download(url, output, waits=WAITS)
+    assert names(output) == ["a.tgz.sha256"]
+    record.unlink()
+    download(url, output)
+    assert output.read_bytes() == OTHER
+
+
+def test_a_known_checksum_needs_no_record(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    output.parent.mkdir()
+    (output.parent / "a.tgz.sha256").write_text("0" * 64 + "  a.tgz\n")
+    download(url, output, md5=MD5)
+    assert output.read_bytes() == BODY
+
+
+def test_a_damaged_record_is_named(server: LoopbackServer, output: Path) -> None:
+    output.parent.mkdir()
+    (output.parent / "a.tgz.sha256").write_text("?\n")
+    with pytest.raises(UserError, match=r"a\.tgz\.sha256:1: expected a SHA-256"):
+        download(server.serve("/a.tgz", Served(BODY)), output)
+
+
+def test_a_web_page_is_not_taken_for_the_file(server: LoopbackServer, output: Path) -> None:
+    page = Served(b"<html>please log in</html>", content_type="text/html; charset=utf-8")
+    with pytest.raises(UserError, match="answers with a web page"):
+        download(server.serve("/a.tgz", page), output, waits=WAITS)
+    assert names(output) == []
+
+
+# Mirrors
+
+
+def test_mirrors_come_first_in_their_order(
+    server: LoopbackServer, tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = "http://www.statmt.invalid/wmt14/a.tgz"
+    place = "www.statmt.invalid/wmt14/a.tgz"
+    base = server.serve(f"/mirror/{place}", Served(BODY)).removesuffix(f"/{place}")
+    stale = tmp_path / "stale" / place
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(OTHER)
+    mirrors = [str(tmp_path / "none"), f"{tmp_path}/stale/", base]
+    download(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
+    assert output.read_bytes() == BODY
+    assert names(output) == ["a.tgz"]
+    errors = capsys.readouterr().err
+    assert f"{tmp_path}/none/{place}: No such file or directory\n" in errors
+    assert f"{stale}: has sha256 " in errors
+
+
+def test_a_folder_mirror_needs_no_network(tmp_path: Path, output: Path) -> None:
+    (tmp_path / "h" / "p").mkdir(parents=True)
+    (tmp_path / "h" / "p" / "a.tgz").write_bytes(BODY)
+    download("https://h/p/a.tgz", output, mirrors=[str(tmp_path)], size=len(BODY))
+    assert output.read_bytes() == BODY
+    assert names(output) == ["a.tgz", "a.tgz.sha256"]
+
+
+def test_bytes_of_one_source_are_not_continued_from_another(
+    server: LoopbackServer, output: Path
+) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    base = server.serve(f"/mirror/{server.host}/a.tgz", Served(OTHER, cuts=[70_000] + [0] * 3))
+    mirrors = [base.removesuffix(f"/{server.host}/a.tgz")]
+    download(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
+    assert output.read_bytes() == BODY
+    assert server.answers[-1] == Answer("/a.tgz", None, 200, 200_000)
+
+
+def test_a_mirror_of_another_kind_is_refused(output: Path) -> None:
+    with pytest.raises(UserError, match="expected a folder or an http"):
+        download("http://h/a.tgz", output, mirrors=["s3://bucket"])
+
+
+# Disk
+
+
+def test_free_space_is_checked_first(
+    server: LoopbackServer, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    with pytest.raises(UserError, match="200000 more bytes to download, 1000 are free"):
+        download(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256, waits=WAITS)
+    assert not output.exists()
+
+
+def test_the_part_says_where_it_comes_from(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY, etag='"1"'))
+    interrupt(server, url, output)
+    record = json.loads((output.parent / "a.tgz.part.json").read_text())
+    assert record == {"source": url, "etag": '"1"', "last_modified": None, "size": 200_000}
+
+
+# Places
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("http://www.statmt.org/wmt13/a.tgz", "www.statmt.org/wmt13/a.tgz"),
+        ("https://h:8080/a.tgz", "h:8080/a.tgz"),
+        ("https://h/%2e%2e/a.tgz", "h/%2e%2e/a.tgz"),
+        ("demo://en_fr/train.en", "demo/en_fr/train.en"),
+    ],
+)
+def test_local_path(url: str, place: str) -> None:
+    assert local_path(url, Path("results/downloads")) == Path("results/downloads") / place
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h/../../etc/passwd",
+        "http://../a",
+        "http://h/./a",
+        "http://h//etc/passwd",
+        "http://h/a/",
+        "http://h/",
+        "http://h",
+        "http:///a",
+        "http://h/a?b=1",
+        "http://h/a#b",
+        "http://name:secret@h/a",
+        "http://[h/a",
+        "http://h/a b",
+        "http://h/a\n",
+        "http://h/\\a",
+        "http://h/é",
+        "ftp://h/a",
+        "file:///etc/passwd",
+        "demo://../a",
+        "/etc/passwd",
+        "",
+    ],
+)
+def test_local_path_refuses(url: str, output: Path) -> None:
+    with pytest.raises(UserError):
+        local_path(url, Path("results/downloads"))
+    with pytest.raises(UserError):
+        download(url, output)
+    assert not output.parent.exists()
+
+
+def test_demo_urls_are_not_downloaded(output: Path) -> None:
+    with pytest.raises(UserError, match="only http and https"):
+        download("demo://en_fr/train.en", output)
+
+
+# The real mirror
+
+
+def test_multi30k_from_the_mirror_has_upstreams_checksums(shared: Path, tmp_path: Path) -> None:
+    rows = (shared / "spec/archives.tsv").read_text("utf-8").splitlines()
+    records = [row.split("\t") for row in rows if "multi30k" in row]
+    assert len(records) == 12
+    for url, size, sha256, *_ in records:
+        output = local_path(url, tmp_path)
+        download(url, output, mirrors=[str(shared / "mirror")], sha256=sha256, size=int(size))
+        assert hashlib.sha256(output.read_bytes()).hexdigest() == sha256
