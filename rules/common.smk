@@ -14,6 +14,7 @@ from convs2s.paper.cells import cells
 from convs2s.training.version import TRAINING_VERSION
 
 flow.provide_environment()
+this_process_is_alive = flow.release_stale_locks(Path(".snakemake"))
 
 with flow.faults_in_one_line():
     settings = load(Path.cwd(), config)

@@ -1,6 +1,7 @@
 """Pure functions behind the rules: names, seeds, fingerprints of code, logs. No Snakemake here."""
 
 import ast
+import fcntl
 import hashlib
 import os
 import re
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines
@@ -28,6 +29,32 @@ def provide_environment() -> None:
     for name, folder in (("PYTHONPATH", PACKAGE.parent), ("PATH", Path(sys.executable).parent)):
         rest = os.environ.get(name, "").split(os.pathsep)
         os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
+
+
+def release_stale_locks(folder: Path) -> IO[str]:
+    """Remove the locks that a killed Snakemake left in a working directory, and only those.
+
+    Every process that runs the workflow here shares a lock of the kernel's, which dies with it. One
+    that can have it alone is the only one: what Snakemake's own lock files say is then untrue, and
+    the same command goes on without ``--unlock``.
+
+    Args:
+        folder: Snakemake's own folder, ``.snakemake`` in the working directory.
+
+    Returns:
+        What the caller must keep open for as long as it runs.
+    """
+    folder.mkdir(exist_ok=True)
+    alive = (folder / "alive").open("a")
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pass  # another one runs: its locks hold
+    else:
+        for lock in folder.glob("locks/*.lock"):
+            lock.unlink(missing_ok=True)
+    fcntl.flock(alive, fcntl.LOCK_SH)
+    return alive
 
 
 def alternatives(names: Iterable[str]) -> str:

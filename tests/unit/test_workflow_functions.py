@@ -84,3 +84,16 @@ def test_a_checksum_list(tmp_path: Path) -> None:
     assert flow.checksum(sums, "host/b.gz") == "cd34"
     with pytest.raises(UserError, match=r"SHA256SUMS: no checksum for host/c\.gz"):
         flow.checksum(sums, "host/c.gz")
+
+
+def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
+    lock = tmp_path / "locks" / "0.input.lock"
+    lock.parent.mkdir()
+    lock.write_text("results/bleu.txt")
+    with flow.release_stale_locks(tmp_path):
+        assert not lock.exists()
+        lock.write_text("results/bleu.txt")
+        with flow.release_stale_locks(tmp_path):  # a second process, while the first one runs
+            assert lock.exists()
+    with flow.release_stale_locks(tmp_path):
+        assert not lock.exists()

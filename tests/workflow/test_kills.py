@@ -19,7 +19,7 @@ SECONDS_BETWEEN_STATES = 3
 
 def kill_while_training(checkout: Checkout, after: float) -> None:
     """Start the workflow, and kill all of it when its training has run for a while."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete", MODEL]
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", MODEL]
     process = subprocess.Popen(
         command,
         cwd=checkout.folder,
@@ -51,8 +51,7 @@ def test_the_demo_killed_five_times_has_the_same_model(root: Path, tmp_path: Pat
     for _ in range(5):
         kill_while_training(killed, moments.uniform(5, 25))
         assert not (killed / MODEL).exists()
-        assert killed.snakemake("--unlock").code == 0
-    done = killed.snakemake("--rerun-incomplete", MODEL)
+    done = killed.snakemake(MODEL)
     assert done.code == 0, done.said
     assert (
         "going on in epoch" in (killed / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
