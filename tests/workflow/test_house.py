@@ -14,7 +14,7 @@ RULE = re.compile(r"^( *)(?:rule|checkpoint|use rule)\b.*:\n(?:(?:\1 +.*)?\n)*",
 
 
 def modules(root: Path) -> list[Path]:
-    folders = ("src", "workflow/scripts", "benchmarks")
+    folders = ("src", "workflow/scripts", "benchmarks", "tests")
     found = [path for folder in folders for path in (root / folder).rglob("*.py")]
     assert len(found) > 50
     return found
