@@ -68,7 +68,7 @@ def script_code(name):
 def files_of(task, split):
     """The files that a split is extracted from, where downloads put them."""
     with flow.faults_in_one_line():
-        pairs = flow.file_pairs(tasks[task], split)
+        pairs = flow.file_pairs(tasks, task, split)
     files = [parse_file_reference(reference) for pair in pairs for reference in pair]
     return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
 
@@ -112,7 +112,7 @@ def models(wildcards):
 def test_side(wildcards, stage, side):
     """One side of a test set, raw or tokenized."""
     with flow.faults_in_one_line():
-        flow.file_pairs(tasks[wildcards.task], wildcards.testset)
+        flow.file_pairs(tasks, wildcards.task, wildcards.testset)
     language = tasks[wildcards.task]["languages"][side]
     return text_path(wildcards, f"corpus/{stage}/{wildcards.testset}.{language}.zst")
 

@@ -27,7 +27,7 @@ for languages, names in flow.language_pairs(tasks).items():
         conda:
             "../envs/text.yaml"
         params:
-            pairs=lambda w: flow.file_pairs(tasks[w.task], w.split),
+            pairs=lambda w: flow.file_pairs(tasks, w.task, w.split),
             hold_out=lambda w: flow.hold_out(tasks[w.task], w.split),
             downloads=DOWNLOADS,
             code=script_code("extract.py"),

@@ -84,14 +84,14 @@ def language_pairs(tasks: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]
     return pairs
 
 
-def file_pairs(task: Mapping[str, Any], split: str) -> list[tuple[str, str]]:
+def file_pairs(tasks: Mapping[str, Any], name: str, split: str) -> list[tuple[str, str]]:
     """Return the (source, target) file references that a split is made from.
 
     Raises:
         UserError: the task has no such test set.
     """
-    corpus = task["corpus"]
-    if hold_out(task, split):
+    corpus = tasks[name]["corpus"]
+    if hold_out(tasks[name], split):
         pairs = corpus["train"]
     elif split in ("train", "valid"):
         pairs = corpus[split]
@@ -99,7 +99,7 @@ def file_pairs(task: Mapping[str, Any], split: str) -> list[tuple[str, str]]:
         pairs = corpus["tests"][split]
     else:
         known = ", ".join(corpus["tests"])
-        raise UserError(f"'{split}' is not a test set of this task: it has {known}")
+        raise UserError(f"'{split}' is not a test set of the task {name}, which has {known}")
     return [(pair["source"], pair["target"]) for pair in pairs]
 
 
@@ -147,9 +147,9 @@ def references(tasks: Mapping[str, Any]) -> set[str]:
     """Return every file reference of every task."""
     return {
         reference
-        for task in tasks.values()
+        for name, task in tasks.items()
         for split in ("train", "valid", *task["corpus"]["tests"])
-        for pair in file_pairs(task, split)
+        for pair in file_pairs(tasks, name, split)
         for reference in pair
     }
 

@@ -33,15 +33,17 @@ def task(**changes: Any) -> dict[str, Any]:
 
 
 def test_held_out_validation_comes_from_the_training_files() -> None:
-    assert flow.file_pairs(task(), "valid") == [("train.en", "train.fr")]
+    assert flow.file_pairs({"mine": task()}, "mine", "valid") == [("train.en", "train.fr")]
     assert flow.hold_out(task(), "valid") == {"every": 100, "held": True}
     assert flow.hold_out(task(), "train") == {"every": 100, "held": False}
     assert flow.hold_out(task(), "test") is None
 
 
 def test_a_test_set_of_another_task_is_refused() -> None:
-    with pytest.raises(UserError, match="'newstest2014' is not a test set of this task: it has te"):
-        flow.file_pairs(task(), "newstest2014")
+    with pytest.raises(
+        UserError, match="'newstest2014' is not a test set of the task mine, which has test"
+    ):
+        flow.file_pairs({"mine": task()}, "mine", "newstest2014")
 
 
 def fingerprint_of(tmp_path: Path, text: str) -> str:

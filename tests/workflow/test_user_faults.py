@@ -107,7 +107,9 @@ def test_a_test_set_of_another_task(checkout: Checkout) -> None:
     folder = "results/demo_en_fr/models/demo/seed1"
     done = checkout.snakemake(f"{folder}/newstest2014.beam5.bleu.json")
     assert done.code == 1
-    assert done.errors == ["error: 'newstest2014' is not a test set of this task: it has test"]
+    assert done.errors == [
+        "error: 'newstest2014' is not a test set of the task demo_en_fr, which has test"
+    ]
     assert "Traceback" not in done.said
     assert checkout.files("results") == []
 
