@@ -56,9 +56,9 @@ def write(path: Path, text: str) -> None:
             "unknown key 'clp'; did you mean 'clip'?",
         ),
         (
-            "overrides: {decodings: {greedy: {precision: in8}}}",
+            "overrides: {decodings: {greedy: {precision: bf61}}}",
             "config/decodings.yaml: greedy (with the overrides of config.yaml): precision: "
-            "unknown value 'in8'; did you mean 'int8'?",
+            "unknown value 'bf61'; did you mean 'bf16'?",
         ),
     ],
 )
