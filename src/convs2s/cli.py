@@ -1,11 +1,4 @@
-"""``convs2s``: what the workflow does, by hand.
-
-echo "The man sees two red cars." | convs2s translate model.safetensors
-convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
-convs2s score bleu --reference test.fr < translations.fr
-convs2s tokenize --language en < raw.en | convs2s detokenize --language en
-convs2s config --task demo_en_fr
-"""
+"""``convs2s``: what the workflow does, by hand."""
 
 import argparse
 import json
@@ -22,6 +15,14 @@ from convs2s.config import decoding_defaults, effective, load, model_settings, s
 from convs2s.errors import UserError
 from convs2s.files import decode_lines, read_lines
 from convs2s.workflow import provide_environment
+
+EXAMPLES = """examples:
+  echo "The man sees two red cars." | convs2s translate model.safetensors
+  convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
+  convs2s score bleu --reference test.fr < translations.fr
+  convs2s tokenize --language en < raw.en | convs2s detokenize --language en
+  convs2s config --task demo_en_fr
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="convs2s",
-        description=__doc__,
+        description="Convolutional sequence to sequence learning, by hand.",
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
