@@ -44,6 +44,7 @@ pathvars:
     results=RESULTS,
     downloads=DOWNLOADS,
     logs=f"{RESULTS}/logs",
+    model=f"{RESULTS}/{{task}}/models/{{model}}",
 
 
 scattergather:
@@ -98,8 +99,11 @@ def codes(wildcards, language):
 
 
 def threads(wildcards):
-    """CPU threads of a training or decoding. Rounding depends on their number, so a machine with
-    fewer cores runs as many, only slower."""
+    """CPU threads of a training or decoding.
+
+    Rounding depends on their number, so a machine with fewer cores runs as many, only slower. Rules
+    hand them and the device on as resources, as params of another value would make results stale.
+    """
     return options["cores"] or settings.models[wildcards.model]["training"]["threads"]
 
 
@@ -138,7 +142,6 @@ def download_source(name):
         known = {**known, "bytes": None, "sha256": listed}
     return {
         "url": url,
-        "mirrors": options["mirrors"],
         "size": known["bytes"],
         "sha256": known["sha256"],
         "md5": None if scale["checksums"] else known["md5"],
@@ -149,12 +152,6 @@ def dictionary(wildcards):
     """The alignment dictionary, for models over words: only they replace unknown ones by it."""
     is_word = tasks[wildcards.task]["vocabulary"]["kind"] == "word"
     return text_path(wildcards, "alignment/dictionary.tsv") if is_word else []
-
-
-def train_options(wildcards, dictionary):
-    """What the machine and the task add to the command line of a training."""
-    extra = f" --dictionary {dictionary}" if dictionary else ""
-    return f"--device {options['device']} --threads {threads(wildcards)}{extra}"
 
 
 def wanted_cells(name):

@@ -6,8 +6,8 @@ rule decode_test_set:
         models=models,
         text=lambda w: test_side(w, "raw", "source"),
     output:
-        lines="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
-        text="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.txt",
+        lines="<model>/{run}/{testset}.{decoding}.jsonl",
+        text="<model>/{run}/{testset}.{decoding}.txt",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
     conda:
@@ -15,10 +15,10 @@ rule decode_test_set:
     threads: threads
     resources:
         gpu=0 if options["device"] == "cpu" else 1,
+        device=options["device"],
+        torch_threads=threads,
     params:
         settings=lambda w: settings.decodings[w.decoding],
-        device=options["device"],
-        threads=threads,
         code=script_code("decode.py"),
     script:
         "../workflow/scripts/decode.py"

@@ -3,15 +3,15 @@
 
 rule learning_curve:
     input:
-        "<results>/{task}/models/{model}/{run}/history.jsonl",
+        "<model>/{run}/history.jsonl",
     output:
         report(
-            "<results>/{task}/models/{model}/{run}/curve.svg",
+            "<model>/{run}/curve.svg",
             caption="../workflow/report/curve.rst",
             category="{task}",
             labels={"model": "{model}", "run": "{run}", "plot": "learning curve"},
         ),
-        "<results>/{task}/models/{model}/{run}/curve.png",
+        "<model>/{run}/curve.png",
     log:
         "<logs>/{task}/{model}/{run}/curve.log",
     conda:
@@ -24,16 +24,16 @@ rule learning_curve:
 
 rule attention_map:
     input:
-        model="<results>/{task}/models/{model}/{run}/model.safetensors",
-        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        model="<model>/{run}/model.safetensors",
+        translations="<model>/{run}/{testset}.{decoding}.jsonl",
     output:
         report(
-            "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.svg",
+            "<model>/{run}/{testset}.{decoding}.attention{line}.svg",
             caption="../workflow/report/attention.rst",
             category="{task}",
             labels={"model": "{model}", "run": "{run}", "plot": "attention, sentence {line}"},
         ),
-        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.png",
+        "<model>/{run}/{testset}.{decoding}.attention{line}.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
     wildcard_constraints:

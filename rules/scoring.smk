@@ -3,12 +3,12 @@
 
 rule evaluate_bleu:
     input:
-        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        translations="<model>/{run}/{testset}.{decoding}.jsonl",
         models=models,
         raw=lambda w: test_side(w, "raw", "target"),
         tokenized=lambda w: test_side(w, "tok", "target"),
     output:
-        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
+        "<model>/{run}/{testset}.{decoding}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.bleu.log",
     conda:

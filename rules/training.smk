@@ -7,7 +7,7 @@ the outputs of a killed job. Run the same command again and it goes on from ther
 
 rule model_settings:
     output:
-        "<results>/{task}/models/{model}/settings.json",
+        "<model>/settings.json",
     log:
         "<logs>/{task}/{model}/settings.log",
     localrule: True
@@ -21,13 +21,12 @@ rule model_settings:
 
 rule train_model:
     input:
-        settings="<results>/{task}/models/{model}/settings.json",
+        settings="<model>/settings.json",
         dataset=expand("<results>/{{task}}/dataset/{split}.arrow", split=["train", "valid"]),
         dictionary=dictionary,
     output:
-        model="<results>/{task}/models/{model}/seed{seed}/model.safetensors",
-        history="<results>/{task}/models/{model}/seed{seed}/history.jsonl",
-        summary="<results>/{task}/models/{model}/seed{seed}/training.json",
+        model="<model>/seed{seed}/model.safetensors",
+        records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
     log:
         "<logs>/{task}/{model}/seed{seed}/train.log",
     conda:
@@ -37,10 +36,11 @@ rule train_model:
         gpu=0 if options["device"] == "cpu" else 1,
         mem_mb=16000,
         runtime="1d",
+        machine=lambda w: f"--device {options['device']} --threads {threads(w)}",
     params:
         folder=lambda w: f"{RESULTS}/{w.task}",
-        options=lambda w, input: train_options(w, input.dictionary),
+        dictionary=lambda w, input: f"--dictionary {input.dictionary}" if input.dictionary else "",
         version=TRAINING_VERSION,
     shell:
-        "python -m convs2s train {params.folder} --settings {input.settings}"
-        " --seed {wildcards.seed} --output {output.model} {params.options} 2>&1 | tee {log}"
+        "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
+        " --output {output.model} {params.dictionary} {resources.machine} 2>&1 | tee {log}"

@@ -14,6 +14,6 @@ with job(snakemake.log[0]):
         Path(snakemake.input.text),
         (Path(snakemake.output.lines), Path(snakemake.output.text)),
         snakemake.params.settings,
-        device=snakemake.params.device,
-        threads=snakemake.params.threads,
+        device=snakemake.resources.device,
+        threads=snakemake.resources.torch_threads,
     )

@@ -9,4 +9,6 @@ from convs2s.workflow import job
 snakemake: Any
 
 with job(snakemake.log[0]):
-    download(output=Path(snakemake.output[0]), **snakemake.params.source)
+    # Where a file came from does not make it stale: no param, so that a new mirror changes nothing.
+    mirrors = snakemake.config.get("mirrors", [])
+    download(output=Path(snakemake.output[0]), mirrors=mirrors, **snakemake.params.source)
