@@ -88,6 +88,7 @@ def binarise(
     counts: Counter[str] = Counter()
 
     def encoded() -> Iterator[tuple[list[int], list[int]]]:
+        """Yield the pairs as indices, and count their symbols."""
         for pair in read_line_pairs(*corpus):
             source, target = (
                 _encode(line, bpe, vocabulary)

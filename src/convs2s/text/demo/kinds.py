@@ -66,6 +66,7 @@ def noun_phrase(
     choices = numbers.split()
 
     def draw(rng: random.Random) -> NounPhrase:
+        """Draw one noun phrase."""
         number = rng.choice(choices)
         return NounPhrase(
             either(rng, common, rare),
