@@ -13,18 +13,10 @@ from jsonschema import Draft202012Validator
 from convs2s import config, config_reference, config_schema
 from convs2s.errors import UserError
 from convs2s.text.preparation import PREPARATIONS
+from tests.unit.user_task import TASK
 
 SCHEMAS = ["config", "scale", "download", "task", "model", "decoding", "paper"]
 SCALES = ["paper", "demo", "multi30k", "mirror"]
-
-TASK = """
-description: A user's own language pair
-languages: {source: en, target: fr}
-corpus:
-  train: [{source: train.en, target: train.fr}]
-  valid: [{source: valid.en, target: valid.fr}]
-  tests: {mine: [{source: test.en, target: test.fr}]}
-"""
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,7 @@ import pytest
 
 from convs2s import config
 from convs2s.errors import UserError
-
-TASK = """
-description: A user's own language pair
-languages: {source: en, target: fr}
-corpus:
-  train: [{source: train.en, target: train.fr}]
-  valid: [{source: valid.en, target: valid.fr}]
-  tests: {mine: [{source: test.en, target: test.fr}]}
-"""
+from tests.unit.user_task import TASK
 
 
 def fault(root: Path, given: dict[str, Any] | None = None) -> str:

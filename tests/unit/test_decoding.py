@@ -172,6 +172,10 @@ def test_text_cannot_forge_a_special_symbol(model: Path) -> None:
     assert translation.source_pieces[-1] == "w1"
 
 
+def test_a_word_model_keeps_words_that_look_like_pieces(model: Path) -> None:
+    assert translator(model)._words(["w1@@", "w2"]) == ["w1@@", "w2"]
+
+
 def test_an_overlong_line_is_translated_with_a_warning(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,6 +106,7 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer as far as one step of decompression goes; 0 at the checked end."""
         while not self._output:
             data = self._input or self._stream.read(_INPUT_BYTES)
             if not data:

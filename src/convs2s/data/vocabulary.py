@@ -1,6 +1,5 @@
 """Vocabularies: which types a model knows, and their numbers."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -52,15 +51,6 @@ def most_frequent(
         if count >= minimum_count and symbol not in SPECIAL_SYMBOLS
     ]
     return sorted(kept, key=lambda pair: (-pair[1], pair[0]))[:size]
-
-
-def count_types(lines: Iterable[str]) -> Counter[str]:
-    """Count the space-separated types of the lines."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line.split(" "))
-    del counts[""]
-    return counts
 
 
 def write_vocabulary(path: str | Path, types: Iterable[tuple[str, int]]) -> None:

@@ -150,11 +150,11 @@ class Translator:
         after, replacements = replace_unknown(pieces, hypothesis.peaks, source, dictionary)
         if not self.replace:
             after, replacements = pieces, []
-        tokens_before, tokens = join(" ".join(pieces)).split(), join(" ".join(after)).split()
+        tokens_before, tokens = self._words(pieces), self._words(after)
         return Translation(
             line=number,
             source=text,
-            source_tokens=join(" ".join(source)).split(),
+            source_tokens=self._words(source),
             source_pieces=source,
             text=self._target_side.restore(" ".join(tokens)),
             tokens=tokens,
@@ -162,23 +162,27 @@ class Translator:
             tokens_before=tokens_before,
             pieces=pieces,
             score=hypothesis.score,
-            replacements=[_by_words(replacement, pieces, source) for replacement in replacements],
+            replacements=[self._by_words(one, pieces, source) for one in replacements],
         )
 
+    def _words(self, pieces: Sequence[str]) -> list[str]:
+        """Return the words of pieces; those of a word model are words already, ``@@`` or not."""
+        return list(pieces) if self._bpe is None else join(" ".join(pieces)).split()
 
-def _by_words(
-    replacement: Replacement, pieces: Sequence[str], source: Sequence[str]
-) -> dict[str, Any]:
-    """Return a replacement with positions that count words instead of pieces."""
-    return {
-        **asdict(replacement),
-        "position": _word_position(pieces, replacement.position),
-        "source_position": _word_position(source, replacement.source_position),
-    }
+    def _by_words(
+        self, replacement: Replacement, pieces: Sequence[str], source: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return a replacement with positions that count words instead of pieces."""
+        return {
+            **asdict(replacement),
+            "position": self._word_position(pieces, replacement.position),
+            "source_position": self._word_position(source, replacement.source_position),
+        }
 
-
-def _word_position(pieces: Sequence[str], position: int) -> int:
-    return sum(not piece.endswith("@@") for piece in pieces[:position])
+    def _word_position(self, pieces: Sequence[str], position: int) -> int:
+        if self._bpe is None:
+            return position
+        return sum(not piece.endswith("@@") for piece in pieces[:position])
 
 
 def _check_alike(
