@@ -36,11 +36,6 @@ def _known(where: str, what: str, name: str | None, known: Iterable[str]) -> Non
 
 def _check_model(where: str, model: Mapping[str, Any]) -> None:
     architecture, batch = model["architecture"], model["training"]["batch"]
-    for stack in architecture["encoder"]:
-        if stack["kernel"] % 2 == 0:
-            raise UserError(
-                f"{where}.architecture.encoder: expected an odd kernel width, not {stack['kernel']}"
-            )
     layers = sum(stack["layers"] for stack in architecture["decoder"])
     if architecture["attention"] != "all" and max(architecture["attention"]) > layers:
         raise UserError(
@@ -49,6 +44,14 @@ def _check_model(where: str, model: Mapping[str, Any]) -> None:
         )
     if batch["sentences"] is None and batch["words"] is None:
         raise UserError(f"{where}.training.batch: expected a number of sentences, of words or both")
+    training = model["training"]
+    if training["schedule"]["kind"] == "cosine":
+        warmup, last = training["schedule"]["warmup"], training["maximum_epochs"]
+        if last is None or last <= warmup:
+            raise UserError(
+                f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
+                f"({warmup:g}), not {last}"
+            )
 
 
 def _check_task(where: str, task: Mapping[str, Any], settings: "Settings") -> None:

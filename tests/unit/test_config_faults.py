@@ -139,8 +139,9 @@ def test_a_tasks_file_name_is_its_name(copy: Path) -> None:
         ("{extends: smal}", "mine.extends: unknown model 'smal'; did you mean 'small'?"),
         ("{extends: mine}", "mine.extends: a model cannot extend itself: mine -> mine"),
         (
-            "{extends: small, architecture: {encoder: [{layers: 1, width: 8, kernel: 4}]}}",
-            "mine.architecture.encoder: expected an odd kernel width, not 4",
+            "{extends: small, training: {schedule: {kind: cosine}}}",
+            "mine.training: a cosine schedule needs maximum_epochs above its warmup (0.5), not "
+            "None",
         ),
         (
             "{extends: small, architecture: {attention: [1, 7]}}",

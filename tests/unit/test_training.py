@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from convs2s.errors import UserError
 from convs2s.files import sha256
 from convs2s.model_file import build_network, load_model
 from convs2s.training.data import TrainingData
+from convs2s.training.optimiser import change_rate
 from convs2s.training.recipe import Recipe
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.schedule import Schedule
@@ -69,12 +71,41 @@ def test_compare_with_previous_or_best() -> None:
     assert best == pytest.approx([0.25, 0.25, 0.025])
 
 
+def test_steps_come_at_fixed_times() -> None:
+    # Sutskever et al. 2014: halved every half epoch after the fifth, 7.5 epochs.
+    steps = {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2}
+    one = recipe(optimiser="sgd", learning_rate=0.64, schedule=steps, maximum_epochs=7.5)
+    moments = [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49]
+    assert [Schedule(0.64).rate(moment, one) for moment in moments] == pytest.approx(
+        [0.64, 0.64, 0.32, 0.32, 0.16, 0.08, 0.02]
+    )
+    assert Schedule(0.64).after_epoch(7, 1.0, one).stop_reason is None
+    assert "maximum of 7.5 epochs" in str(Schedule(0.64).after_epoch(8, 1.0, one).stop_reason)
+
+
+def test_a_step_schedule_ends_at_its_minimum() -> None:
+    # The PyTorch successor's recipe: 0.5, from epoch 50 on divided after each epoch.
+    steps = {"kind": "step", "hold": 49, "every": 1, "divide_by": 10, "minimum": 1e-4}
+    one = recipe(learning_rate=0.5, schedule=steps, maximum_epochs=None)
+    ends = [Schedule(0.5).after_epoch(epoch, 1.0, one).stop_reason for epoch in (50, 51, 52)]
+    assert ends == [None, None, "the learning rate fell below 0.0001"]
+
+
+def test_a_cosine_rises_and_falls_to_zero() -> None:
+    cosine = {"kind": "cosine", "warmup": 1.0}
+    one = recipe(learning_rate=1.0, schedule=cosine, maximum_epochs=5)
+    rates = [Schedule(1.0).rate(moment, one) for moment in (0.5, 1.0, 3.0, 5.0)]
+    assert rates == pytest.approx([0.5, 1.0, 0.5, 0.0])
+
+
 def test_maximum_epochs_stops_with_a_reason() -> None:
     _, schedule = rates([3, 2, 1], recipe(maximum_epochs=2))
     assert schedule.stop_reason == "the recipe's maximum of 2 epochs is reached"
 
 
 # ---- updates ----
+
+VELOCITIES: dict[Literal["keep", "rescale"], float] = {"keep": 10.0, "rescale": 1.0}
 
 
 def trainer(task: Path, folder: Path, seed: int = 1, **changes: Any) -> Trainer:
@@ -100,27 +131,31 @@ def trainer(task: Path, folder: Path, seed: int = 1, **changes: Any) -> Trainer:
 def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None:
     whole = trainer(task, tmp_path, batch=BatchLimits(32, None, None))
     split = trainer(task, tmp_path, batch=BatchLimits(32, None, 40))
-    for number, rows in enumerate(whole._plan(1)):
-        assert whole.update(rows, 1, number) == pytest.approx(split.update(rows, 1, number))
+    for number, rows in enumerate(whole.plan(1)):
+        reports = [
+            each.updater.update(each.train, rows, 1, number, 0.25) for each in (whole, split)
+        ]
+        assert asdict(reports[0]) == pytest.approx(asdict(reports[1]))
     for mine, other in zip(whole.network.parameters(), split.network.parameters(), strict=True):
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
 
 
 def test_separate_parts_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
     limits = BatchLimits(32, None, 40)
-    joint = trainer(task, tmp_path, batch=limits)._plan(1)
-    separate = trainer(task, tmp_path, batch=limits, split="separate")._plan(1)
+    joint = trainer(task, tmp_path, batch=limits).plan(1)
+    separate = trainer(task, tmp_path, batch=limits, split="separate").plan(1)
     assert len(separate) > len(joint)
     assert sorted(row for rows in separate for row in rows) == list(range(160))
 
 
 def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
-    for velocity, factor in (("keep", 10.0), ("rescale", 1.0)):
+    for velocity, factor in VELOCITIES.items():
         one = trainer(task, tmp_path, velocity=velocity)
-        one.update(one._plan(1)[0], 1, 0)
-        state = next(iter(one.optimiser.state.values()))
+        one.updater.update(one.train, one.plan(1)[0], 1, 0, 0.25)
+        optimiser = one.updater.optimiser
+        state = next(iter(optimiser.state.values()))
         before = state["momentum_buffer"].clone()
-        one._change_rate(0.025)  # a step is rate x velocity
+        change_rate(optimiser, 0.025, velocity)  # a step is rate x velocity
         torch.testing.assert_close(state["momentum_buffer"], factor * before)
 
 
@@ -172,6 +207,33 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "going on in epoch" in done.stderr
     assert sha256(killed) == sha256(undisturbed)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_every_optimiser_goes_on_where_it_was(task: Path, tmp_path: Path, optimiser: str) -> None:
+    # A last epoch of which only a half is trained, after a state in the middle of training.
+    cosine = {"kind": "cosine", "warmup": 0.5}
+    changes = {"optimiser": optimiser, "schedule": cosine, "maximum_epochs": 1.5}
+    train(job(task, tmp_path / "a" / "model.safetensors", **changes))
+    parts = job(task, tmp_path / "b" / "model.safetensors", **changes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
+        with pytest.raises(KeyboardInterrupt):
+            train(parts)
+    train(parts)
+    assert sha256(tmp_path / "a" / "model.safetensors") == sha256(parts.output)
+    rows = [json.loads(line) for line in (tmp_path / "b" / "history.jsonl").open()]
+    assert [row["updates"] for row in rows[:-1]] == [10, 15]
+
+
+def stopping_after_the_first(finish: Callable[[Trainer], None]) -> Callable[[Trainer], None]:
+    """Finish an epoch, then stop as if by Ctrl-C."""
+
+    def finish_and_stop(trainer: Trainer) -> None:
+        finish(trainer)
+        raise KeyboardInterrupt
+
+    return finish_and_stop
 
 
 def test_a_finished_training_is_exported_not_repeated(

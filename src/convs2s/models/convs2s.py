@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.models.architecture import Architecture, Layer
+from convs2s.models.dropout import dropout
 from convs2s.models.layers import HALF, Embedding, GatedConvolution, Linear, scale_gradient
 
 
@@ -123,10 +124,9 @@ class Encoder(nn.Module):
         for block in self.blocks:
             kept = block.residual(x)
             x = x.masked_fill(padding.unsqueeze(2), 0.0)
-            x = functional.dropout(x, self.dropout, self.training)
-            kernel = block.convolution.kernel
-            x = functional.pad(x, (0, 0, (kernel - 1) // 2, kernel // 2))
-            x = (block.convolution(x) + kept) * HALF
+            x = dropout(x, self.dropout, self.training)
+            # As many outputs as inputs; of an even window the larger half lies behind.
+            x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * HALF
         keys = self.leave(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)
         keys = scale_gradient(keys, self.gradient_factor)
         return EncodedSource(keys, (keys + embedded) * HALF, padding)
@@ -147,28 +147,28 @@ class Decoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
-        """Predict every next symbol at once (training, scoring).
+        """Compute what the output layer needs to predict every next symbol at once.
 
         Args:
             previous: (B, n), ``</s>`` and the target without its last symbol.
             encoded: the source.
 
         Returns:
-            Logits (B, n, V) and the attention (B, n, m) of each attending block.
+            Features (B, n, f_out) and the attention (B, n, m) of each attending block.
         """
         embedded = self.embedding(previous)  # (B, n, f)
         x = self.enter(embedded)  # (B, n, d)
         attentions: list[Tensor] = []
         for block in self.blocks:
             kept = block.residual(x)
-            x = functional.dropout(x, self.dropout, self.training)
-            # k - 1 zeros on the left alone: no output sees a later input (section 3.2).
-            x = block.convolution(functional.pad(x, (0, 0, block.convolution.kernel - 1, 0)))
+            x = dropout(x, self.dropout, self.training)
+            # The window ends at its position: no output sees a later input (section 3.2).
+            x = block.convolution(x, block.convolution.kernel - 1)
             if block.attention is not None:
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
             x = (x + kept) * HALF
-        return self._predict(x), attentions
+        return self._features(x), attentions
 
     def step(
         self, previous: Tensor, position: int, inputs: list[Tensor], encoded: EncodedSource
@@ -198,12 +198,11 @@ class Decoder(nn.Module):
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
             x = (x + kept) * HALF
-        return self._predict(x), shifted, attentions
+        logits: Tensor = self.output(self._features(x))  # (B, K, V)
+        return logits, shifted, attentions
 
-    def _predict(self, x: Tensor) -> Tensor:
-        x = functional.dropout(self.leave(x), self.dropout, self.training)
-        logits: Tensor = self.output(x)
-        return logits
+    def _features(self, x: Tensor) -> Tensor:
+        return dropout(self.leave(x), self.dropout, self.training)  # (..., f_out)
 
 
 class ConvS2S(nn.Module):
@@ -232,8 +231,18 @@ class ConvS2S(nn.Module):
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V) and the attention (B, n, m) of each attending block."""
-        logits, attentions = self.decoder(previous, self.encode(source))
-        return logits, attentions
+        features, attentions = self.decoder(previous, self.encode(source))
+        return self.output(features), attentions
+
+    def features(self, source: Tensor, previous: Tensor) -> Tensor:
+        """Return what enters the output layer, (B, n, f_out)."""
+        features: Tensor = self.decoder(previous, self.encode(source))[0]
+        return features
+
+    @property
+    def output(self) -> Linear:
+        """The layer before the softmax, from f_out to V."""
+        return self.decoder.output
 
     def initial_inputs(self, batch: int, hypotheses: int) -> list[Tensor]:
         """Return the incremental state before the first symbol: zeros (B, K, k - 1, d)."""

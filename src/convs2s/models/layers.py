@@ -7,6 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from convs2s.models.dropout import dropout
+from convs2s.models.windows import windows
+
 HALF = math.sqrt(0.5)
 """Scale of a sum of two terms, which keeps its variance (paper, section 3.5)."""
 
@@ -72,11 +75,9 @@ class GatedConvolution(WeightNormalised):
         super().__init__((2 * outputs, kernel, inputs), math.sqrt(4.0 * retain / (kernel * inputs)))
         self.inputs, self.kernel = inputs, kernel
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map the padded input (B, n + kernel - 1, inputs) to (B, n, outputs)."""
-        positions = x.shape[1] - self.kernel + 1
-        windows = torch.cat([x[:, i : i + positions] for i in range(self.kernel)], dim=2)
-        return self.gate(windows)  # windows: (B, n, kernel * inputs)
+    def forward(self, x: Tensor, left: int) -> Tensor:
+        """Map (B, n, inputs) to (B, n, outputs), ``left`` positions of a window before its own."""
+        return self.gate(windows(x, self.kernel, left))
 
     def gate(self, windows: Tensor) -> Tensor:
         """Map windows (..., kernel * inputs) to (..., outputs)."""
@@ -108,7 +109,7 @@ class Embedding(nn.Module):
             positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
             positions = positions.clamp(max=len(self.positions) - 1)
             embedded = embedded + functional.embedding(positions, self.positions)
-        return functional.dropout(embedded, self.dropout, self.training)
+        return dropout(embedded, self.dropout, self.training)
 
 
 class _ScaleGradient(torch.autograd.Function):

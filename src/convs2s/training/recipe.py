@@ -15,29 +15,43 @@ class Recipe:
         batch: limits of one update and of one part of it.
         split: ``accumulate`` sums the parts of a batch into one update; ``separate`` makes each
             part an update.
-        learning_rate: of the first epochs.
+        optimiser: ``nesterov``, ``sgd`` or ``adam``.
+        learning_rate: of the first epochs, or the highest.
         momentum: Nesterov's.
+        normalise: whether the summed gradient is divided by the batch's target ``words`` or by its
+            ``sentences``.
         clip: largest norm of the gradient.
         label_smoothing: probability mass spread evenly over the vocabulary.
-        compare: whether an epoch must beat the ``previous`` or the ``best`` validation loss.
-        divide_by: the learning rate's divisor once an epoch did not.
-        minimum: training ends when the learning rate is below it.
+        schedule: ``plateau``, ``step`` or ``cosine``.
+        compare: plateau: whether an epoch must beat the ``previous`` or the ``best`` validation
+            loss.
+        divide_by: plateau, step: the learning rate's divisor.
+        minimum: plateau, step: training ends when the learning rate is below it.
+        hold: step: epochs before the first division.
+        every: step: epochs between two divisions.
+        warmup: cosine: epochs in which the learning rate rises from 0.
         velocity: at a change of the learning rate, ``keep`` the velocity or ``rescale`` it.
-        maximum_epochs: the most epochs, or None.
+        maximum_epochs: the most epochs, or None; the last one may be a part of an epoch.
         precision: ``fp32``, or ``bf16`` arithmetic over fp32 parameters.
     """
 
     batch: BatchLimits
     split: Literal["accumulate", "separate"]
+    optimiser: Literal["nesterov", "sgd", "adam"]
     learning_rate: float
     momentum: float
+    normalise: Literal["words", "sentences"]
     clip: float
     label_smoothing: float
+    schedule: Literal["plateau", "step", "cosine"]
     compare: Literal["previous", "best"]
     divide_by: float
     minimum: float
+    hold: float
+    every: float
+    warmup: float
     velocity: Literal["keep", "rescale"]
-    maximum_epochs: int | None
+    maximum_epochs: float | None
     precision: Literal["fp32", "bf16"]
 
     @classmethod
@@ -47,13 +61,19 @@ class Recipe:
         return cls(
             batch=BatchLimits(batch["sentences"], batch["words"], batch["part_words"]),
             split=batch["split"],
+            optimiser=settings["optimiser"],
             learning_rate=settings["learning_rate"],
             momentum=settings["momentum"],
+            normalise=settings["normalise"],
             clip=settings["clip"],
             label_smoothing=settings["label_smoothing"],
+            schedule=schedule["kind"],
             compare=schedule["compare"],
             divide_by=schedule["divide_by"],
             minimum=schedule["minimum"],
+            hold=schedule["hold"],
+            every=schedule["every"],
+            warmup=schedule["warmup"],
             velocity=settings["velocity"],
             maximum_epochs=settings["maximum_epochs"],
             precision=settings["precision"],

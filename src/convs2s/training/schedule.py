@@ -1,5 +1,11 @@
-"""The learning rate: constant until validation stops improving, then divided after every epoch."""
+"""The learning rate, and when training ends.
 
+Shapes of a schedule: ``plateau`` (paper, section 4.2) is constant until validation stops improving,
+then divided after every epoch; ``step`` is divided at fixed times (Sutskever et al. 2014, section
+3.4: every half epoch after the fifth); ``cosine`` rises for a while and falls to 0 at the end.
+"""
+
+import math
 from dataclasses import dataclass, replace
 
 from convs2s.training.recipe import Recipe
@@ -7,10 +13,10 @@ from convs2s.training.recipe import Recipe
 
 @dataclass(frozen=True)
 class Schedule:
-    """Where the plateau schedule stands (paper, section 4.2).
+    """Where the schedule stands.
 
     Attributes:
-        learning_rate: of the next epoch.
+        learning_rate: of the next epoch, as far as validation decides it.
         annealing: whether an epoch has failed to improve: from then on every epoch divides.
         previous_loss: validation loss of the last epoch, or None before the first.
         best_loss: the lowest validation loss so far, or None.
@@ -25,26 +31,49 @@ class Schedule:
     best_epoch: int = 0
     stop_reason: str | None = None
 
+    def rate(self, progress: float, recipe: Recipe) -> float:
+        """Return the learning rate of an update; ``progress`` epochs are finished before it."""
+        if recipe.schedule == "step":
+            divisions = math.floor((progress - recipe.hold) / recipe.every + 1e-9) + 1
+            return recipe.learning_rate / recipe.divide_by ** max(0, divisions)
+        if recipe.schedule == "cosine":
+            return recipe.learning_rate * _cosine(progress, recipe)
+        return self.learning_rate
+
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
         """Return the schedule after epoch ``epoch`` (from 1) with this validation loss."""
         bound = self.previous_loss if recipe.compare == "previous" else self.best_loss
         annealing = self.annealing or (bound is not None and loss >= bound)
         rate = self.learning_rate / recipe.divide_by if annealing else self.learning_rate
         improved = self.best_loss is None or loss < self.best_loss
-        stop_reason = None
-        if rate < recipe.minimum:
-            stop_reason = (
-                f"the learning rate, divided by {recipe.divide_by:g} after each epoch since "
-                f"validation stopped improving, fell below {recipe.minimum:g}"
-            )
-        elif epoch == recipe.maximum_epochs:
-            stop_reason = f"the recipe's maximum of {epoch} epochs is reached"
-        return replace(
+        after = replace(
             self,
             learning_rate=rate,
             annealing=annealing,
             previous_loss=loss,
             best_loss=loss if improved else self.best_loss,
             best_epoch=epoch if improved else self.best_epoch,
-            stop_reason=stop_reason,
         )
+        return replace(after, stop_reason=after._stop_reason(epoch, recipe))
+
+    def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
+        if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
+            return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
+        if recipe.schedule == "cosine" or self.rate(epoch, recipe) >= recipe.minimum:
+            return None
+        if recipe.schedule == "step":
+            return f"the learning rate fell below {recipe.minimum:g}"
+        return (
+            f"the learning rate, divided by {recipe.divide_by:g} after each epoch since "
+            f"validation stopped improving, fell below {recipe.minimum:g}"
+        )
+
+
+def _cosine(progress: float, recipe: Recipe) -> float:
+    """Return the share of the learning rate: linear in the warm-up, then half a cosine to 0."""
+    if recipe.maximum_epochs is None:
+        raise ValueError("a cosine schedule needs maximum_epochs")
+    if progress < recipe.warmup:
+        return progress / recipe.warmup
+    falling = (progress - recipe.warmup) / (recipe.maximum_epochs - recipe.warmup)
+    return 0.5 * (1.0 + math.cos(math.pi * min(1.0, falling)))

@@ -1,0 +1,52 @@
+"""Dropout whose masks cost little on a CPU.
+
+torch draws a CPU's masks one number at a time, a tenth of a training step. Here 16 bits from
+numpy's SFC64 decide each value; its seed comes from torch's generator, so that
+``torch.manual_seed`` fixes the masks as before. A GPU keeps torch's own kernel.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_LEVELS = 1 << 16
+
+
+class _Mask(torch.autograd.Function):
+    """Multiplication by a mask, which alone is kept for the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
+        ctx.save_for_backward(keep)
+        ctx.scale = scale
+        return (x * keep).mul_(scale)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (keep,) = ctx.saved_tensors
+        return (gradients[0] * keep).mul_(ctx.scale), None, None
+
+
+def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
+    """Zero each value with ``probability`` and divide the others by what is left of 1.
+
+    On a CPU the probability is rounded to a multiple of 2^-16.
+    """
+    dropped = round(probability * _LEVELS)
+    if not training or dropped == 0:
+        return x
+    if x.device.type != "cpu":
+        return functional.dropout(x, probability)
+    keep = random_bits(x.numel()) >= dropped - _LEVELS // 2
+    masked: Tensor = _Mask.apply(x, keep.view(x.shape), _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
+    return masked
+
+
+def random_bits(count: int) -> Tensor:
+    """Return ``count`` uniform 16-bit integers, seeded by torch's generator."""
+    seed = int(torch.randint(2**62, ()))
+    words = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**64, -(-count // 4), np.uint64)
+    return torch.from_numpy(words.view(np.int16))[:count]
