@@ -20,6 +20,7 @@ EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s score bleu --reference test.fr < translations.fr
+  convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
   convs2s config --task demo_en_fr
 """
@@ -159,10 +160,18 @@ def _add_score(command: argparse.ArgumentParser) -> None:
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
-    bleu.add_argument(
-        "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
-    )
     bleu.set_defaults(run=_score_bleu)
+    comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
+    comparison.add_argument("baseline", type=Path, help="file of one system's lines")
+    comparison.add_argument("system", type=Path, help="file of the other system's lines")
+    comparison.add_argument(
+        "--reference", type=Path, action="append", required=True, help="of several, give each so"
+    )
+    comparison.set_defaults(run=_score_compare)
+    for metric in (bleu, comparison):
+        metric.add_argument(
+            "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
+        )
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -174,6 +183,26 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     score = metric(hypotheses, *references)
     names = " ".join(str(path) for path in arguments.reference)
     print(f"BLEU = {score.score:.2f}  {score.signature}  ({names}, {len(hypotheses)} lines)")
+
+
+def _score_compare(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.bleu import SAMPLES, compare
+
+    paths = arguments.baseline, arguments.system
+    references = [list(read_lines(path)) for path in arguments.reference]
+    baseline, system = (list(read_lines(path)) for path in paths)
+    result = compare(
+        baseline,
+        system,
+        *references,
+        kind="tokenized" if arguments.tokenized else "detokenized",
+        names=(str(paths[0]), str(paths[1])),
+    )
+    print(f"BLEU = {result.baseline.score:.2f} ± {result.baseline_interval:.2f}  {paths[0]}")
+    print(f"BLEU = {result.system.score:.2f} ± {result.system_interval:.2f}  {paths[1]}")
+    print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
+    names = " ".join(str(path) for path in arguments.reference)
+    print(f"{result.system.signature}  ({names}, {len(system)} lines)")
 
 
 def _tokenize(arguments: argparse.Namespace) -> None:
