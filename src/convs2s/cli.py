@@ -13,7 +13,7 @@ import yaml
 from convs2s import __version__
 from convs2s.config import decoding_defaults, effective, load, model_settings, schema
 from convs2s.errors import UserError
-from convs2s.files import decode_lines, read_lines
+from convs2s.files import bounded_lines, decode_lines, read_lines
 from convs2s.workflow import provide_environment
 
 EXAMPLES = """examples:
@@ -62,7 +62,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_translate(command: argparse.ArgumentParser) -> None:
-    command.description = "Translate the standard input, line by line and in order."
+    command.description = (
+        "Translate the standard input, line by line and in order. The text is raw: it is prepared "
+        "as the test sets of the model's task are."
+    )
     command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
     command.add_argument("--json", action="store_true", help="JSON lines with pieces and scores")
     _add_device(command)
@@ -256,4 +259,5 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 def _standard_input() -> Iterator[str]:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
-    return decode_lines(sys.stdin.buffer, "standard input")
+    name = "standard input"
+    return decode_lines(bounded_lines(sys.stdin.buffer, name), name)
