@@ -57,6 +57,8 @@ wildcard_constraints:
     split="[a-z][a-z0-9_]*",
     testset="[a-z][a-z0-9_]*",
     model=flow.alternatives(settings.models),
+    baseline=flow.alternatives(settings.models),
+    system=flow.alternatives(settings.models),
     run="seed[0-9]+|ensemble[0-9]+",
     decoding=flow.alternatives(settings.decodings),
 
@@ -129,6 +131,15 @@ def headline_files(task, suffix):
         f"{folder}/seed{seed}/{test}.{headline['decoding']}.{suffix}"
         for test in headline["tests"]
         for seed in headline["seeds"]
+    ]
+
+
+def runs_to_compare(wildcards, model):
+    """The translations of a model for a comparison: those of the seeds of the task's headline."""
+    folder = f"{RESULTS}/{wildcards.task}/models/{model}"
+    return [
+        f"{folder}/seed{seed}/{wildcards.testset}.{wildcards.decoding}.jsonl"
+        for seed in tasks[wildcards.task]["headline"]["seeds"]
     ]
 
 

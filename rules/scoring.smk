@@ -1,4 +1,4 @@
-"""From translations to scores, and from the scores of several runs to a task's headline."""
+"""From translations to scores, to a task's headline over several runs, and to comparisons."""
 
 
 rule evaluate_bleu:
@@ -47,6 +47,28 @@ rule headline:
         code=script_code("headline.py"),
     script:
         "../workflow/scripts/headline.py"
+
+
+rule compare_models:
+    input:
+        baseline=lambda w: runs_to_compare(w, w.baseline),
+        system=lambda w: runs_to_compare(w, w.system),
+        raw=lambda w: test_side(w, "raw", "target"),
+        tokenized=lambda w: test_side(w, "tok", "target"),
+    output:
+        text="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.txt",
+        json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
+    log:
+        "<logs>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.log",
+    conda:
+        "../envs/score.yaml"
+    params:
+        decoding=lambda w: settings.decodings[w.decoding],
+        scale=options["scale"],
+        stand_in=scale["stand_in"],
+        code=script_code("compare_models.py"),
+    script:
+        "../workflow/scripts/compare_models.py"
 
 
 rule examples:

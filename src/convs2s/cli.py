@@ -13,13 +13,14 @@ import yaml
 from convs2s import __version__
 from convs2s.config import decoding_defaults, effective, load, model_settings, schema
 from convs2s.errors import UserError
-from convs2s.files import decode_lines, read_lines
+from convs2s.files import bounded_lines, decode_lines, read_lines
 from convs2s.workflow import provide_environment
 
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s score bleu --reference test.fr < translations.fr
+  convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
   convs2s config --task demo_en_fr
 """
@@ -61,7 +62,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_translate(command: argparse.ArgumentParser) -> None:
-    command.description = "Translate the standard input, line by line and in order."
+    command.description = (
+        "Translate the standard input, line by line and in order. The text is raw: it is prepared "
+        "as the test sets of the model's task are."
+    )
     command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
     command.add_argument("--json", action="store_true", help="JSON lines with pieces and scores")
     _add_device(command)
@@ -159,10 +163,18 @@ def _add_score(command: argparse.ArgumentParser) -> None:
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
-    bleu.add_argument(
-        "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
-    )
     bleu.set_defaults(run=_score_bleu)
+    comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
+    comparison.add_argument("baseline", type=Path, help="file of one system's lines")
+    comparison.add_argument("system", type=Path, help="file of the other system's lines")
+    comparison.add_argument(
+        "--reference", type=Path, action="append", required=True, help="of several, give each so"
+    )
+    comparison.set_defaults(run=_score_compare)
+    for metric in (bleu, comparison):
+        metric.add_argument(
+            "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
+        )
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -174,6 +186,26 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     score = metric(hypotheses, *references)
     names = " ".join(str(path) for path in arguments.reference)
     print(f"BLEU = {score.score:.2f}  {score.signature}  ({names}, {len(hypotheses)} lines)")
+
+
+def _score_compare(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.bleu import SAMPLES, compare
+
+    paths = arguments.baseline, arguments.system
+    references = [list(read_lines(path)) for path in arguments.reference]
+    baseline, system = (list(read_lines(path)) for path in paths)
+    result = compare(
+        baseline,
+        system,
+        *references,
+        kind="tokenized" if arguments.tokenized else "detokenized",
+        names=(str(paths[0]), str(paths[1])),
+    )
+    print(f"BLEU = {result.baseline.score:.2f} ± {result.baseline_interval:.2f}  {paths[0]}")
+    print(f"BLEU = {result.system.score:.2f} ± {result.system_interval:.2f}  {paths[1]}")
+    print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
+    names = " ".join(str(path) for path in arguments.reference)
+    print(f"{result.system.signature}  ({names}, {len(system)} lines)")
 
 
 def _tokenize(arguments: argparse.Namespace) -> None:
@@ -227,4 +259,5 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 def _standard_input() -> Iterator[str]:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
-    return decode_lines(sys.stdin.buffer, "standard input")
+    name = "standard input"
+    return decode_lines(bounded_lines(sys.stdin.buffer, name), name)

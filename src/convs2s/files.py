@@ -9,12 +9,15 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from xopen import xopen
 
 from convs2s.errors import UserError
+
+_LONGEST_LINE_BYTES = 1 << 20
 
 
 @contextmanager
@@ -74,6 +77,22 @@ def read_lines(path: str | Path) -> Iterator[str]:
         raise UserError(f"{path}: no such file") from None
     except (EOFError, OSError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
+
+
+def bounded_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield lines that fit into memory, so that what has no line feeds is an error.
+
+    Raises:
+        UserError: a line is longer than 1 MiB; the message names ``name`` and the line.
+    """
+    lines = iter(partial(stream.readline, _LONGEST_LINE_BYTES + 1), b"")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > _LONGEST_LINE_BYTES:
+            raise UserError(
+                f"{name}:{number}: a line of more than {_LONGEST_LINE_BYTES} bytes: is this text "
+                "with one sentence a line?"
+            )
+        yield line
 
 
 def decode_lines(stream: IO[bytes] | Iterable[bytes], name: str) -> Iterator[str]:

@@ -1,12 +1,32 @@
 """What several unit tests share."""
 
+import io
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from convs2s.cli import main
 from convs2s.training.run import TrainingJob, train
 from tests.unit import tiny
+
+
+class Terminal:
+    """Runs the command with some standard input."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object, text: bytes = b"") -> str:
+        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        main([str(argument) for argument in arguments])
+        return self.capsys.readouterr().out
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="session")

@@ -1,32 +1,14 @@
 """The command ``convs2s``, as a user types it."""
 
-import io
 import json
-import sys
+import re
 from pathlib import Path
 
 import pytest
 
-from convs2s.cli import main
 from convs2s.files import write_lines
 from tests.unit import tiny
-
-
-class Terminal:
-    """Runs the command with some standard input."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-        self.monkeypatch, self.capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: object, text: bytes = b"") -> str:
-        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        main([str(argument) for argument in arguments])
-        return self.capsys.readouterr().out
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    return Terminal(monkeypatch, capsys)
+from tests.unit.conftest import Terminal
 
 
 def test_tokenize_and_detokenize(run: Terminal) -> None:
@@ -50,6 +32,32 @@ def test_score_names_the_line_counts(run: Terminal, tmp_path: Path) -> None:
     write_lines(reference, ["un", "deux"])
     with pytest.raises(SystemExit, match=r"convs2s: error: .*1.*2"):
         run("score", "bleu", "--reference", reference, text=b"un\n")
+
+
+def test_compare(run: Terminal, tmp_path: Path) -> None:
+    lines = [f"L'homme numéro {i} voit deux voitures rouges dans la rue." for i in range(30)]
+    texts = {"test.fr": lines, "good.fr": lines, "bad.fr": [x.replace("dans", "à") for x in lines]}
+    for name, text in texts.items():
+        write_lines(tmp_path / name, text)
+    reference, good, bad = (tmp_path / name for name in texts)
+    baseline, system, difference, last = run(
+        "score", "compare", "--reference", reference, bad, good
+    ).splitlines()
+    assert baseline.startswith("BLEU = ")
+    assert baseline.endswith("bad.fr")
+    assert system == f"BLEU = 100.00 ± 0.00  {good}"
+    assert re.fullmatch(r"difference = \+\d+\.\d\d, p = 0\.0010, 1000 resamples", difference)
+    assert last.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|")
+    assert last.endswith("test.fr, 30 lines)")
+    assert "tok:none" in run("score", "compare", "--tokenized", "--reference", bad, bad, good)
+
+
+def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path) -> None:
+    write_lines(tmp_path / "two.fr", ["un", "deux"])
+    write_lines(tmp_path / "one.fr", ["un"])
+    two, one = tmp_path / "two.fr", tmp_path / "one.fr"
+    with pytest.raises(SystemExit, match=r"one\.fr: 1 lines, but the reference has 2"):
+        run("score", "compare", "--reference", two, two, one)
 
 
 def test_translate(run: Terminal, model: Path) -> None:

@@ -1,6 +1,7 @@
 """Decoding: incremental equals full, batches do not matter, ensembles, unknown words."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from convs2s.model_file import load_model, save_model
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
+from convs2s.text.preparation import PREPARATIONS, Preparation
 
 TYPES = 20
 
@@ -165,6 +167,18 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     assert [one.text for one in translator(model, batch_sentences=1).translate(lines)] == expected
     assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
     assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
+
+
+def test_text_is_prepared_by_the_recipe_that_the_model_names(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    assert description.preparation == "moses_test"
+    line = "“It’s low-cost”…"
+    pieces = {name: Preparation(name, "en").prepare(line).split() for name in PREPARATIONS}
+    assert pieces["moses_test"] != pieces["moses_train"]
+    for name in PREPARATIONS:
+        path = tmp_path / f"{name}.safetensors"
+        save_model(path, loaded.state_dict(), replace(description, preparation=name))
+        assert next(translator(path).translate([line])).source_pieces == pieces[name]
 
 
 def test_text_cannot_forge_a_special_symbol(model: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config import schema
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.text.clean import clean_corpus
@@ -60,13 +61,20 @@ def test_preparation_is_documented(root: Path, name: str) -> None:
     assert f"`{name}`" in (root / "docs" / "preparation.md").read_text(encoding="utf-8")
 
 
+def test_the_preparation_of_translate_is_documented(root: Path) -> None:
+    page = " ".join((root / "docs" / "preparation.md").read_text(encoding="utf-8").split())
+    default = schema("task")["properties"]["preparation"]["properties"]["test"]["default"]
+    sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
+    assert sentence.format(default) in page
+
+
 def test_text_loads_without_torch() -> None:
     modules = "align, bpe, clean, lexicon, normalise, preparation, symmetrise, tokenise"
     check = f"import sys; from convs2s.text import {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
-# Text hazards: the table of docs/preparation.md.
+# Text hazards in a file that is prepared; test_text_hazards.py follows them from end to end.
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)

@@ -61,6 +61,18 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
     ]
 
 
+def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checkout) -> None:
+    checkout.configure({"overrides": {"tasks": {"demo_en_fr": {"headline": {"seeds": [1, 2]}}}}})
+    path = "results/demo_en_fr/compare/test.beam5.demo-vs-wmt14_en_fr.txt"
+    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", path)
+    assert done.code == 0, done.said
+    assert done.planned["compare_models"] == 1
+    assert done.planned["decode_test_set"] == done.planned["train_model"] == 4
+    unknown = checkout.snakemake("--dry-run", path.replace("demo-vs", "dmo-vs"))
+    assert unknown.code == 1
+    assert "MissingRuleException" in unknown.said
+
+
 @pytest.mark.parametrize("profile", ["slurm", "generic"])
 def test_profiles_are_read(checkout: Checkout, profile: str) -> None:
     options = ["--profile", f"profiles/{profile}", "--config", "tasks=[demo_en_fr]"]

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from convs2s.data.archives import open_member
 from convs2s.data.download import local_path
@@ -15,6 +14,7 @@ from convs2s.data.sgm import read_segments
 from convs2s.errors import UserError
 from convs2s.files import (
     atomic_path,
+    bounded_lines,
     decode_lines,
     misaligned,
     open_text,
@@ -26,7 +26,6 @@ Sides = tuple[Path, Path]
 """The source side's file and the target side's."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_LONGEST_LINE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,8 @@ def extract(
         The number of pairs written.
 
     Raises:
-        UserError: a file or member is missing or refused, a line is not UTF-8, the two sides of a
-            pair of files differ in their number of lines, or nothing is left to write.
+        UserError: a file or member is missing or refused, a line is not UTF-8 or overlong, the two
+            sides of a pair of files differ in their number of lines, or nothing is left to write.
     """
     read = count = 0
     with _atomic_texts(output) as streams:
@@ -181,21 +180,9 @@ def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[
     path = parsed.path(downloads)
     name = f"{path}#{parsed.member}" if parsed.member else str(path)
     with open_member(path, parsed.member) as stream:
-        lines = decode_lines(_bounded_lines(stream, name), name)
+        lines = decode_lines(bounded_lines(stream, name), name)
         is_sgm = ".sgm" in PurePath(parsed.member or path).suffixes[-2:]
         yield name, read_segments(lines, name) if is_sgm else lines
-
-
-def _bounded_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield lines that fit into memory, so that a file without line feeds is an error."""
-    lines = iter(partial(stream.readline, _LONGEST_LINE_BYTES + 1), b"")
-    for number, line in enumerate(lines, start=1):
-        if len(line) > _LONGEST_LINE_BYTES:
-            raise UserError(
-                f"{name}:{number}: a line of more than {_LONGEST_LINE_BYTES} bytes: is this text "
-                "with one sentence a line?"
-            )
-        yield line
 
 
 def _align(

@@ -15,6 +15,11 @@ from sacrebleu.significance import PairedTest, Result
 
 from convs2s.errors import UserError
 
+BleuKind = Literal["tokenized", "detokenized"]
+
+SAMPLES = 1000
+"""Resamples of a comparison; sacrebleu's own default."""
+
 
 @dataclass(frozen=True)
 class Score:
@@ -46,6 +51,11 @@ class Comparison:
     baseline_interval: float
     system_interval: float
     p_value: float
+
+    @property
+    def difference(self) -> float:
+        """What the system has more than the baseline, in BLEU points."""
+        return self.system.score - self.baseline.score
 
 
 def tokenized_bleu(
@@ -119,8 +129,9 @@ def compare(
     baseline: Sequence[str],
     system: Sequence[str],
     *references: Sequence[str],
-    kind: Literal["tokenized", "detokenized"] = "tokenized",
-    samples: int = 1000,
+    kind: BleuKind = "tokenized",
+    samples: int = SAMPLES,
+    names: tuple[str, str] = ("baseline", "system"),
 ) -> Comparison:
     """Ask whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
 
@@ -133,12 +144,13 @@ def compare(
         references: one or more lists of lines, in the form that ``kind`` asks for.
         kind: which BLEU.
         samples: how many times the test set is drawn anew.
+        names: what errors call the two.
 
     Raises:
         UserError: the lists differ in length, or there are no lines.
     """
-    _check_lines(baseline, references, "baseline")
-    _check_lines(system, references, "system")
+    _check_lines(baseline, references, names[0])
+    _check_lines(system, references, names[1])
     metric = _tokenized() if kind == "tokenized" else _detokenized()
     systems = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, {"BLEU": metric}, references, test_type="bs", n_samples=samples)

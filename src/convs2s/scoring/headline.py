@@ -1,12 +1,13 @@
 """bleu.txt: a task's scores over its runs, for a person to read, and the same as JSON beside it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from convs2s.files import atomic_text, write_lines
 from convs2s.scoring.summary import BLEU_KINDS, summarise
+from convs2s.scoring.text_table import aligned, underlined
 
 _COUNTS = ("total", "dictionary", "copied")
 
@@ -66,15 +67,13 @@ def _test_set(test: str, summary: Mapping[str, Any]) -> Iterator[str]:
     """Print a test set; each line of the first block can be understood, and grepped, alone."""
     runs = summary["runs"]
     over = "one run" if len(runs) == 1 else f"mean ± sample deviation of {len(runs)} runs"
-    heading = f"{test}: {summary['lines']} lines; {over} ({', '.join(runs)})"
-    yield heading
-    yield "=" * len(heading)
+    yield from underlined(f"{test}: {summary['lines']} lines; {over} ({', '.join(runs)})")
     for name, unit, digits, value in _metrics(summary):
         yield f"{test} {name:<16} = {_mean(value, digits):<14} {value.get('signature', unit)}"
     yield ""
-    yield from _table(["by run", *(name for name, *_ in _metrics(summary))], _by_run(runs))
+    yield from aligned(["by run", *(name for name, *_ in _metrics(summary))], _by_run(runs))
     yield ""
-    yield from _table(
+    yield from aligned(
         ["unknown words", "found", "by dictionary", "copied", *_gain_columns()],
         _replacements(runs, summary),
     )
@@ -120,13 +119,3 @@ def _gain(result: Mapping[str, Any], kind: str, key: str) -> str:
     before = result["before_replacement"]["bleu"][kind][key]
     after = result["bleu"][kind][key]
     return f"{before:.2f} -> {after:.2f} ({after - before:+.2f})"
-
-
-def _table(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
-    """Align the first column to the left and the others to the right."""
-    lines = [list(header), *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for first, *others in lines:
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        yield "  ".join(cells)

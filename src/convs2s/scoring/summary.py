@@ -8,8 +8,9 @@ from typing import Any
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines
+from convs2s.scoring.bleu import BleuKind
 
-BLEU_KINDS = ("tokenized", "detokenized")
+BLEU_KINDS: tuple[BleuKind, ...] = ("tokenized", "detokenized")
 
 
 def summarise(evaluations: Mapping[str, Path]) -> dict[str, Any]:
@@ -33,9 +34,11 @@ def summarise(evaluations: Mapping[str, Path]) -> dict[str, Any]:
         "lines": results[0]["lines"],
         "bleu": _mean_bleus(results),
         "chrf": _mean_score([result["chrf"] for result in results]),
-        "length_ratio": _mean([result["length_ratio"] for result in results]),
+        "length_ratio": mean_and_deviation([result["length_ratio"] for result in results]),
         "before_replacement": {"bleu": _mean_bleus(before)},
-        "unknown_words": {key: _mean([counts[key] for counts in unknown]) for key in unknown[0]},
+        "unknown_words": {
+            key: mean_and_deviation([counts[key] for counts in unknown]) for key in unknown[0]
+        },
         "runs": runs,
     }
 
@@ -72,9 +75,13 @@ def _mean_bleus(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _mean_score(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {**_mean([score["score"] for score in scores]), "signature": scores[0]["signature"]}
+    return {
+        **mean_and_deviation([score["score"] for score in scores]),
+        "signature": scores[0]["signature"],
+    }
 
 
-def _mean(values: Sequence[float]) -> dict[str, float | None]:
+def mean_and_deviation(values: Sequence[float]) -> dict[str, float | None]:
+    """Return ``mean`` and ``deviation``: the sample's, None for a single value."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "deviation": deviation}
