@@ -1,6 +1,9 @@
 """An epoch's plan: what a plain implementation gives, in little memory, however many pairs."""
 
 import itertools
+import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -130,3 +133,16 @@ def test_lengths_have_the_smallest_type_that_holds_them(tmp_path: Path) -> None:
         lengths = store.lengths(side)
         assert lengths.dtype == kind
         assert lengths.tolist() == [1] * ROWS_PER_BATCH + [length]
+
+
+# ---- the largest store ----
+
+
+@pytest.mark.slow
+def test_36_million_pairs_start_in_flat_memory(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(root / "benchmarks" / "store.py"), "--folder", str(tmp_path)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures = json.loads(finished.stdout.splitlines()[-1])
+    assert figures["pairs"] == 36_000_000
+    assert figures["peak_mebibytes"] < 700e6 / 2**20
+    assert figures["growth"] < 0.05
