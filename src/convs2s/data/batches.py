@@ -5,14 +5,20 @@ Paper, section 4.2: batches of sentences of similar length; each epoch shuffles 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
+from convs2s.data.length_sort import Lengths, Order, in_order, sort_by_length
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, PADDING
 
 Indices = npt.NDArray[np.int64]
+
+INT32_ROWS = 1 << 31
+"""Rows that 32-bit indices can count."""
 
 
 @dataclass(frozen=True)
@@ -47,47 +53,119 @@ class Batch:
     target_words: int
 
 
+class EpochPlan(Sequence[Indices]):
+    """The batches of an epoch: ``plan[i]`` is the rows of its i-th, ``plan[i:]`` what is left.
+
+    It holds one number a pair and two a batch, so that it stays small beside the largest store.
+    """
+
+    def __init__(self, order: Order, starts: Indices, ends: Indices) -> None:
+        """Batch i is ``order[starts[i] : ends[i]]``."""
+        self._order, self._starts, self._ends = order, starts, ends
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Indices: ...
+    @overload
+    def __getitem__(self, index: slice) -> "EpochPlan": ...
+    def __getitem__(self, index: int | slice) -> "Indices | EpochPlan":
+        if isinstance(index, slice):
+            return EpochPlan(self._order, self._starts[index], self._ends[index])
+        return self._order[self._starts[index] : self._ends[index]].astype(np.int64)
+
+
 def plan_batches(
-    source_lengths: npt.NDArray[np.int32],
-    target_lengths: npt.NDArray[np.int32],
+    source_lengths: Lengths,
+    target_lengths: Lengths,
     limits: BatchLimits,
     generator: np.random.Generator,
-) -> list[Indices]:
+    *,
+    separate: bool = False,
+) -> EpochPlan:
     """Plan one epoch: sort by length, cut into batches, shuffle the batches.
 
     Pairs of equal lengths come in random order before the cut, so that batches differ between
     epochs. The plan is a function of the lengths, the limits and the generator's state alone.
 
-    Returns:
-        Row indices of each batch, in the order of the epoch.
+    Args:
+        source_lengths: (N,), each at least 1.
+        target_lengths: (N,), each at least 1.
+        limits: of a batch, and of its parts.
+        generator: the epoch's own.
+        separate: make each part of a batch a batch of its own.
     """
-    ties = generator.permutation(len(source_lengths))
-    order = ties[np.lexsort((source_lengths[ties], target_lengths[ties]))]
-    longest = np.maximum(source_lengths, target_lengths)
-    batches = cut(order, longest, limits.sentences, limits.words)
-    return [batches[index] for index in generator.permutation(len(batches))]
+    count = len(source_lengths)
+    order: Order = np.arange(count, dtype=np.int32 if count <= INT32_ROWS else np.int64)
+    generator.shuffle(order)
+    # The sorts are stable, so rows come by target length, then by source length, then as shuffled.
+    order = sort_by_length(order, source_lengths)
+    order = sort_by_length(order, target_lengths)
+    longest = in_order(np.maximum(source_lengths, target_lengths), order)
+    starts = cut_starts(longest, limits.sentences, limits.words)
+    ends = np.append(starts[1:], count)
+    shuffled = generator.permutation(len(starts))
+    starts, ends = starts[shuffled], ends[shuffled]
+    if separate:
+        starts, ends = _cut_batches(starts, ends, longest, limits.part_words)
+    return EpochPlan(order, starts, ends)
+
+
+def _cut_batches(
+    starts: Indices, ends: Indices, longest: Lengths, part_words: int | None
+) -> tuple[Indices, Indices]:
+    """Return the starts and ends of the parts of each batch, in the batches' order."""
+    parts: list[int] = []
+    last = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        parts.extend((start + cut_starts(longest[start:end], None, part_words)).tolist())
+        last.append(len(parts) - 1)
+    part_starts = np.array(parts, np.int64)
+    part_ends = np.roll(part_starts, -1)
+    part_ends[last] = ends
+    return part_starts, part_ends
 
 
 def cut(
-    order: Indices, lengths: npt.NDArray[np.int32], sentences: int | None, words: int | None
+    order: Indices, lengths: Lengths, sentences: int | None, words: int | None
 ) -> list[Indices]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``words`` padded words.
 
     A row longer than ``words`` makes a run of its own.
     """
-    runs, start, longest = [], 0, 0
-    for position, length in enumerate(lengths[order].tolist()):
-        grown = max(longest, length)
-        size = position - start + 1
-        full = sentences is not None and size > sentences
-        wide = words is not None and size * grown > words
-        if position > start and (full or wide):
-            runs.append(order[start:position])
-            start, grown = position, length
-        longest = grown
-    if start < len(order):
-        runs.append(order[start:])
-    return runs
+    starts = cut_starts(lengths[order], sentences, words).tolist()
+    return [order[start:end] for start, end in pairwise([*starts, len(order)])]
+
+
+def cut_starts(lengths: Lengths, sentences: int | None, words: int | None) -> Indices:
+    """Return where each run of a greedy cut starts: every run takes all rows that it can hold.
+
+    Args:
+        lengths: (N,), each at least 1.
+        sentences: the most rows of a run, or None.
+        words: the most padded words of a run, or None; one row may have more.
+    """
+    most = sentences or max(len(lengths), 1)
+    if words is None:
+        return np.arange(0, len(lengths), most, dtype=np.int64)
+    starts, start = [], 0
+    while start < len(lengths):
+        starts.append(start)
+        # The first row's length already says that no run from here can be longer than this.
+        window = lengths[start : start + max(1, min(most, words // int(lengths[start])))]
+        start += _rows_within(window, words)
+    return np.array(starts, np.int64)
+
+
+def _rows_within(lengths: Lengths, words: int) -> int:
+    """Return how many leading rows, at least one, hold at most ``words`` padded words."""
+    longest = int(lengths.max())
+    if len(lengths) * longest <= words:
+        return len(lengths)
+    fit = max(1, words // longest)  # so many fit whichever they are
+    grown = np.maximum.accumulate(lengths)[fit:] * np.arange(fit + 1, len(lengths) + 1)
+    return fit + int(np.searchsorted(grown, words, side="right"))
 
 
 def collate(store: TokenStore, rows: Sequence[int] | Indices) -> Batch:

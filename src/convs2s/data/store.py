@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from convs2s.data.length_sort import Lengths
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
 
@@ -58,13 +59,7 @@ class TokenStore:
             raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
         self.path = Path(path)
         batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
-        self._columns = {
-            side: [
-                (column.offsets.to_numpy(), column.values.to_numpy())
-                for column in (batch.column(side) for batch in batches)
-            ]
-            for side in SIDES
-        }
+        self._columns = {side: [_arrays(batch.column(side)) for batch in batches] for side in SIDES}
         self._length: int = sum(batch.num_rows for batch in batches)
 
     def __len__(self) -> int:
@@ -79,13 +74,22 @@ class TokenStore:
     def _row(self, side: str, index: int) -> npt.NDArray[np.int32]:
         batch, row = divmod(index, ROWS_PER_BATCH)
         offsets, values = self._columns[side][batch]
-        tokens: npt.NDArray[np.int32] = values[offsets[row] : offsets[row + 1]]
-        return tokens
+        return values[offsets[row] : offsets[row + 1]]
 
-    def lengths(self, side: str) -> npt.NDArray[np.int32]:
-        """Return the length of every row of a side, ``</s>`` counted, from the offsets alone."""
-        columns = self._columns[side]
-        empty = np.zeros(0, np.int32)
-        return np.concatenate([empty, *(np.diff(offsets) for offsets, _ in columns)]).astype(
-            np.int32
-        )
+    def lengths(self, side: str) -> Lengths:
+        """Return the length of every row of a side, ``</s>`` counted, from the offsets alone.
+
+        Their type is the smallest that holds them all, often a byte: convert before arithmetic.
+        """
+        parts: list[Lengths] = [np.zeros(0, np.uint8)]
+        for offsets, _ in self._columns[side]:
+            lengths = np.diff(offsets)
+            parts.append(lengths.astype(np.min_scalar_type(lengths.max(initial=0))))
+        return np.concatenate(parts)
+
+
+def _arrays(column: pa.ListArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return a column's offsets and values, still in the memory map."""
+    # DLPack rather than to_numpy, which imports pandas: half a second and 30 MB for nothing.
+    offsets, values = np.from_dlpack(column.offsets), np.from_dlpack(column.values)
+    return offsets.astype(np.int32, copy=False), values.astype(np.int32, copy=False)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from convs2s.data.batches import Indices, plan_batches
+from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.tensor_file import load_tensors, save_tensors
@@ -22,7 +22,7 @@ from convs2s.training.progress import EpochProgress, say
 from convs2s.training.recipe import Recipe
 from convs2s.training.schedule import Schedule
 from convs2s.training.state import StateFolder
-from convs2s.training.update import Updater, UpdateReport, split_batch
+from convs2s.training.update import Updater, UpdateReport
 
 
 @dataclass
@@ -136,14 +136,12 @@ class Trainer:
         position.batch += 1
         position.updates += 1
 
-    def plan(self, epoch: int) -> list[Indices]:
+    def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""
         lengths = self.train.lengths("source"), self.train.lengths("target")
         generator = np.random.default_rng([self.seed, epoch])
-        batches = plan_batches(*lengths, self.recipe.batch, generator)
-        if self.recipe.split == "separate":
-            return [part for rows in batches for part in split_batch(self.train, rows, self.recipe)]
-        return batches
+        separate = self.recipe.split == "separate"
+        return plan_batches(*lengths, self.recipe.batch, generator, separate=separate)
 
     def _finish_epoch(self) -> None:
         position = self.position
