@@ -1,15 +1,19 @@
 """The peer implementation's tiny model in our layout (golden/fairseq)."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor, nn
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
+from convs2s.training.cross_entropy import summed_cross_entropy
 
 LAYERS = (Layer(32, 3), Layer(32, 3), Layer(24, 1))
 ARCHITECTURE = Architecture(16, 16, LAYERS, LAYERS, (True,) * 3, 20, 20, 0.0, "py")
@@ -21,53 +25,62 @@ PEER_INDEX = torch.tensor([1, 2, 3, 0, *range(4, TYPES)])
 OUR_INDEX = torch.argsort(PEER_INDEX)
 """The peer's index -> ours."""
 
-
-def parameter_names() -> dict[str, str]:
-    """Our parameter's name -> the peer's."""
-    names = {}
-    for side in ("encoder", "decoder"):
-        names[f"{side}.embedding.words"] = f"{side}.embed_tokens.weight"
-        names[f"{side}.embedding.positions"] = f"{side}.embed_positions.weight"
-        maps = {"enter": "fc1", "leave": "fc2", "blocks.2.residual": "projections.2"}
-        for block in range(3):
-            maps[f"blocks.{block}.convolution"] = f"convolutions.{block}"
-            if side == "decoder":
-                attention = f"blocks.{block}.attention"
-                maps[f"{attention}.enter"] = f"attention.{block}.in_projection"
-                maps[f"{attention}.leave"] = f"attention.{block}.out_projection"
-        if side == "decoder":
-            maps["output"] = "fc3"
-        parts = {"direction": "weight_v", "gain": "weight_g", "bias": "bias"}
-        for ours, theirs in maps.items():
-            for part, suffix in parts.items():
-                names[f"{side}.{ours}.{part}"] = f"{side}.{theirs}.{suffix}"
-    return names
+RENAMED = {
+    r"embedding\.words": "embed_tokens.weight",
+    r"embedding\.positions": "embed_positions.weight",
+    r"blocks\.(\d+)\.convolution": r"convolutions.\1",
+    r"blocks\.(\d+)\.residual": r"projections.\1",
+    r"blocks\.(\d+)\.attention\.enter": r"attention.\1.in_projection",
+    r"blocks\.(\d+)\.attention\.leave": r"attention.\1.out_projection",
+    r"coder\.enter": "coder.fc1",
+    r"coder\.leave": "coder.fc2",
+    r"coder\.output": "coder.fc3",
+    r"direction$": "weight_v",
+    r"gain$": "weight_g",
+}
+"""Parts of our parameters' names -> what the peer has in their place."""
 
 
-def to_ours(name: str, array: npt.NDArray[Any]) -> torch.Tensor:
-    """Bring a parameter or gradient of the peer's into our layout."""
-    tensor = torch.from_numpy(array)
+def peer_name(name: str) -> str:
+    """Return the peer's name of our parameter."""
+    for ours, theirs in RENAMED.items():
+        name = re.sub(ours, theirs, name)
+    return name
+
+
+def to_our_layout(name: str, tensor: Tensor) -> Tensor:
+    """Bring a parameter or gradient of the peer's into our order of dimensions."""
+    if name.endswith("gain"):
+        return tensor.flatten()
+    if name.endswith("convolution.direction"):
+        return tensor.permute(2, 0, 1)  # (k, inputs, outputs) -> (outputs, k, inputs)
+    return tensor
+
+
+def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
+    """Bring a parameter or gradient of the tiny model's into our layout and numbering."""
+    tensor = to_our_layout(name, torch.from_numpy(array))
     if name.endswith("positions"):
         return tensor[2:]  # the peer numbers positions from its padding index + 1
-    if name.endswith("gain"):
-        tensor = tensor.flatten()
-    if "convolution.direction" in name:
-        tensor = tensor.permute(2, 0, 1)  # (k, inputs, outputs) -> (outputs, k, inputs)
     if name.endswith("embedding.words") or name.startswith("decoder.output."):
         tensor = tensor[PEER_INDEX]
     return tensor
 
 
+def load_weights(model: nn.Module, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Give the model the peer's parameters of these names."""
+    names = [name for name, _ in model.named_parameters()]
+    model.load_state_dict({name: to_ours(name, weights[peer_name(name)]) for name in names})
+
+
 def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
     """Return the tiny model."""
     model = ConvS2S(ARCHITECTURE, TYPES, TYPES, PADDING).to(dtype)
-    weights = np.load(folder / "checkpoint_tiny_weights.npz")
-    names = parameter_names()
-    model.load_state_dict({ours: to_ours(ours, weights[name]) for ours, name in names.items()})
+    load_weights(model, np.load(folder / "checkpoint_tiny_weights.npz"))
     return model
 
 
-def inputs(folder: Path, batch: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return source, decoder input and target of a golden batch in our indices, padded right."""
     golden = np.load(folder / "golden_forward.npz")
     source, previous, target = (
@@ -76,3 +89,60 @@ def inputs(folder: Path, batch: str) -> tuple[torch.Tensor, torch.Tensor, torch.
     )
     aligned = [torch.cat([row[row != PADDING], row[row == PADDING]]) for row in source]
     return torch.stack(aligned), previous, target
+
+
+def summed_loss(
+    model: ConvS2S, source: Tensor, previous: Tensor, target: Tensor, smoothing: float = 0.0
+) -> Tensor:
+    """Return the loss of training, summed over the target symbols, in nats."""
+    real = target != PADDING
+    features = model.features(source, previous)[real]
+    return summed_cross_entropy(
+        features, model.output.weight(), model.output.bias, target[real], smoothing
+    )
+
+
+def gradients(model: nn.Module) -> dict[str, Tensor]:
+    """Return the gradient of every parameter."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        found[name] = parameter.grad
+    return found
+
+
+def norm(tensors: Mapping[str, Tensor]) -> float:
+    """Return the norm over all tensors together."""
+    return float(torch.stack([tensor.double().norm() for tensor in tensors.values()]).norm())
+
+
+def assert_same_output(
+    output: tuple[Tensor, list[Tensor]],
+    source: Tensor,
+    previous: Tensor,
+    golden: Mapping[str, npt.NDArray[Any]],
+    prefix: str,
+    tolerance: float,
+) -> None:
+    """Compare logits and the attention's mean over blocks where nothing is padding."""
+    logits, attentions = output
+    real = previous != PADDING
+    expected = torch.from_numpy(golden[f"{prefix}.logits"])[:, :, PEER_INDEX].to(logits.dtype)
+    torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
+    mean_attention = torch.stack(attentions).mean(0)
+    theirs = torch.from_numpy(golden[f"{prefix}.avg_attn"]).to(logits.dtype)
+    for row, words in enumerate((source != PADDING).sum(1).tolist()):
+        torch.testing.assert_close(
+            mean_attention[row, real[row], :words],
+            theirs[row, real[row], theirs.shape[2] - words :],  # padded on the left
+            atol=min(tolerance, 1e-5),
+            rtol=0,
+        )
+
+
+def assert_same_gradient(
+    name: str, gradient: Tensor, golden: Mapping[str, npt.NDArray[Any]], prefix: str
+) -> None:
+    """Compare the gradient of our parameter ``name`` to 1e-4 of the peer's norm."""
+    expected = to_ours(name, golden[f"{prefix}.grad.{peer_name(name)}"])
+    assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name

@@ -1,13 +1,15 @@
-"""The network against the peer implementation's forward pass and gradients (golden/fairseq)."""
+"""The network against the peer implementation: forward, gradients, shapes (golden/fairseq)."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from convs2s.config import load, model_settings
 from convs2s.data.vocabulary import PADDING
-from convs2s.training.cross_entropy import summed_cross_entropy
+from convs2s.model_file import build_network
 from tests.golden import peer
 
 CASES = [
@@ -17,11 +19,6 @@ CASES = [
 ]
 
 
-@pytest.fixture
-def folder(shared: Path) -> Path:
-    return shared / "golden" / "fairseq"
-
-
 @pytest.mark.parametrize(("file", "batch", "dtype", "tolerance"), CASES)
 def test_forward_and_gradients(
     folder: Path, file: str, batch: str, dtype: torch.dtype, tolerance: float
@@ -29,33 +26,55 @@ def test_forward_and_gradients(
     model = peer.load(folder, dtype)
     golden = np.load(folder / file)
     source, previous, target = peer.inputs(folder, batch)
-    real = previous != PADDING
-    logits, attentions = model(source, previous)
-
-    expected = torch.from_numpy(golden[f"{batch}.logits"])[:, :, peer.PEER_INDEX]
-    torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-
-    mean_attention = torch.stack(attentions).mean(0)
-    theirs = torch.from_numpy(golden[f"{batch}.avg_attn"])
-    for row, words in enumerate((source != PADDING).sum(1).tolist()):
-        torch.testing.assert_close(
-            mean_attention[row, real[row], :words],
-            theirs[row, real[row], theirs.shape[2] - words :],  # padded on the left
-            atol=min(tolerance, 1e-5),
-            rtol=0,
-        )
-
-    output = model.output
-    loss = summed_cross_entropy(
-        model.features(source, previous)[real], output.weight(), output.bias, target[real]
-    )
+    peer.assert_same_output(model(source, previous), source, previous, golden, batch, tolerance)
+    loss = peer.summed_loss(model, source, previous, target)
     key = "loss_sum" if dtype == torch.float64 else "ce.loss_sum"
     assert loss.item() == pytest.approx(float(golden[f"{batch}.{key}"]), rel=tolerance)
     loss.backward()
-    for name, their_name in peer.parameter_names().items():
-        gradient = model.get_parameter(name).grad
-        assert gradient is not None
-        expected = peer.to_ours(name, golden[f"{batch}.grad.{their_name}"])
-        if name.endswith("embedding.words"):
-            gradient[PADDING] = expected[PADDING]  # the peer keeps this row at zero
-        assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name
+    for name, gradient in peer.gradients(model).items():
+        peer.assert_same_gradient(name, gradient, golden, batch)
+
+
+# The peer takes the smoothing's mass for the other V - 1 types, we for all V: its 0.1 is
+# our 0.1 V / (V - 1).
+@pytest.mark.parametrize(
+    ("kind", "smoothing"), [("ce", 0.0), ("ls0.1", 0.1 * peer.TYPES / (peer.TYPES - 1))]
+)
+@pytest.mark.parametrize("batch", ["ragged", "nopad"])
+def test_loss_and_gradient_norm(folder: Path, batch: str, kind: str, smoothing: float) -> None:
+    model = peer.load(folder)
+    golden = np.load(folder / "golden_forward.npz")
+    source, previous, target = peer.inputs(folder, batch)
+    loss = peer.summed_loss(model, source, previous, target, smoothing)
+    loss.backward()
+    norm = peer.norm(peer.gradients(model))
+    words = int((target != PADDING).sum())
+    assert loss.item() == pytest.approx(float(golden[f"{batch}.{kind}.loss_sum"]), rel=1e-4)
+    for value, key in (norm, "grad_norm_of_sum"), (norm / words, "grad_norm_of_mean"):
+        assert value == pytest.approx(float(golden[f"{batch}.{kind}.{key}"]), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("fconv_wmt_en_fr", 258_111_616),
+        ("fconv_wmt_en_de", 209_569_920),
+        ("fconv_wmt_en_ro", 137_144_448),
+    ],
+)
+def test_shapes_of_the_released_architectures(
+    folder: Path, root: Path, name: str, parameters: int
+) -> None:
+    golden = json.loads((folder / "fconv_state_dict_keys.json").read_text())[name]
+    types = golden["vocab_used_for_the_shapes"]
+    settings = model_settings(load(root), name)["architecture"]
+    with torch.device("meta"):
+        model = build_network(settings, types, types)
+        shapes = {
+            ours: peer.to_our_layout(ours, torch.empty(golden["state_dict"].pop(theirs))).shape
+            for ours, theirs in ((ours, peer.peer_name(ours)) for ours in model.state_dict())
+        }
+    assert {ours: tensor.shape for ours, tensor in model.state_dict().items()} == shapes
+    assert set(golden["state_dict"]) == {"decoder.version"}
+    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
+    assert golden["n_params"] == parameters

@@ -1,0 +1,38 @@
+"""The network against the peer's variants: attention, kernels, widths, residuals, sharing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.golden import peer, variants
+
+
+def test_every_variant_is_tested(folder: Path) -> None:
+    described = json.loads((folder / "golden_variants.json").read_text())
+    assert set(variants.ARCHITECTURES) == {k for k, v in described.items() if isinstance(v, dict)}
+    assert len(variants.ARCHITECTURES) == 7
+
+
+@pytest.mark.parametrize("name", variants.ARCHITECTURES)
+def test_forward_and_gradients(folder: Path, name: str) -> None:
+    golden = np.load(folder / "golden_variants.npz")
+    model = variants.load(golden, name)
+    source, previous, target = peer.inputs(folder, "ragged")
+    logits, attentions = model(source, previous)
+    # The peer's mean over the attending blocks divides by the number of all blocks.
+    blocks = len(variants.ARCHITECTURES[name].attention)
+    summands = [attention * (len(attentions) / blocks) for attention in attentions]
+    peer.assert_same_output((logits, summands), source, previous, golden, name, 1e-4)
+    loss = peer.summed_loss(model, source, previous, target)
+    assert loss.item() == pytest.approx(float(golden[f"{name}.loss_sum"]), rel=1e-4)
+    loss.backward()
+    found = variants.gradients(name, model)
+    assert peer.norm(found) == pytest.approx(float(golden[f"{name}.grad_norm_of_sum"]), rel=1e-4)
+    for parameter in (
+        "encoder.embedding.words",
+        "encoder.blocks.0.convolution.direction",
+        "decoder.embedding.words",
+    ):
+        peer.assert_same_gradient(parameter, found[parameter], golden, name)

@@ -1,0 +1,63 @@
+"""Incremental decoding equals the full forward pass for every model of config/models.yaml."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.config import load, model_settings
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.models.architecture import Architecture, Layer
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.layers import fold_weights
+from tests.conftest import ROOT
+
+SETTINGS = load(ROOT)
+TYPES, POSITIONS = 30, 20
+
+
+def narrowed(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """Divide the widths by 8: the number, kernels and changes of width of the blocks stay."""
+    return tuple(replace(layer, width=layer.width // 8) for layer in layers)
+
+
+def network(name: str) -> ConvS2S:
+    """Return a network of this architecture, narrow and with small tables, in float64."""
+    described = Architecture.from_settings(model_settings(SETTINGS, name)["architecture"])
+    source, target = described.source_positions, described.target_positions
+    architecture = replace(
+        described,
+        encoder=narrowed(described.encoder),
+        decoder=narrowed(described.decoder),
+        source_positions=source and POSITIONS,
+        target_positions=target and POSITIONS,
+    )
+    torch.manual_seed(0)
+    return ConvS2S(architecture, TYPES, TYPES, PADDING).double().eval()
+
+
+def sentences() -> tuple[Tensor, Tensor]:
+    """Return a source of two lengths and a decoder input."""
+    generator = torch.Generator().manual_seed(0)
+    source, previous = torch.randint(END + 2, TYPES, (2, 2, 9), generator=generator)
+    source[0, -1], source[1, 4], source[1, 5:] = END, END, PADDING
+    previous[:, 0] = END
+    return source, previous
+
+
+@pytest.mark.parametrize("name", SETTINGS.models)
+def test_incremental_equals_full(name: str) -> None:
+    model = network(name)
+    source, previous = sentences()
+    with torch.no_grad():
+        logits, attentions = model(source, previous)
+        fold_weights(model)  # as decoding does
+        encoded = model.encode(source)
+        inputs = model.initial_inputs(len(source), 1)
+        for position in range(previous.shape[1]):
+            symbols = previous[:, position : position + 1]
+            now, inputs, weights = model.decoder.step(symbols, position, inputs, encoded)
+            torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
+            for one, full in zip(weights, attentions, strict=True):
+                torch.testing.assert_close(one[:, 0], full[:, position], atol=1e-9, rtol=0)
