@@ -15,7 +15,7 @@ from convs2s.data.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
-from convs2s.files import atomic_text, read_line_pairs
+from convs2s.files import atomic_text, read_line_pairs, sha256
 from convs2s.text.bpe import Bpe, count_pieces, count_words, learn_codes
 
 
@@ -76,8 +76,8 @@ def binarise(
         corpus: source and target, tokenized and cleaned.
         codes: BPE codes of each side; None keeps words whole.
         vocabularies: source and target.
-        outputs: the store, and a JSON file with ``facts`` and the counts of pairs, symbols and
-            unknown symbols.
+        outputs: the store, and a JSON file with ``facts``, the counts of pairs, symbols and
+            unknown symbols, and the store's SHA-256.
         facts: what a reader must know of the text: task, languages, preparation, vocabulary.
     """
     bpes = [
@@ -102,7 +102,9 @@ def binarise(
     store, description = outputs
     pairs = write_store(store, encoded())
     with atomic_text(description) as stream:
-        json.dump({**facts, "pairs": pairs, **counts}, stream, indent=2)
+        # Taken here once: a training must not read gigabytes before it starts.
+        written = {"pairs": pairs, **counts, "sha256": sha256(store)}
+        json.dump({**facts, **written}, stream, indent=2)
 
 
 def _encode(line: str, bpe: Bpe | None, vocabulary: Vocabulary) -> list[int]:

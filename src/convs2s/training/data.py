@@ -13,6 +13,9 @@ from convs2s.files import sha256
 from convs2s.workflow import codes_name
 
 
+SPLITS = ("train", "valid")
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """A task's folder as ``snakemake prepare`` makes it.
@@ -42,12 +45,10 @@ class TrainingData:
         Raises:
             UserError: a file is missing or is something else.
         """
-        path = folder / "dataset" / "train.json"
-        if not path.is_file():
-            raise UserError(f"{path}: no such file; make it with: snakemake prepare")
-        preparation = json.loads(path.read_text("utf-8"))
+        facts = {split: _read(folder / "dataset" / f"{split}.json") for split in SPLITS}
+        preparation = facts["train"]
         languages = preparation["languages"]
-        stores = {split: folder / "dataset" / f"{split}.arrow" for split in ("train", "valid")}
+        stores = {split: folder / "dataset" / f"{split}.arrow" for split in SPLITS}
         tables = {side: folder / "vocabulary" / f"{languages[side]}.tsv" for side in languages}
         vocabulary = preparation["vocabulary"]
         name = codes_name(vocabulary, languages["source"])
@@ -64,8 +65,8 @@ class TrainingData:
             if codes is not None and threshold
             else None,
             checksums={
-                str(path.relative_to(folder)): sha256(path)
-                for path in (*stores.values(), *tables.values())
+                **{f"dataset/{split}.arrow": facts[split]["sha256"] for split in SPLITS},
+                **{f"vocabulary/{path.name}": sha256(path) for path in tables.values()},
             },
         )
 
@@ -84,3 +85,10 @@ class TrainingData:
                         f"{lengths.max()} symbols with </s>, but the model has {maximum} "
                         "positions: lower clean.maximum or raise positions.maximum"
                     )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; make it with: snakemake prepare")
+    facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return facts
