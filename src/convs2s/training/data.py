@@ -12,7 +12,6 @@ from convs2s.errors import UserError
 from convs2s.files import sha256
 from convs2s.workflow import codes_name
 
-
 SPLITS = ("train", "valid")
 
 
