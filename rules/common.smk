@@ -189,5 +189,7 @@ def plots_of(task):
     """The learning curves of a task's headline runs and the attention maps of its first."""
     models = {str(Path(path).parent) for path in headline_files(task, "jsonl")}
     first = headline_files(task, "jsonl")[0].removesuffix(".jsonl")
-    attention = [f"{first}.attention{line}" for line in options["plots"]["sentences"]]
+    kind = settings.models[tasks[task]["headline"]["model"]]["architecture"]["kind"]
+    lines = [] if kind == "lstm" else options["plots"]["sentences"]  # an LSTM has no attention
+    attention = [f"{first}.attention{line}" for line in lines]
     return [f"{path}.svg" for path in [*(f"{model}/curve" for model in sorted(models)), *attention]]

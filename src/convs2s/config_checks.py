@@ -36,12 +36,8 @@ def _known(where: str, what: str, name: str | None, known: Iterable[str]) -> Non
 
 def _check_model(where: str, model: Mapping[str, Any]) -> None:
     architecture, batch = model["architecture"], model["training"]["batch"]
-    layers = sum(stack["layers"] for stack in architecture["decoder"])
-    if architecture["attention"] != "all" and max(architecture["attention"]) > layers:
-        raise UserError(
-            f"{where}.architecture.attention: names block {max(architecture['attention'])}, but "
-            f"the decoder has {layers}"
-        )
+    if architecture["kind"] == "convs2s":
+        _check_convs2s(f"{where}.architecture", architecture)
     if batch["sentences"] is None and batch["words"] is None:
         raise UserError(f"{where}.training.batch: expected a number of sentences, of words or both")
     training = model["training"]
@@ -52,6 +48,28 @@ def _check_model(where: str, model: Mapping[str, Any]) -> None:
                 f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
                 f"({warmup:g}), not {last}"
             )
+
+
+def _check_convs2s(where: str, architecture: Mapping[str, Any]) -> None:
+    for stack in architecture["encoder"]:
+        if stack["kernel"] % 2 == 0:
+            raise UserError(f"{where}.encoder: expected an odd kernel width, not {stack['kernel']}")
+    layers = sum(stack["layers"] for stack in architecture["decoder"])
+    if architecture["attention"] != "all" and max(architecture["attention"]) > layers:
+        raise UserError(
+            f"{where}.attention: names block {max(architecture['attention'])}, but the decoder has "
+            f"{layers}"
+        )
+
+
+def _check_replacement(where: str, model: str, decoding: str, settings: "Settings") -> None:
+    """Check that unknown words are replaced only where there is attention to do it by."""
+    kind = settings.models[model]["architecture"]["kind"]
+    if kind == "lstm" and settings.decodings[decoding]["replace_unknown"]:
+        raise UserError(
+            f"{where}: '{decoding}' replaces unknown words by attention, which '{model}', an LSTM, "
+            "does not have; name one with replace_unknown: false, such as lstm_beam2"
+        )
 
 
 def _check_task(where: str, task: Mapping[str, Any], settings: "Settings") -> None:
@@ -65,6 +83,9 @@ def _check_task(where: str, task: Mapping[str, Any], settings: "Settings") -> No
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
     _known(f"{where}: headline.model", "model", headline["model"], settings.models)
     _known(f"{where}: headline.decoding", "decoding", headline["decoding"], settings.decodings)
+    _check_replacement(
+        f"{where}: headline.decoding", headline["model"], headline["decoding"], settings
+    )
     for test in headline["tests"]:
         _known(f"{where}: headline.tests", "test set", test, task["corpus"]["tests"])
 
@@ -91,6 +112,7 @@ def _check_row(
     _known(f"{where}: task", "task", row["task"], settings.tasks)
     _known(f"{where}: model", "model", row["model"], settings.models)
     _known(f"{where}: decoding", "decoding", row["decoding"], settings.decodings)
+    _check_replacement(f"{where}: decoding", row["model"], row["decoding"], settings)
     tests = settings.tasks[row["task"]]["corpus"]["tests"]
     _known(f"{where}: testset", "test set", row["testset"], tests)
     _check_stand_in(row, settings)

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from convs2s.config_schema import schema
+from convs2s.config_schema import cases, schema
 
 _SECTIONS = ("config", "task", "model", "decoding", "scale", "download", "paper")
 
@@ -45,20 +45,23 @@ def _section(name: str) -> str:
     )
 
 
-def _rows(rules: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield a table row for each key below ``rules``, depth first."""
+def _rows(
+    rules: Mapping[str, Any], prefix: str, note: str = ""
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a table row for each key below ``rules``, depth first; ``note`` begins each meaning."""
     for key, rule in rules.get("properties", {}).items():
         path = prefix + key
-        yield (
-            f"`{path}`",
-            _type(rule),
-            _default(rule, key in rules.get("required", [])),
-            _text(rule),
-        )
-        yield from _rows(rule, f"{path}.")
+        required = key in rules.get("required", [])
+        yield f"`{path}`", _type(rule), _default(rule, required), note + _text(rule)
+        yield from _rows(rule, f"{path}.", note)
+        if "if" in rule:
+            for case in cases(rule):
+                own = [one for one in case["properties"] if one not in rule["properties"]]
+                kept = {"properties": {one: case["properties"][one] for one in own}}
+                yield from _rows({**case, **kept}, f"{path}.", f"{case['title']}: ")
         if rule.get("additionalProperties"):
             rule, path = rule["additionalProperties"], f"{path}.NAME"
-        yield from _rows(rule.get("items", {}), f"{path}[].")
+        yield from _rows(rule.get("items", {}), f"{path}[].", note)
 
 
 def _type(rule: Mapping[str, Any]) -> str:

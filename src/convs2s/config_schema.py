@@ -99,8 +99,15 @@ def _inline(part: Any, definitions: Mapping[str, Any]) -> Any:
     return {key: _inline(value, definitions) for key, value in part.items()}
 
 
+def cases(rules: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the alternatives of a schema whose keys depend on its kind, or the schema itself."""
+    return [rules["else"], rules["then"]] if "if" in rules else [rules]
+
+
 def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
     """Return a copy of ``value`` in which every key with a default is present, at every depth."""
+    if "if" in rules:
+        rules = rules["then" if Draft202012Validator(rules["if"]).is_valid(value) else "else"]
     if isinstance(value, dict):
         known: Mapping[str, Any] = rules.get("properties", {})
         other = rules.get("additionalProperties") or {}
@@ -134,8 +141,14 @@ def check(value: Any, name: str, where: str) -> Any:
         UserError: one line that names the place and says what was expected.
     """
     faults = _validator(name).iter_errors(value)
-    # A misspelt key first: what is missing or wrong besides is often its consequence.
-    ordered = sorted(faults, key=lambda fault: fault.validator != "additionalProperties")
+    # What other faults often follow from comes first: a wrong kind, then a misspelt key.
+    ordered = sorted(
+        faults,
+        key=lambda fault: (
+            fault.validator != "enum" or fault.absolute_path[-1] != "kind",
+            fault.validator != "additionalProperties",
+        ),
+    )
     if ordered:
         raise UserError(f"{where}: {_message(ordered[0], schema(name))}")
     return with_defaults(value, schema(name))
@@ -149,7 +162,9 @@ def _message(fault: ValidationError, rules: Mapping[str, Any]) -> str:
     if fault.validator == "additionalProperties":
         known = rule.get("properties", {})
         stray = next(key for key in stated if key not in known)
-        return prefix + unknown("key", stray, known, elsewhere=_places(rules, ""))
+        # Another kind's key is known in this very place.
+        elsewhere = (path for path in _places(rules, "") if path != f"{place}.{stray}")
+        return prefix + unknown("key", stray, known, elsewhere)
     if fault.validator == "required":
         missing = next(key for key in rule["required"] if key not in stated)
         meaning = rule["properties"][missing].get("description", "").rstrip(".")
@@ -187,9 +202,10 @@ def _path(parts: Iterable[str | int]) -> str:
 
 def _places(rules: Mapping[str, Any], prefix: str) -> Iterator[str]:
     """Yield the dotted path of every key that a schema knows."""
-    for key, rule in rules.get("properties", {}).items():
-        yield prefix + key
-        yield from _places(rule, f"{prefix}{key}.")
+    for case in cases(rules):
+        for key, rule in case.get("properties", {}).items():
+            yield prefix + key
+            yield from _places(rule, f"{prefix}{key}.")
 
 
 def shown(value: Any) -> str:

@@ -11,6 +11,8 @@ from convs2s.data.vocabulary import PADDING, Vocabulary
 from convs2s.errors import UserError
 from convs2s.models.architecture import Architecture
 from convs2s.models.convs2s import ConvS2S
+from convs2s.models.lstm import Lstm, LstmArchitecture
+from convs2s.models.network import WORD_TABLES, Network
 from convs2s.tensor_file import load_tensors, save_tensors
 
 FORMAT = "convs2s model 1"
@@ -55,8 +57,11 @@ class ModelDescription:
         return Vocabulary(self.target_types)
 
 
-def build_network(architecture: Mapping[str, Any], source_types: int, target_types: int) -> ConvS2S:
+def build_network(architecture: Mapping[str, Any], source_types: int, target_types: int) -> Network:
     """Return a freshly initialised network for vocabularies of these sizes."""
+    if architecture["kind"] == "lstm":
+        lstm = LstmArchitecture.from_settings(architecture)
+        return Lstm(lstm, source_types, target_types, PADDING)
     return ConvS2S(Architecture.from_settings(architecture), source_types, target_types, PADDING)
 
 
@@ -65,7 +70,7 @@ def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDesc
     save_tensors(path, weights, {"format": FORMAT, **asdict(description)})
 
 
-def load_model(path: Path, device: str = "cpu") -> tuple[ConvS2S, ModelDescription]:
+def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescription]:
     """Read a model file.
 
     Raises:
@@ -76,8 +81,8 @@ def load_model(path: Path, device: str = "cpu") -> tuple[ConvS2S, ModelDescripti
         raise UserError(f"{path}: not a model file of this version ({FORMAT})")
     description = ModelDescription(**fields)
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
-    tables = (weights["encoder.embedding.words"], weights["decoder.embedding.words"])
-    if sizes != tuple(len(table) for table in tables):
+    tables = [weights[WORD_TABLES[side]] for side in ("source", "target")]
+    if sizes != tuple(map(len, tables)):
         raise UserError(
             f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
             f"({len(tables[0])} and {len(tables[1])})"

@@ -35,6 +35,7 @@ def test_hypotheses(shared: Path, batch: str, case: str) -> None:
         maximum_factor=arguments["max_len_a"],
         maximum_offset=arguments["max_len_b"],
         unknown_penalty=arguments["unkpen"],
+        finished="replace",
     )
     source, _, _ = peer.inputs(folder, batch)
     found = beam_search(Ensemble([peer.load(folder)]), source, options)

@@ -117,6 +117,10 @@ def test_faults_of_a_task(copy: Path, old: str, new: str, message: str) -> None:
             "headline: {tests: [min]}",
             "headline.tests: unknown test set 'min'; did you mean 'mine'?",
         ),
+        (
+            "headline: {model: lstm, decoding: beam5}",
+            "headline.decoding: 'beam5' replaces unknown words by attention, which 'lstm', an ",
+        ),
         ("headline: {seeds: []}", "headline.seeds: expected a list of 1 or more, not a list of 0"),
         ("text: demo_en_f", "text: unknown task 'demo_en_f'; did you mean 'demo_en_fr'?"),
         ("text: demo_en_fr_word", "text: 'demo_en_fr_word' has no text of its own; name the task"),
@@ -155,6 +159,19 @@ def test_a_tasks_file_name_is_its_name(copy: Path) -> None:
         (
             "{extends: small, training: {batch: {words: null}}}",
             "mine.training.batch: expected a number of sentences, of words or both",
+        ),
+        (
+            "{extends: lstm, architecture: {encoder: [{layers: 1, width: 8, kernel: 3}]}}",
+            "mine: architecture: unknown key 'encoder'; expected one of cells, dropout, embedding, "
+            "initialisation, kind, layers, reverse_source",
+        ),
+        (
+            "{description: one, architecture: {kind: lsmt, cells: 8}}",
+            "mine: architecture.kind: unknown value 'lsmt'; did you mean 'lstm'?",
+        ),
+        (
+            "{extends: small, architecture: {kind: lstm}}",
+            "mine: architecture: unknown key 'output_embedding'; did you mean 'embedding'?",
         ),
         ("3", "expected a mapping of names, each with a mapping of settings"),
     ],

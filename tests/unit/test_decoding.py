@@ -10,53 +10,14 @@ import torch
 
 from convs2s.config import decoding_defaults
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.search import SearchOptions, beam_search
+from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import Translator
 from convs2s.decoding.unknown_words import replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
-from convs2s.models.architecture import Architecture, Layer
-from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.text.preparation import PREPARATIONS, Preparation
-
-TYPES = 20
-
-
-def network(
-    seed: int = 0, kernels: tuple[int, ...] = (3, 1, 2), attention: tuple[bool, ...] = (True,) * 3
-) -> ConvS2S:
-    encoder = (Layer(12, 3), Layer(8, 5), Layer(8, 1))
-    decoder = tuple(Layer(width, k) for width, k in zip((12, 12, 8), kernels, strict=True))
-    architecture = Architecture(10, 6, encoder, decoder, attention, 30, 30, 0.1, "paper")
-    torch.manual_seed(seed)
-    model = ConvS2S(architecture, TYPES, TYPES, PADDING).double()
-    for parameter in model.parameters():  # sharper than an untrained network
-        parameter.data.mul_(2.0)
-    return model
-
-
-def batch(*lengths: int) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(3)
-    rows = torch.full((len(lengths), max(lengths) + 1), PADDING)
-    for row, length in zip(rows, lengths, strict=True):
-        row[:length] = torch.randint(3, TYPES, (length,), generator=generator)
-        row[length] = END
-    return rows
-
-
-def options(**changes: Any) -> SearchOptions:
-    return SearchOptions(
-        **{
-            "beam": 5,
-            "length_penalty": 1.0,
-            "minimum_length": 0,
-            "maximum_factor": 1.0,
-            "maximum_offset": 5,
-            "unknown_penalty": 0.0,
-            **changes,
-        }
-    )
+from tests.unit.networks import batch, network, options
 
 
 @pytest.mark.parametrize(
@@ -75,6 +36,7 @@ def test_incremental_equals_full(kernels: tuple[int, ...], attention: tuple[bool
             expected = logits[:, position].log_softmax(1)
             torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
             mean = torch.stack(attentions).mean(0)[:, position]
+            assert attention_now is not None
             torch.testing.assert_close(attention_now[:, 0], mean, atol=1e-9, rtol=0)
 
 
@@ -150,7 +112,9 @@ def test_unknown_words_come_from_the_dictionary_or_the_source() -> None:
 def test_attention_on_the_end_symbol_is_passed_over() -> None:
     found = beam_search(Ensemble([network()]), batch(4, 9), options())
     for length, hypotheses in zip((4, 9), found, strict=True):
-        assert all(peak < length for one in hypotheses for peak in one.peaks)
+        for one in hypotheses:
+            assert one.peaks is not None
+            assert all(peak < length for peak in one.peaks)
 
 
 # ---- raw text to text ----

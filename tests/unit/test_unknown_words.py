@@ -24,10 +24,12 @@ from convs2s.text.lexicon import read_dictionary, write_lexicon
 class Staring:
     """An ensemble and its session in one, which writes ``<unk>`` and always looks the same way."""
 
+    attends = True
+
     def __init__(self, attention: list[list[float]]) -> None:
         self.attention = torch.tensor(attention)  # (B, m)
 
-    def maximum_length(self) -> None:
+    def positions(self, side: str) -> None:
         return None
 
     def start(self, source: Tensor, hypotheses: int) -> "Staring":
@@ -49,12 +51,12 @@ class Staring:
 
 def looked_at(source: list[list[int]], attention: list[list[float]], words: int) -> list[list[int]]:
     """Return the peaks of each sentence's best output, which is ``words`` unknown words."""
-    options = SearchOptions(2, 1.0, words, 0.0, words, 0.0)
+    options = SearchOptions(2, 1.0, words, 0.0, words, 0.0, "replace")
     ensemble = cast(Ensemble, Staring(attention))
     found = beam_search(ensemble, torch.tensor(source), options)
     best: list[Hypothesis] = [hypotheses[0] for hypotheses in found]
     assert all(one.symbols == [UNKNOWN] * words for one in best)
-    return [one.peaks for one in best]
+    return [one.peaks or [] for one in best]
 
 
 def unknowing(model: Path, **settings: Any) -> Translator:

@@ -39,9 +39,11 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
         line: its number from 1.
 
     Raises:
-        UserError: the test set has no such line.
+        UserError: the test set has no such line, or the model has no attention.
     """
     network, description = load_model(model)
+    if not network.attends:
+        raise UserError(f"{model}: has no attention to plot")
     source_vocabulary = description.source_vocabulary()
     target_vocabulary = description.target_vocabulary()
     rows = [json.loads(row) for row in read_lines(translations)]

@@ -5,18 +5,21 @@ continuations are candidates; one that ends in ``</s>`` within the first ``beam`
 finished; the first ``beam`` others go on. A sentence is done when it has ``beam`` finished
 hypotheses or at its maximum length, where ``</s>`` is forced. The final score is the
 log-likelihood divided by |y|^alpha, |y| counting ``</s>``.
+
+Sutskever et al. (2014, section 3.2) let a finished hypothesis leave the beam instead: nothing takes
+its place, so the beam is one narrower from then on.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.ensemble import Ensemble, Session
+from convs2s.models.ensemble import Ensemble
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class SearchOptions:
         maximum_factor: the maximum number of words is factor x source length + offset.
         maximum_offset: see ``maximum_factor``.
         unknown_penalty: taken off the log-probability of ``<unk>``.
+        finished: whether another hypothesis takes a finished one's place (``replace``), or the beam
+            gets narrower (``leave``).
     """
 
     beam: int
@@ -38,6 +43,7 @@ class SearchOptions:
     maximum_factor: float
     maximum_offset: int
     unknown_penalty: float
+    finished: Literal["replace", "leave"]
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "SearchOptions":
@@ -49,6 +55,7 @@ class SearchOptions:
             maximum_factor=settings["maximum_length"]["factor"],
             maximum_offset=settings["maximum_length"]["offset"],
             unknown_penalty=settings["unknown_penalty"],
+            finished=settings["finished"],
         )
 
 
@@ -59,12 +66,13 @@ class Hypothesis:
     Attributes:
         symbols: target indices without ``</s>``.
         score: log-likelihood / |y|^alpha.
-        peaks: for each symbol the source position with the most attention, ``</s>`` excepted.
+        peaks: for each symbol the source position with the most attention, ``</s>`` excepted; None
+            where no network has attention.
     """
 
     symbols: list[int]
     score: float
-    peaks: list[int]
+    peaks: list[int] | None
 
 
 @torch.inference_mode()
@@ -81,10 +89,10 @@ def beam_search(
     Returns:
         For each sentence its finished hypotheses, at most ``beam``, the best first.
     """
-    search = _Search(ensemble.start(source, options.beam), source, options)
-    positions = ensemble.maximum_length()
+    search = _Search(ensemble, source, options)
+    positions = ensemble.positions("target")
     if positions is not None:
-        search.maximum.clamp_(max=positions)
+        search.maximum.clamp_(max=positions - 1)  # without </s>
     while len(search.sentences):
         search.step()
     return [sorted(found, key=lambda one: -one.score) for found in search.finished]
@@ -93,13 +101,14 @@ def beam_search(
 class _Search:
     """The state of a search. Shapes: A active sentences, K beam, t symbols so far."""
 
-    def __init__(self, session: Session, source: Tensor, options: SearchOptions) -> None:
+    def __init__(self, ensemble: Ensemble, source: Tensor, options: SearchOptions) -> None:
         batch, beam = len(source), options.beam
-        self.session, self.options = session, options
+        self.session, self.options = ensemble.start(source, beam), options
         self.sentences = torch.arange(batch)  # (A,): active sentence -> place in the batch
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
         self.symbols = source.new_full((batch, beam, 1), END)  # (A, K, t + 1)
-        self.peaks = source.new_zeros((batch, beam, 0))  # (A, K, t)
+        # (A, K, t): for each symbol the peak of the attention, where there is attention.
+        self.peaks = source.new_zeros((batch, beam, 0)) if ensemble.attends else None
         # Before the first step all hypotheses are the same one: only the first may go on.
         self.scores = torch.full((batch, beam), -torch.inf, device=source.device)  # (A, K)
         self.scores[:, 0] = 0.0
@@ -115,11 +124,12 @@ class _Search:
         types = totals.shape[2]
         scores, places = totals.flatten(1).topk(min(2 * beam, beam * types))  # (A, 2K)
         parents, symbols = places // types, places % types
-        peak = attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2)  # (A, K)
+        if self.options.finished == "leave":
+            scores = self._narrow(scores)
 
         ends = symbols == END
         for row, column in (ends & scores.isfinite())[:, :beam].nonzero().tolist():
-            self._finish(row, int(parents[row, column]), float(scores[row, column]), peak)
+            self._finish(row, int(parents[row, column]), float(scores[row, column]))
 
         # The first `beam` candidates that do not end go on, in their order.
         going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
@@ -128,8 +138,9 @@ class _Search:
         self.scores = scores.gather(1, going).masked_fill(ended, -torch.inf)
         rows = torch.arange(len(parents), device=parents.device).unsqueeze(1)
         self.symbols = torch.cat([self.symbols[rows, parents], symbols.unsqueeze(2)], 2)
-        peaks = torch.cat([self.peaks, peak.unsqueeze(2)], 2)
-        self.peaks = peaks[rows, parents]
+        if attention is not None and self.peaks is not None:
+            peak = attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2)  # (A, K)
+            self.peaks = torch.cat([self.peaks, peak.unsqueeze(2)], 2)[rows, parents]
         self.session.select(parents)
         self._leave(length)
 
@@ -146,12 +157,19 @@ class _Search:
             predictions[full.nonzero().squeeze(1), :, END] = ending
         return predictions
 
-    def _finish(self, row: int, parent: int, total: float, peak: Tensor) -> None:
+    def _narrow(self, scores: Tensor) -> Tensor:
+        """Bar the candidates (A, 2K) past the beam, which has lost what is finished."""
+        finished = [len(self.finished[sentence]) for sentence in self.sentences.tolist()]
+        width = self.options.beam - torch.tensor(finished, device=scores.device)  # (A,)
+        columns = torch.arange(scores.shape[1], device=scores.device)
+        return scores.masked_fill(columns >= width.unsqueeze(1), -torch.inf)
+
+    def _finish(self, row: int, parent: int, total: float) -> None:
         found = self.finished[int(self.sentences[row])]
         if len(found) < self.options.beam:
             symbols: list[int] = self.symbols[row, parent, 1:].tolist()
             score = total / math.pow(len(symbols) + 1, self.options.length_penalty)
-            peaks: list[int] = self.peaks[row, parent].tolist()
+            peaks = None if self.peaks is None else self.peaks[row, parent].tolist()
             found.append(Hypothesis(symbols, score, peaks))
 
     def _leave(self, length: int) -> None:
@@ -169,6 +187,7 @@ class _Search:
             return
         kept = torch.tensor(going, device=self.scores.device)
         self.session.keep(kept)
-        self.symbols, self.peaks = self.symbols[kept], self.peaks[kept]
+        self.symbols = self.symbols[kept]
+        self.peaks = None if self.peaks is None else self.peaks[kept]
         self.scores, self.maximum = self.scores[kept], self.maximum[kept]
         self.no_word = self.no_word[kept]

@@ -72,13 +72,19 @@ class Translator:
             device: ``cpu`` or ``cuda``.
 
         Raises:
-            UserError: a file is no model, or the models of an ensemble do not fit together.
+            UserError: a file is no model, the models of an ensemble do not fit together, or
+            unknown words are to be replaced and no model has attention.
         """
         loaded = [load_model(path, device) for path in models]
         self.description = loaded[0][1]
         for path, (_, description) in zip(models, loaded, strict=True):
             _check_alike(models[0], self.description, path, description)
         self.ensemble = Ensemble([network for network, _ in loaded])
+        if settings["replace_unknown"] and not self.ensemble.attends:
+            raise UserError(
+                f"{models[0]}: has no attention, by which unknown words are replaced: translate "
+                "with replace_unknown: false (--no-replace-unknown)"
+            )
         self.options = SearchOptions.from_settings(settings)
         self.batch_sentences: int = settings["batch_sentences"]
         self.replace: bool = settings["replace_unknown"]
@@ -115,7 +121,7 @@ class Translator:
             batch = order[start : start + self.batch_sentences]
             hypotheses = self.search([prepared[index][2] for index in batch])
             best |= {index: found[0] for index, found in zip(batch, hypotheses, strict=True)}
-        empty = Hypothesis([], 0.0, [])
+        empty = Hypothesis([], 0.0, None)
         return [
             self._finish(number, text, pieces, best.get(index, empty))
             for index, (number, text, pieces) in enumerate(prepared)
@@ -125,11 +131,11 @@ class Translator:
         """Return the pieces that the model reads for a raw line, with a warning if overlong."""
         tokens = self._source_side.prepare(text)
         pieces = (tokens if self._bpe is None else self._bpe.split(tokens)).split()
-        positions = self.description.architecture["positions"]
-        if positions["source"] and len(pieces) >= positions["maximum"]:
+        positions = self.ensemble.positions("source")
+        if positions is not None and len(pieces) >= positions:
             print(
                 f"warning: a line of {len(pieces)} symbols is longer than the model's "
-                f"{positions['maximum']} positions; the last ones share a position: {text[:60]}...",
+                f"{positions} positions; the last ones share a position: {text[:60]}...",
                 file=sys.stderr,
             )
         return pieces
@@ -146,10 +152,7 @@ class Translator:
         self, number: int, text: str, source: list[str], hypothesis: Hypothesis
     ) -> Translation:
         pieces = self.target.decode(hypothesis.symbols)
-        dictionary = self.description.dictionary
-        after, replacements = replace_unknown(pieces, hypothesis.peaks, source, dictionary)
-        if not self.replace:
-            after, replacements = pieces, []
+        after, replacements = self._replaced(pieces, hypothesis.peaks, source)
         tokens_before, tokens = self._words(pieces), self._words(after)
         return Translation(
             line=number,
@@ -164,6 +167,13 @@ class Translator:
             score=hypothesis.score,
             replacements=[self._by_words(one, pieces, source) for one in replacements],
         )
+
+    def _replaced(
+        self, pieces: list[str], peaks: list[int] | None, source: list[str]
+    ) -> tuple[list[str], list[Replacement]]:
+        if peaks is None or not self.replace:
+            return pieces, []
+        return replace_unknown(pieces, peaks, source, self.description.dictionary)
 
     def _words(self, pieces: Sequence[str]) -> list[str]:
         """Return the words of pieces; those of a word model are words already, ``@@`` or not."""

@@ -4,7 +4,7 @@ Shapes: B batch, m source length, n target length, K hypotheses, f embedding wid
 L decoder blocks, V target types.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,6 +15,7 @@ from torch.nn import functional
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.dropout import dropout
 from convs2s.models.layers import HALF, Embedding, GatedConvolution, Linear, scale_gradient
+from convs2s.models.network import Network, choose
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ class Decoder(nn.Module):
         return dropout(self.leave(x), self.dropout, self.training)  # (..., f_out)
 
 
-class ConvS2S(nn.Module):
+class ConvS2S(Network):
     """Encoder and decoder."""
 
     def __init__(
@@ -224,32 +225,83 @@ class ConvS2S(nn.Module):
         self.decoder = Decoder(architecture, target_types)
         self.padding_index = padding_index
 
+    @property
+    def attends(self) -> bool:
+        """One decoder block attends at least."""
+        return True
+
+    @property
+    def positions(self) -> Mapping[str, int | None]:
+        """The rows of the position tables."""
+        tables = {
+            "source": self.encoder.embedding.positions,
+            "target": self.decoder.embedding.positions,
+        }
+        return {side: None if table is None else len(table) for side, table in tables.items()}
+
+    @property
+    def output(self) -> Linear:
+        """The layer before the softmax."""
+        return self.decoder.output
+
     def encode(self, source: Tensor) -> EncodedSource:
         """Encode padded source indices (B, m)."""
         encoded: EncodedSource = self.encoder(source, source == self.padding_index)
         return encoded
+
+    def features(self, source: Tensor, previous: Tensor) -> Tensor:
+        """Return what enters the output layer (B, n, f_out)."""
+        x: Tensor = self.decoder(previous, self.encode(source))[0]
+        return x
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V) and the attention (B, n, m) of each attending block."""
         features, attentions = self.decoder(previous, self.encode(source))
         return self.output(features), attentions
 
-    def features(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return what enters the output layer, (B, n, f_out)."""
-        features: Tensor = self.decoder(previous, self.encode(source))[0]
-        return features
+    def start(self, source: Tensor, hypotheses: int) -> "ConvDecoding":
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+        return ConvDecoding(self.decoder, self.encode(source), hypotheses)
 
-    @property
-    def output(self) -> Linear:
-        """The layer before the softmax, from f_out to V."""
-        return self.decoder.output
 
-    def initial_inputs(self, batch: int, hypotheses: int) -> list[Tensor]:
-        """Return the incremental state before the first symbol: zeros (B, K, k - 1, d)."""
-        words = self.decoder.embedding.words
-        return [
-            words.new_zeros(
-                batch, hypotheses, block.convolution.kernel - 1, block.convolution.inputs
+class ConvDecoding:
+    """The last inputs of every convolution; the source is never copied for each hypothesis."""
+
+    def __init__(self, decoder: Decoder, encoded: EncodedSource, hypotheses: int) -> None:
+        """Start with zeros (B, K, k - 1, d) as each convolution's earlier inputs."""
+        self._decoder, self._encoded = decoder, encoded
+        self._position = 0
+        self._inputs = [
+            decoder.embedding.words.new_zeros(
+                len(encoded.keys),
+                hypotheses,
+                block.convolution.kernel - 1,
+                block.convolution.inputs,
             )
-            for block in self.decoder.blocks
+            for block in decoder.blocks
         ]
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+        """Predict from each hypothesis's last symbol (B, K).
+
+        Returns:
+            Logits (B, K, V), and the attention (B, K, m), the mean over the attending blocks.
+        """
+        logits, self._inputs, layers = self._decoder.step(
+            previous, self._position, self._inputs, self._encoded
+        )
+        self._position += 1
+        precision = torch.promote_types(logits.dtype, torch.float32)
+        return logits, torch.stack(layers).to(precision).mean(0)
+
+    def select(self, parents: Tensor) -> None:
+        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
+        self._inputs = [choose(earlier, parents) for earlier in self._inputs]
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+        encoded = self._encoded
+        self._inputs = [earlier[sentences] for earlier in self._inputs]
+        self._encoded = EncodedSource(
+            encoded.keys[sentences], encoded.values[sentences], encoded.padding[sentences]
+        )

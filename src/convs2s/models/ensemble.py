@@ -12,76 +12,72 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from convs2s.models.convs2s import ConvS2S, EncodedSource
 from convs2s.models.layers import fold_weights
+from convs2s.models.network import Network
 
 
 class Ensemble(nn.Module):
-    """Networks over the same vocabularies; a single one is the common case."""
+    """Networks over the same vocabularies, of any kinds; a single one is the common case."""
 
-    def __init__(self, networks: Sequence[ConvS2S]) -> None:
+    def __init__(self, networks: Sequence[Network]) -> None:
         """Take the networks for inference: their weights are folded."""
         super().__init__()
         self.networks = nn.ModuleList(networks)
         self.eval()
         fold_weights(self)
 
-    def maximum_length(self) -> int | None:
-        """Return the most symbols before ``</s>`` that every network has a position for."""
-        tables = [network.decoder.embedding.positions for network in self._members()]
-        return min((len(table) - 1 for table in tables if table is not None), default=None)
+    @property
+    def attends(self) -> bool:
+        """Whether any of the networks has attention."""
+        return any(network.attends for network in self._members())
+
+    def positions(self, side: str) -> int | None:
+        """Return the most symbols of a side, ``</s>`` counted, that every network has room for."""
+        limits = [network.positions[side] for network in self._members()]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def start(self, source: Tensor, hypotheses: int) -> "Session":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
         return Session(self._members(), source, hypotheses)
 
-    def _members(self) -> list[ConvS2S]:
-        return [cast(ConvS2S, network) for network in self.networks]
+    def _members(self) -> list[Network]:
+        return [cast(Network, network) for network in self.networks]
 
 
 class Session:
     """The incremental state of decoding one batch."""
 
-    def __init__(self, networks: Sequence[ConvS2S], source: Tensor, hypotheses: int) -> None:
-        """Encode the source once; it is never copied for each hypothesis."""
-        self._networks = networks
-        self._encoded = [network.encode(source) for network in networks]
-        self._inputs = [network.initial_inputs(len(source), hypotheses) for network in networks]
-        self._position = 0
+    def __init__(self, networks: Sequence[Network], source: Tensor, hypotheses: int) -> None:
+        """Encode the source once."""
+        self._decodings = [network.start(source, hypotheses) for network in networks]
 
-    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last symbol (B, K).
 
         Returns:
-            Log-probabilities (B, K, V), and the attention (B, K, m): the mean over the decoder's
-            attending blocks and over the networks.
+            Log-probabilities (B, K, V), and the attention (B, K, m): the mean over the networks
+            that have attention; None where none has.
         """
         predictions, attentions = [], []
-        for index, network in enumerate(self._networks):
-            logits, self._inputs[index], layers = network.decoder.step(
-                previous, self._position, self._inputs[index], self._encoded[index]
-            )
+        for decoding in self._decodings:
+            logits, attention = decoding.step(previous)
             precision = torch.promote_types(logits.dtype, torch.float32)
             predictions.append(functional.log_softmax(logits.to(precision), dim=2))
-            attentions.append(torch.stack(layers).to(precision).mean(0))
-        self._position += 1
+            if attention is not None:
+                attentions.append(attention)
+        mean = torch.stack(attentions).mean(0) if attentions else None
         if len(predictions) == 1:
-            return predictions[0], attentions[0]
+            return predictions[0], mean
         # log of the mean probability: logsumexp minus log N
         together = torch.logsumexp(torch.stack(predictions), 0) - math.log(len(predictions))
-        return together, torch.stack(attentions).mean(0)
+        return together, mean
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
-        rows = torch.arange(len(parents), device=parents.device).unsqueeze(1)
-        self._inputs = [[earlier[rows, parents] for earlier in inputs] for inputs in self._inputs]
+        for decoding in self._decodings:
+            decoding.select(parents)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
-        self._inputs = [[earlier[sentences] for earlier in inputs] for inputs in self._inputs]
-        self._encoded = [
-            EncodedSource(
-                encoded.keys[sentences], encoded.values[sentences], encoded.padding[sentences]
-            )
-            for encoded in self._encoded
-        ]
+        for decoding in self._decodings:
+            decoding.keep(sentences)

@@ -1,6 +1,7 @@
 """What a training reads: the token stores and how their text was prepared."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class TrainingData:
             },
         )
 
-    def check_lengths(self, positions: dict[str, int | None]) -> None:
+    def check_lengths(self, positions: Mapping[str, int | None]) -> None:
         """Refuse pairs with more words than the model has positions.
 
         Raises:

@@ -15,7 +15,6 @@ from convs2s.devices import pick_device
 from convs2s.files import atomic_text
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, build_network, save_model
-from convs2s.models.architecture import Architecture
 from convs2s.tensor_file import load_tensors
 from convs2s.text.lexicon import read_dictionary
 from convs2s.training.data import TrainingData
@@ -58,19 +57,16 @@ def train(job: TrainingJob) -> None:
     """
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
-    architecture = Architecture.from_settings(job.settings["architecture"])
-    data.check_lengths(
-        {"source": architecture.source_positions, "target": architecture.target_positions}
+    torch.manual_seed(job.seed)
+    network = build_network(
+        job.settings["architecture"],
+        *(len(Vocabulary(data.types[side])) for side in ("source", "target")),
     )
+    data.check_lengths(network.positions)
     state = StateFolder(job.output.parent / "state", identity(job, data))
     with state.locked():
         for line in state.differences():
             log(f"{line}: not loaded")
-        torch.manual_seed(job.seed)
-        network = build_network(
-            job.settings["architecture"],
-            *(len(Vocabulary(data.types[side])) for side in ("source", "target")),
-        )
         trainer = Trainer(
             network,
             Recipe.from_settings(job.settings["training"]),

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
+from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.optimiser import optimiser_tensors, restore_optimiser
 from convs2s.training.progress import EpochProgress, say
@@ -62,7 +62,7 @@ class Trainer:
 
     def __init__(
         self,
-        network: nn.Module,
+        network: Network,
         recipe: Recipe,
         stores: tuple[TokenStore, TokenStore],
         state: StateFolder,

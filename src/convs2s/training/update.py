@@ -1,7 +1,6 @@
 """One update: a batch's parts, their summed gradient, clipping, and a step of the optimiser."""
 
 from dataclasses import dataclass
-from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -10,32 +9,13 @@ from torch import Tensor, nn
 from convs2s.data.batches import Batch, Indices, collate, cut
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
+from convs2s.models.network import Network
 from convs2s.training.cross_entropy import summed_cross_entropy
 from convs2s.training.optimiser import build_optimiser, change_rate
 from convs2s.training.recipe import Recipe
 
 VALIDATION_WORDS = 4000
 """Padded words of a validation batch; it bounds memory and does not change the result."""
-
-
-class OutputLayer(Protocol):
-    """The layer before the softmax."""
-
-    bias: Tensor
-
-    def weight(self) -> Tensor:
-        """Return the matrix (V, f_out)."""
-
-
-class Network(Protocol):
-    """What training asks of a network."""
-
-    @property
-    def output(self) -> OutputLayer:
-        """The layer before the softmax."""
-
-    def features(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return what enters it, (B, n, f_out), for source (B, m) and previous symbols (B, n)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +37,7 @@ class UpdateReport:
 class Updater:
     """Makes updates of one network, and computes its validation loss."""
 
-    def __init__(self, network: nn.Module, recipe: Recipe, *, seed: int, device: str) -> None:
+    def __init__(self, network: Network, recipe: Recipe, *, seed: int, device: str) -> None:
         """Build the recipe's optimiser over the network, which is moved to ``device``."""
         self.network, self.recipe = network.to(device), recipe
         self.seed, self.device = seed, device
@@ -90,15 +70,14 @@ class Updater:
             torch.from_numpy(array).to(self.device, non_blocking=True)
             for array in (batch.source, batch.previous, batch.target)
         )
-        network = cast(Network, self.network)
         kind = torch.device(self.device).type
         with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             real = target != PADDING
-            features = network.features(source, previous)[real]  # (N, f_out)
+            features = self.network.features(source, previous)[real]  # (N, f_out)
             return summed_cross_entropy(
                 features,
-                network.output.weight(),
-                network.output.bias,
+                self.network.output.weight(),
+                self.network.output.bias,
                 target[real],
                 label_smoothing,
             )

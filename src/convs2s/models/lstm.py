@@ -1,0 +1,241 @@
+"""The LSTM sequence to sequence network (Sutskever et al. 2014): no attention, source reversed.
+
+Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, c cells of a
+layer, V target types.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+from convs2s.models.dropout import dropout
+from convs2s.models.layers import Embedding
+from convs2s.models.network import Network, choose
+
+State = tuple[Tensor, Tensor]
+"""A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""
+
+
+@dataclass(frozen=True)
+class LstmArchitecture:
+    """Everything that fixes an LSTM network's shape but its vocabularies.
+
+    Attributes:
+        layers: of the encoder and of the decoder.
+        cells: c of each layer.
+        embedding: f, width of the embeddings.
+        dropout: probability that dropout zeroes a value between layers; recurrent connections
+            have none.
+        initialisation: every parameter is drawn uniformly between minus this and this.
+        reverse_source: whether the encoder reads the source's words from last to first.
+    """
+
+    layers: int
+    cells: int
+    embedding: int
+    dropout: float
+    initialisation: float
+    reverse_source: bool
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "LstmArchitecture":
+        """Read a validated ``architecture`` section of config/models.yaml, of kind ``lstm``."""
+        return cls(**{key: value for key, value in settings.items() if key != "kind"})
+
+
+def reverse_words(source: Tensor, padding_index: int) -> Tensor:
+    """Reverse the words of each row (B, m); ``</s>`` and the padding behind it keep their place.
+
+    The first source word comes close to the first target word this way (section 3.3).
+    """
+    words = (source != padding_index).sum(1, keepdim=True) - 1  # (B, 1)
+    positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
+    return source.gather(1, torch.where(positions < words, words - 1 - positions, positions))
+
+
+class Layers(nn.ModuleList):
+    """LSTM layers, bottom first; dropout before each, but not before the embeddings' own.
+
+    They are modules of one layer each, as torch's own dropout between layers draws its masks from a
+    generator that no seed resets on GPUs: a training that goes on would differ.
+    """
+
+    def __init__(self, architecture: LstmArchitecture) -> None:
+        widths = [architecture.embedding, *[architecture.cells] * (architecture.layers - 1)]
+        super().__init__(nn.LSTM(width, architecture.cells, batch_first=True) for width in widths)
+        self.dropout = architecture.dropout
+
+    def __iter__(self) -> Iterator[nn.LSTM]:
+        return cast(Iterator[nn.LSTM], super().__iter__())
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Apply dropout between two layers."""
+        return dropout(x, self.dropout, self.training)
+
+
+class Encoder(nn.Module):
+    """Embeddings and layers, of which only the final states matter."""
+
+    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
+        super().__init__()
+        self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
+        self.layers = Layers(architecture)
+
+    def forward(self, source: Tensor, lengths: Tensor) -> list[State]:
+        """Read source indices (B, m) of these lengths (B,).
+
+        Returns:
+            The state (1, B, c) of each layer after each row's last symbol, whatever its padding.
+        """
+        # Packed, the layers stop at each row's end.
+        packed = pack_padded_sequence(
+            self.embedding(source), lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        states = []
+        for number, layer in enumerate(self.layers):
+            if number:
+                dropped = self.layers.drop(packed.data)
+                packed = PackedSequence(
+                    dropped, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices
+                )
+            packed, state = layer(packed)
+            states.append(state)
+        return states
+
+
+class Output(nn.Module):
+    """The plain linear map to the softmax layer's logits."""
+
+    def __init__(self, inputs: int, types: int) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.empty(types, inputs))
+        self.bias = nn.Parameter(torch.empty(types))
+
+    def weight(self) -> Tensor:
+        """Return the weight (V, inputs)."""
+        return self.matrix
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., V)."""
+        return functional.linear(x, self.matrix, self.bias)
+
+
+class Decoder(nn.Module):
+    """Embeddings, layers that start from the encoder's final states, and the output layer."""
+
+    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
+        super().__init__()
+        self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
+        self.layers = Layers(architecture)
+        self.output = Output(architecture.cells, types)
+
+    def forward(self, previous: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
+        """Read symbols (B, n) from the layers' states (1, B, c) on.
+
+        Returns:
+            What enters the output layer (B, n, c), and the states after the last symbol.
+        """
+        x = self.embedding(previous)  # (B, n, f)
+        after = []
+        for number, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            x, state = layer(self.layers.drop(x) if number else x, state)  # (B, n, c)
+            after.append(state)
+        return self.layers.drop(x), after
+
+
+class Lstm(Network):
+    """Two LSTMs of several layers, one for the source and one for the target (section 2)."""
+
+    def __init__(
+        self,
+        architecture: LstmArchitecture,
+        source_types: int,
+        target_types: int,
+        padding_index: int,
+    ) -> None:
+        """Draw every parameter from U(-initialisation, initialisation) (section 3.4).
+
+        Args:
+            architecture: layers, widths, dropout, initialisation, reversal.
+            source_types: size of the source vocabulary.
+            target_types: size of the target vocabulary.
+            padding_index: the index that means padding in the source.
+        """
+        super().__init__()
+        self.encoder = Encoder(architecture, source_types)
+        self.decoder = Decoder(architecture, target_types)
+        self.reverse_source = architecture.reverse_source
+        self.padding_index = padding_index
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -architecture.initialisation, architecture.initialisation)
+
+    @property
+    def attends(self) -> bool:
+        """A fixed-size state is all that the decoder sees of the source."""
+        return False
+
+    @property
+    def positions(self) -> Mapping[str, int | None]:
+        """There is no limit."""
+        return {"source": None, "target": None}
+
+    @property
+    def output(self) -> Output:
+        """The layer before the softmax."""
+        return self.decoder.output
+
+    def encode(self, source: Tensor) -> list[State]:
+        """Encode padded source indices (B, m): the final state (1, B, c) of each layer."""
+        lengths = (source != self.padding_index).sum(1)
+        if self.reverse_source:
+            source = reverse_words(source, self.padding_index)
+        states: list[State] = self.encoder(source, lengths)
+        return states
+
+    def features(self, source: Tensor, previous: Tensor) -> Tensor:
+        """Return what enters the output layer (B, n, c)."""
+        x: Tensor = self.decoder(previous, self.encode(source))[0]
+        return x
+
+    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return logits (B, n, V), and no attention."""
+        return self.output(self.features(source, previous)), []
+
+    def start(self, source: Tensor, hypotheses: int) -> "LstmDecoding":
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+        return LstmDecoding(self.decoder, self.encode(source), hypotheses)
+
+
+class LstmDecoding:
+    """The states of every hypothesis, (B, K, c) of each layer."""
+
+    def __init__(self, decoder: Decoder, encoded: list[State], hypotheses: int) -> None:
+        """Start every hypothesis of a sentence from its final state (1, B, c)."""
+        self._decoder = decoder
+        self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
+
+    def step(self, previous: Tensor) -> tuple[Tensor, None]:
+        """Predict one next symbol of each hypothesis: ``previous`` (B, K) to logits (B, K, V)."""
+        batch, hypotheses = previous.shape
+        rows = self._each(self._states, lambda x: x.flatten(0, 1).unsqueeze(0).contiguous())
+        x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
+        self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
+        logits: Tensor = self._decoder.output(x.view(batch, hypotheses, -1))
+        return logits, None
+
+    def select(self, parents: Tensor) -> None:
+        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
+        self._states = self._each(self._states, lambda x: choose(x, parents))
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+        self._states = self._each(self._states, lambda x: x[sentences])
+
+    @staticmethod
+    def _each(states: list[State], function: Callable[[Tensor], Tensor]) -> list[State]:
+        return [(function(hidden), function(cells)) for hidden, cells in states]

@@ -1,0 +1,83 @@
+"""What training and decoding ask of a network, whichever it is.
+
+Shapes: B sentences, K hypotheses of each, m source length, n target length, V target types.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+WORD_TABLES = {"source": "encoder.embedding.words", "target": "decoder.embedding.words"}
+"""The weights of every network that have a row for each type of a side's vocabulary."""
+
+
+class OutputLayer(Protocol):
+    """The map from features to logits; ``weight()`` is (V, features), ``bias`` (V,)."""
+
+    bias: nn.Parameter
+
+    def weight(self) -> Tensor:
+        """Return the weight as a matrix."""
+
+
+class Decoding(Protocol):
+    """A network's incremental state while it decodes one batch."""
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Predict from each hypothesis's last symbol (B, K).
+
+        Returns:
+            Logits (B, K, V), and the attention (B, K, m), the mean over the attending layers; None
+            from a network without attention.
+        """
+
+    def select(self, parents: Tensor) -> None:
+        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+
+
+class Network(nn.Module, ABC):
+    """An encoder and a decoder; its weights hold those that ``WORD_TABLES`` names."""
+
+    @property
+    @abstractmethod
+    def attends(self) -> bool:
+        """Whether there is attention, which unknown-word replacement and its plots rest on."""
+
+    @property
+    @abstractmethod
+    def positions(self) -> Mapping[str, int | None]:
+        """The most symbols, ``</s>`` counted, of ``source`` and ``target``; None: no limit."""
+
+    @property
+    @abstractmethod
+    def output(self) -> OutputLayer:
+        """The layer before the softmax."""
+
+    @abstractmethod
+    def features(self, source: Tensor, previous: Tensor) -> Tensor:
+        """Return what enters the output layer (B, n, features).
+
+        Args:
+            source: (B, m) indices, padded on the right.
+            previous: (B, n), ``</s>`` and the target without its last symbol.
+        """
+
+    @abstractmethod
+    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return logits (B, n, V) and the attention (B, n, m) of each attending layer."""
+
+    @abstractmethod
+    def start(self, source: Tensor, hypotheses: int) -> Decoding:
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+
+
+def choose(state: Tensor, parents: Tensor) -> Tensor:
+    """Return a state (B, K, ...) with the hypotheses that ``parents`` (B, K) names."""
+    rows = torch.arange(len(parents), device=parents.device).unsqueeze(1)
+    return state[rows, parents]

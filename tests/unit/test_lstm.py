@@ -1,0 +1,219 @@
+"""The LSTM network: its size, reversal, padding, and decoding with it, alone and in ensembles."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+
+from convs2s.config import decoding_defaults
+from convs2s.config_schema import schema, with_defaults
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.attention import attention_of
+from convs2s.decoding.search import beam_search
+from convs2s.decoding.translate import Translator
+from convs2s.errors import UserError
+from convs2s.model_file import build_network, load_model, save_model
+from convs2s.models.ensemble import Ensemble
+from convs2s.models.lstm import Lstm, LstmArchitecture, reverse_words
+from tests.unit.networks import TYPES, batch, lstm, network, options
+
+
+def previous(length: int, rows: int) -> torch.Tensor:
+    """What the decoder reads: ``</s>`` and words."""
+    return torch.cat([torch.full((rows, 1), END), batch(*[length] * rows)[:, :length]], 1)
+
+
+# ---- the network ----
+
+
+def test_the_papers_sizes() -> None:
+    """384M parameters, 64M of them in the recurrent layers (section 3.4)."""
+    rules = schema("model")["properties"]["architecture"]
+    with torch.device("meta"):
+        model = build_network(with_defaults({"kind": "lstm"}, rules), 160_000, 80_000)
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    recurrent = {name: size for name, size in sizes.items() if ".layers." in name}
+    biases = sum(size for name, size in sizes.items() if ".bias" in name)
+    # The paper counts weights: torch's layers have two biases each, and the softmax layer has one.
+    assert sum(sizes.values()) == 384_144_000
+    assert biases == 8 * 2 * 4_000 + 80_000
+    assert sum(sizes.values()) - biases == 384_000_000
+    assert sum(recurrent.values()) == 64_064_000
+
+
+def test_every_parameter_is_drawn_uniformly() -> None:
+    torch.manual_seed(1)
+    model = Lstm(LstmArchitecture(2, 64, 32, 0.0, 0.08, True), 50, 60, PADDING)
+    for name, parameter in model.named_parameters():
+        values = parameter.detach().flatten()
+        assert 0.07 < float(values.abs().max()) <= 0.08, name
+        assert float(values.std()) == pytest.approx(0.08 / 3**0.5, rel=0.15), name
+
+
+def test_words_are_reversed_and_the_end_symbol_stays_last() -> None:
+    rows = torch.tensor(
+        [[3, 4, 5, END], [6, END, PADDING, PADDING], [END, PADDING, PADDING, PADDING]]
+    )
+    assert reverse_words(rows, PADDING).tolist() == [
+        [5, 4, 3, END],
+        [6, END, PADDING, PADDING],
+        [END, PADDING, PADDING, PADDING],
+    ]
+
+
+def test_reversal_is_part_of_the_network() -> None:
+    source, symbols = batch(6, 3), previous(4, 2)
+    reversing, forward = lstm().eval(), lstm(reverse_source=False).eval()
+    expected, _ = forward(reverse_words(source, PADDING), symbols)
+    torch.testing.assert_close(reversing(source, symbols)[0], expected, atol=0, rtol=0)
+    assert not torch.allclose(forward(source, symbols)[0], expected)
+
+
+def test_padding_changes_nothing() -> None:
+    model, source, symbols = lstm().eval(), batch(9, 2, 5), previous(4, 3)
+    together, _ = model(source, symbols)
+    for row, logits, read in zip(source, together, symbols, strict=True):
+        alone, _ = model(row[row != PADDING].unsqueeze(0), read.unsqueeze(0))
+        torch.testing.assert_close(alone[0], logits, atol=1e-12, rtol=0)
+
+
+def test_features_are_what_the_output_layer_maps() -> None:
+    source, symbols = batch(6, 3), previous(4, 2)
+    for model in (lstm().eval(), network().eval()):
+        layer = model.output
+        logits = model.features(source, symbols) @ layer.weight().T + layer.bias
+        torch.testing.assert_close(model(source, symbols)[0], logits, atol=1e-12, rtol=0)
+
+
+def test_dropout_follows_the_seed() -> None:
+    model, source, symbols = lstm().train(), batch(6, 3), previous(4, 2)
+    torch.manual_seed(5)
+    first, second = (model(source, symbols)[0] for _ in range(2))
+    torch.manual_seed(5)
+    torch.testing.assert_close(model(source, symbols)[0], first, atol=0, rtol=0)
+    assert not torch.allclose(first, second)
+
+
+# ---- decoding ----
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_incremental_equals_full(layers: int) -> None:
+    model = lstm(layers=layers).eval()
+    source, symbols = batch(7, 4, 1), previous(6, 3)
+    with torch.no_grad():
+        logits, attentions = model(source, symbols)
+        session = Ensemble([model]).start(source, 1)
+        for position in range(symbols.shape[1]):
+            predictions, attention = session.step(symbols[:, position : position + 1])
+            expected = logits[:, position].log_softmax(1)
+            torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
+            assert attention is None
+    assert attentions == []
+
+
+@pytest.mark.parametrize("finished", ["replace", "leave"])
+def test_a_sentence_does_not_depend_on_its_batch(finished: str) -> None:
+    ensemble = Ensemble([lstm()])
+    chosen = options(finished=finished, length_penalty=0.0)
+    together = beam_search(ensemble, batch(9, 2, 5), chosen)
+    for row, found in zip(batch(9, 2, 5), together, strict=True):
+        alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), chosen)[0]
+        assert [one.symbols for one in found] == [one.symbols for one in alone]
+        assert [one.score for one in found] == pytest.approx([one.score for one in alone])
+        assert all(one.peaks is None for one in found)
+
+
+def test_an_ensemble_of_a_model_with_itself_is_the_model() -> None:
+    single = beam_search(Ensemble([lstm()]), batch(8, 3), options())
+    twice = beam_search(Ensemble([lstm(), lstm()]), batch(8, 3), options())
+    for one, other in zip(itertools.chain(*single), itertools.chain(*twice), strict=True):
+        assert one.symbols == other.symbols
+        assert one.score == pytest.approx(other.score, abs=1e-9)
+
+
+def test_a_mixed_ensemble_has_the_attention_of_those_that_attend() -> None:
+    convs2s, recurrent = network(), lstm()
+    source, symbols = batch(5, 8), previous(1, 2)[:, :1]
+    with torch.no_grad():
+        together, attention = Ensemble([recurrent, convs2s]).start(source, 1).step(symbols)
+        one, _ = Ensemble([recurrent]).start(source, 1).step(symbols)
+        other, alone = Ensemble([convs2s]).start(source, 1).step(symbols)
+    assert attention is not None
+    assert alone is not None
+    torch.testing.assert_close(attention, alone, atol=0, rtol=0)
+    torch.testing.assert_close(together.exp(), (one.exp() + other.exp()) / 2, atol=1e-12, rtol=0)
+    found = beam_search(Ensemble([recurrent, convs2s]), source, options())
+    for length, hypotheses in zip((5, 8), found, strict=True):
+        for hypothesis in hypotheses:
+            assert hypothesis.peaks is not None
+            assert all(peak < length for peak in hypothesis.peaks)
+
+
+# ---- the model file ----
+
+
+@pytest.fixture(scope="module")
+def saved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model file of an LSTM with the vocabularies of the shared model."""
+    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
+    _, description = load_model(model)
+    rules = schema("model")["properties"]["architecture"]
+    stated = {"kind": "lstm", "layers": 2, "cells": 8, "embedding": 8, "initialisation": 1.0}
+    description.architecture.clear()
+    description.architecture.update(with_defaults(stated, rules))
+    sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
+    torch.manual_seed(2)
+    save_model(path, build_network(description.architecture, *sizes).state_dict(), description)
+    return path
+
+
+def translator(*models: Path, replace_unknown: bool = False) -> Translator:
+    settings = decoding_defaults() | {"replace_unknown": replace_unknown, "beam": 2}
+    return Translator(list(models), settings, "cpu")
+
+
+def test_a_model_file_comes_back(saved: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(saved)
+    assert isinstance(loaded, Lstm)
+    again = tmp_path / "again.safetensors"
+    save_model(again, loaded.state_dict(), description)
+    assert again.read_bytes() == saved.read_bytes()
+    (translation,) = translator(saved).translate([" ".join(["w1"] * 40)])
+    assert translation.replacements == []
+    assert len(translation.source_pieces) == 40  # no position runs out
+
+
+def test_replacement_without_attention_is_refused(saved: Path) -> None:
+    with pytest.raises(UserError, match=r"has no attention, .* replace_unknown: false"):
+        translator(saved, replace_unknown=True)
+
+
+def test_a_mixed_ensemble_replaces_unknown_words(saved: Path, model: Path) -> None:
+    (translation,) = translator(saved, model, replace_unknown=True).translate(["w1 w2"])
+    assert "<unk>" not in translation.tokens
+
+
+def test_there_is_no_attention_to_plot(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no attention to plot"):
+        attention_of(saved, tmp_path / "none.jsonl", 1)
+
+
+def test_vocabularies_are_checked_whatever_the_network(saved: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(saved)
+    description.target_types.append("another")
+    path = tmp_path / "model.safetensors"
+    save_model(path, loaded.state_dict(), description)
+    with pytest.raises(UserError, match=r"its vocabularies .* do not match its weights"):
+        load_model(path)
+
+
+def test_bf16_is_near() -> None:
+    model = lstm().float()
+    ensemble, source = Ensemble([model]), batch(6, 3)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        near, _ = ensemble.start(source, 1).step(torch.full((2, 1), END))
+    exact, _ = ensemble.start(source, 1).step(torch.full((2, 1), END))
+    assert near.shape == (2, 1, TYPES)
+    torch.testing.assert_close(near.exp(), exact.detach().exp(), atol=0.05, rtol=0)
