@@ -29,8 +29,8 @@ class LstmArchitecture:
         layers: of the encoder and of the decoder.
         cells: c of each layer.
         embedding: f, width of the embeddings.
-        dropout: probability that dropout zeroes a value between layers; recurrent connections
-            have none.
+        dropout: probability that dropout zeroes a value of the embeddings, between layers or of the
+            decoder's output; recurrent connections have none.
         initialisation: every parameter is drawn uniformly between minus this and this.
         reverse_source: whether the encoder reads the source's words from last to first.
     """
@@ -59,7 +59,7 @@ def reverse_words(source: Tensor, padding_index: int) -> Tensor:
 
 
 class Layers(nn.ModuleList):
-    """LSTM layers, bottom first; dropout before each, but not before the embeddings' own.
+    """LSTM layers, bottom first.
 
     They are modules of one layer each, as torch's own dropout between layers draws its masks from a
     generator that no seed resets on GPUs: a training that goes on would differ.
