@@ -51,9 +51,6 @@ def _check_model(where: str, model: Mapping[str, Any]) -> None:
 
 
 def _check_convs2s(where: str, architecture: Mapping[str, Any]) -> None:
-    for stack in architecture["encoder"]:
-        if stack["kernel"] % 2 == 0:
-            raise UserError(f"{where}.encoder: expected an odd kernel width, not {stack['kernel']}")
     layers = sum(stack["layers"] for stack in architecture["decoder"])
     if architecture["attention"] != "all" and max(architecture["attention"]) > layers:
         raise UserError(

@@ -11,6 +11,8 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.layers import fold_weights
+from convs2s.models.lstm import Lstm, LstmArchitecture
+from convs2s.models.network import Network
 from tests.conftest import ROOT
 
 SETTINGS = load(ROOT)
@@ -22,9 +24,15 @@ def narrowed(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     return tuple(replace(layer, width=layer.width // 8) for layer in layers)
 
 
-def network(name: str) -> ConvS2S:
+def network(name: str) -> Network:
     """Return a network of this architecture, narrow and with small tables, in float64."""
-    described = Architecture.from_settings(model_settings(SETTINGS, name)["architecture"])
+    settings = model_settings(SETTINGS, name)["architecture"]
+    torch.manual_seed(0)
+    if settings["kind"] == "lstm":
+        lstm = LstmArchitecture.from_settings(settings)
+        lstm = replace(lstm, cells=lstm.cells // 8, embedding=lstm.embedding // 8)
+        return Lstm(lstm, TYPES, TYPES, PADDING).double().eval()
+    described = Architecture.from_settings(settings)
     source, target = described.source_positions, described.target_positions
     architecture = replace(
         described,
@@ -33,7 +41,6 @@ def network(name: str) -> ConvS2S:
         source_positions=source and POSITIONS,
         target_positions=target and POSITIONS,
     )
-    torch.manual_seed(0)
     return ConvS2S(architecture, TYPES, TYPES, PADDING).double().eval()
 
 
@@ -53,11 +60,12 @@ def test_incremental_equals_full(name: str) -> None:
     with torch.no_grad():
         logits, attentions = model(source, previous)
         fold_weights(model)  # as decoding does
-        encoded = model.encode(source)
-        inputs = model.initial_inputs(len(source), 1)
+        decoding = model.start(source, 1)
         for position in range(previous.shape[1]):
             symbols = previous[:, position : position + 1]
-            now, inputs, weights = model.decoder.step(symbols, position, inputs, encoded)
+            now, attention = decoding.step(symbols)
             torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
-            for one, full in zip(weights, attentions, strict=True):
-                torch.testing.assert_close(one[:, 0], full[:, position], atol=1e-9, rtol=0)
+            assert (attention is not None) == model.attends
+            if attention is not None:
+                mean = torch.stack(attentions).mean(0)[:, position]
+                torch.testing.assert_close(attention[:, 0], mean, atol=1e-9, rtol=0)
