@@ -32,6 +32,14 @@ def settings(**training: Any) -> dict[str, Any]:
 def prepare(folder: Path, pairs: int = 160) -> Path:
     """Write a prepared task's folder, as ``snakemake prepare`` does."""
     generator = random.Random(1)
+    sources = [generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)]
+    return prepare_pairs(folder, sources, held_out=20, mark="x")
+
+
+def prepare_pairs(
+    folder: Path, sources: list[list[str]], held_out: int = 100, mark: str = ""
+) -> Path:
+    """Write the folder of a task whose targets are the sources, reversed and marked."""
     vocabulary = with_defaults({"kind": "word"}, schema("task")["properties"]["vocabulary"])
     facts = {
         "task": "tiny",
@@ -40,11 +48,10 @@ def prepare(folder: Path, pairs: int = 160) -> Path:
         "vocabulary": vocabulary,
     }
     tables = folder / "vocabulary" / "en.tsv", folder / "vocabulary" / "fr.tsv"
-    for split, count in (("train", pairs), ("valid", 20)):
-        sources = [generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(count)]
+    for split, part in (("train", sources[:-held_out]), ("valid", sources[-held_out:])):
         corpus = folder / f"{split}.en", folder / f"{split}.fr"
-        write_lines(corpus[0], (" ".join(words) for words in sources))
-        write_lines(corpus[1], (" ".join(f"{w}x" for w in reversed(words)) for words in sources))
+        write_lines(corpus[0], (" ".join(words) for words in part))
+        write_lines(corpus[1], (" ".join(f"{w}{mark}" for w in reversed(words)) for words in part))
         if split == "train":
             for text, table in zip(corpus, tables, strict=True):
                 build_vocabulary(text, None, table, vocabulary, None)
