@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from convs2s.config import load, model_settings
 from convs2s.data.vocabulary import END, PADDING
@@ -12,7 +13,7 @@ from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.layers import fold_weights
 from convs2s.models.lstm import Lstm, LstmArchitecture
-from convs2s.models.network import Network
+from convs2s.models.network import Network, rows_of
 from tests.conftest import ROOT
 
 SETTINGS = load(ROOT)
@@ -63,7 +64,8 @@ def test_incremental_equals_full(name: str) -> None:
         decoding = model.start(source, 1)
         for position in range(previous.shape[1]):
             symbols = previous[:, position : position + 1]
-            now, attention = decoding.step(symbols)
+            features, attention = decoding.step(symbols)
+            now = functional.linear(features, *rows_of(model.output, None))
             torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
             assert (attention is not None) == model.attends
             if attention is not None:

@@ -61,7 +61,7 @@ class Bigrams(Network):
         return self
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
-        return self(previous, previous)[0], None
+        return self.features(previous, previous), None
 
     def select(self, parents: Tensor) -> None:
         """There is no state."""

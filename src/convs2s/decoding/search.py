@@ -20,6 +20,7 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.network import SelectedTypes
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,10 @@ class Hypothesis:
 
 @torch.inference_mode()
 def beam_search(
-    ensemble: Ensemble, source: Tensor, options: SearchOptions
+    ensemble: Ensemble,
+    source: Tensor,
+    options: SearchOptions,
+    selected: SelectedTypes | None = None,
 ) -> list[list[Hypothesis]]:
     """Search for the outputs of each sentence.
 
@@ -85,11 +89,12 @@ def beam_search(
         ensemble: one or several networks.
         source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
         options: beam, lengths, penalties.
+        selected: the target types that each sentence may use; None: all.
 
     Returns:
         For each sentence its finished hypotheses, at most ``beam``, the best first.
     """
-    search = _Search(ensemble, source, options)
+    search = _Search(ensemble, source, options, selected)
     positions = ensemble.positions("target")
     if positions is not None:
         search.maximum.clamp_(max=positions - 1)  # without </s>
@@ -99,11 +104,18 @@ def beam_search(
 
 
 class _Search:
-    """The state of a search. Shapes: A active sentences, K beam, t symbols so far."""
+    """The state of a search. Shapes: A active sentences, K beam, S types, t symbols so far."""
 
-    def __init__(self, ensemble: Ensemble, source: Tensor, options: SearchOptions) -> None:
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        source: Tensor,
+        options: SearchOptions,
+        selected: SelectedTypes | None,
+    ) -> None:
         batch, beam = len(source), options.beam
-        self.session, self.options = ensemble.start(source, beam), options
+        self.session, self.options = ensemble.start(source, beam, selected), options
+        self.types = None if selected is None else selected.types  # (S,)
         self.sentences = torch.arange(batch)  # (A,): active sentence -> place in the batch
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
         self.symbols = source.new_full((batch, beam, 1), END)  # (A, K, t + 1)
@@ -120,10 +132,12 @@ class _Search:
         """Extend every hypothesis by one symbol; finish and drop what is done."""
         beam, length = self.options.beam, self.symbols.shape[2] - 1
         predictions, attention = self.session.step(self.symbols[:, :, -1])
-        totals = self._constrain(predictions, length) + self.scores.unsqueeze(2)  # (A, K, V)
+        totals = self._constrain(predictions, length) + self.scores.unsqueeze(2)  # (A, K, S)
         types = totals.shape[2]
         scores, places = totals.flatten(1).topk(min(2 * beam, beam * types))  # (A, 2K)
         parents, symbols = places // types, places % types
+        if self.types is not None:
+            symbols = self.types[symbols]
         if self.options.finished == "leave":
             scores = self._narrow(scores)
 
@@ -145,7 +159,10 @@ class _Search:
         self._leave(length)
 
     def _constrain(self, predictions: Tensor, length: int) -> Tensor:
-        """Bar what may not come next after ``length`` symbols."""
+        """Bar what may not come next after ``length`` symbols.
+
+        The special symbols stand at their own indices among the selected types as well.
+        """
         predictions[:, :, PADDING] = -torch.inf
         predictions[:, :, UNKNOWN] -= self.options.unknown_penalty
         if length < self.options.minimum_length:

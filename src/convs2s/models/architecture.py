@@ -31,6 +31,8 @@ class Architecture:
         gradient_scaling: how the encoder's gradients are scaled (section 3.5): ``paper`` divides
             those of its parameters but the embeddings by the number of attention layers; ``py``
             divides the gradient that enters the encoder stack by twice that number; ``none``.
+        selects_vocabulary: whether the output layer is a lookup table, some rows of which are
+            used at a time (section 5.4), and not weight-normalised.
     """
 
     embedding: int
@@ -42,6 +44,7 @@ class Architecture:
     target_positions: int | None
     dropout: float
     gradient_scaling: GradientScaling
+    selects_vocabulary: bool = False
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "Architecture":
@@ -61,6 +64,8 @@ class Architecture:
             target_positions=maximum if positions["target"] else None,
             dropout=settings["dropout"],
             gradient_scaling=settings["gradient_scaling"],
+            # Model files from before there was such a setting do not state it.
+            selects_vocabulary=settings.get("vocabulary_selection") is not None,
         )
 
 

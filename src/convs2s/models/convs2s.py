@@ -14,7 +14,14 @@ from torch.nn import functional
 
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.dropout import dropout
-from convs2s.models.layers import HALF, Embedding, GatedConvolution, Linear, scale_gradient
+from convs2s.models.layers import (
+    HALF,
+    Embedding,
+    GatedConvolution,
+    Linear,
+    OutputTable,
+    scale_gradient,
+)
 from convs2s.models.network import Network, choose
 
 
@@ -144,7 +151,11 @@ class Decoder(nn.Module):
         self.enter = Linear(width, layers[0].width, retain=1.0 - dropout)
         self.blocks = Stack(architecture, layers, architecture.attention)
         self.leave = Linear(layers[-1].width, output)
-        self.output = Linear(output, types, retain=1.0 - dropout)
+        self.output: Linear | OutputTable = (
+            OutputTable(output, types)
+            if architecture.selects_vocabulary
+            else Linear(output, types, retain=1.0 - dropout)
+        )
         self.dropout = dropout
 
     def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
@@ -174,7 +185,7 @@ class Decoder(nn.Module):
     def step(
         self, previous: Tensor, position: int, inputs: list[Tensor], encoded: EncodedSource
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Predict one next symbol of each hypothesis (incremental decoding).
+        """Read one symbol of each hypothesis (incremental decoding).
 
         Args:
             previous: (B, K), each hypothesis's last symbol.
@@ -183,7 +194,8 @@ class Decoder(nn.Module):
             encoded: the source, shared by a sentence's K hypotheses.
 
         Returns:
-            Logits (B, K, V), the shifted inputs, and the attention (B, K, m) of each block.
+            What enters the output layer (B, K, f_out), the shifted inputs, and the attention
+            (B, K, m) of each block.
         """
         batch, hypotheses = previous.shape
         embedded = self.embedding(previous.view(-1, 1), position).view(batch, hypotheses, -1)
@@ -199,8 +211,7 @@ class Decoder(nn.Module):
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
             x = (x + kept) * HALF
-        logits: Tensor = self.output(self._features(x))  # (B, K, V)
-        return logits, shifted, attentions
+        return self._features(x), shifted, attentions
 
     def _features(self, x: Tensor) -> Tensor:
         return dropout(self.leave(x), self.dropout, self.training)  # (..., f_out)
@@ -240,7 +251,7 @@ class ConvS2S(Network):
         return {side: None if table is None else len(table) for side, table in tables.items()}
 
     @property
-    def output(self) -> Linear:
+    def output(self) -> Linear | OutputTable:
         """The layer before the softmax."""
         return self.decoder.output
 
@@ -282,17 +293,18 @@ class ConvDecoding:
         ]
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
-        """Predict from each hypothesis's last symbol (B, K).
+        """Read each hypothesis's last symbol (B, K).
 
         Returns:
-            Logits (B, K, V), and the attention (B, K, m), the mean over the attending blocks.
+            What enters the output layer (B, K, f_out), and the attention (B, K, m), the mean over
+            the attending blocks.
         """
-        logits, self._inputs, layers = self._decoder.step(
+        features, self._inputs, layers = self._decoder.step(
             previous, self._position, self._inputs, self._encoded
         )
         self._position += 1
-        precision = torch.promote_types(logits.dtype, torch.float32)
-        return logits, torch.stack(layers).to(precision).mean(0)
+        precision = torch.promote_types(features.dtype, torch.float32)
+        return features, torch.stack(layers).to(precision).mean(0)
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""

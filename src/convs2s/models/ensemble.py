@@ -1,7 +1,8 @@
 """One or several networks that predict the next symbol together, step by step.
 
 Ensembles average the networks' probabilities at each step, and their attention (lua, since May
-2017). Shapes: B sentences, K hypotheses of each, m source length, V target types.
+2017). Shapes: B sentences, K hypotheses of each, m source length, S selected target types (all,
+where none are selected).
 """
 
 import math
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.models.layers import fold_weights
-from convs2s.models.network import Network
+from convs2s.models.network import Network, SelectedTypes, rows_of
 
 
 class Ensemble(nn.Module):
@@ -36,9 +37,17 @@ class Ensemble(nn.Module):
         limits = [network.positions[side] for network in self._members()]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    def start(self, source: Tensor, hypotheses: int) -> "Session":
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-        return Session(self._members(), source, hypotheses)
+    def start(
+        self, source: Tensor, hypotheses: int, selected: SelectedTypes | None = None
+    ) -> "Session":
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each.
+
+        Args:
+            source: padded indices.
+            hypotheses: K.
+            selected: the target types to choose from; None: all.
+        """
+        return Session(self._members(), source, hypotheses, selected)
 
     def _members(self) -> list[Network]:
         return [cast(Network, network) for network in self.networks]
@@ -47,22 +56,34 @@ class Ensemble(nn.Module):
 class Session:
     """The incremental state of decoding one batch."""
 
-    def __init__(self, networks: Sequence[Network], source: Tensor, hypotheses: int) -> None:
+    def __init__(
+        self,
+        networks: Sequence[Network],
+        source: Tensor,
+        hypotheses: int,
+        selected: SelectedTypes | None,
+    ) -> None:
         """Encode the source once."""
         self._decodings = [network.start(source, hypotheses) for network in networks]
+        types = None if selected is None else selected.types
+        self._outputs = [rows_of(network.output, types) for network in networks]
+        self._barred = None if selected is None else selected.barred  # (B, S)
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last symbol (B, K).
 
         Returns:
-            Log-probabilities (B, K, V), and the attention (B, K, m): the mean over the networks
+            Log-probabilities (B, K, S), and the attention (B, K, m): the mean over the networks
             that have attention; None where none has.
         """
         predictions, attentions = [], []
-        for decoding in self._decodings:
-            logits, attention = decoding.step(previous)
-            precision = torch.promote_types(logits.dtype, torch.float32)
-            predictions.append(functional.log_softmax(logits.to(precision), dim=2))
+        for decoding, output in zip(self._decodings, self._outputs, strict=True):
+            features, attention = decoding.step(previous)
+            logits = functional.linear(features, *output)  # (B, K, S)
+            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            if self._barred is not None:
+                logits = logits.masked_fill(self._barred.unsqueeze(1), -torch.inf)
+            predictions.append(functional.log_softmax(logits, dim=2))
             if attention is not None:
                 attentions.append(attention)
         mean = torch.stack(attentions).mean(0) if attentions else None
@@ -81,3 +102,5 @@ class Session:
         """Go on with these sentences alone: ``sentences`` indexes B."""
         for decoding in self._decodings:
             decoding.keep(sentences)
+        if self._barred is not None:
+            self._barred = self._barred[sentences]

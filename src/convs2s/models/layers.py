@@ -84,6 +84,31 @@ class GatedConvolution(WeightNormalised):
         return functional.glu(functional.linear(windows, self.weight(), self.bias), dim=-1)
 
 
+class OutputTable(nn.Module):
+    """The map to the logits as a lookup table, of which vocabulary selection takes some rows.
+
+    As in the authors' code it is not weight-normalised.
+
+    Attributes:
+        words: (types, inputs).
+        bias: (types,).
+    """
+
+    def __init__(self, inputs: int, types: int) -> None:
+        """Draw the rows from N(0, 0.1), their bias among them, as of any lookup table."""
+        super().__init__()
+        self.words = nn.Parameter(torch.empty(types, inputs).normal_(0.0, 0.1))
+        self.bias = nn.Parameter(torch.empty(types).normal_(0.0, 0.1))
+
+    def weight(self) -> Tensor:
+        """Return the rows of all types (types, inputs)."""
+        return self.words
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., types)."""
+        return functional.linear(x, self.words, self.bias)
+
+
 class Embedding(nn.Module):
     """Word plus learned absolute position embedding, then dropout (section 3.1)."""
 

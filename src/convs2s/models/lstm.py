@@ -220,13 +220,12 @@ class LstmDecoding:
         self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
-        """Predict one next symbol of each hypothesis: ``previous`` (B, K) to logits (B, K, V)."""
+        """Read each hypothesis's last symbol (B, K): what enters the output layer (B, K, c)."""
         batch, hypotheses = previous.shape
         rows = self._each(self._states, lambda x: x.flatten(0, 1).unsqueeze(0).contiguous())
         x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
         self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
-        logits: Tensor = self._decoder.output(x.view(batch, hypotheses, -1))
-        return logits, None
+        return x.view(batch, hypotheses, -1), None
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""

@@ -5,6 +5,7 @@ Shapes: B sentences, K hypotheses of each, m source length, n target length, V t
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -23,15 +24,36 @@ class OutputLayer(Protocol):
         """Return the weight as a matrix."""
 
 
+def rows_of(output: OutputLayer, types: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return an output layer's weight (S, features) and bias (S,) for some types; None: for all."""
+    weight, bias = output.weight(), output.bias
+    if types is None:
+        return weight, bias
+    return weight.index_select(0, types), bias.index_select(0, types)
+
+
+@dataclass(frozen=True)
+class SelectedTypes:
+    """The target types that a batch's sentences may use.
+
+    Attributes:
+        types: (S,), ascending, the special symbols among them.
+        barred: (B, S), True where a sentence may not use a type.
+    """
+
+    types: Tensor
+    barred: Tensor
+
+
 class Decoding(Protocol):
     """A network's incremental state while it decodes one batch."""
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Predict from each hypothesis's last symbol (B, K).
+        """Read each hypothesis's last symbol (B, K).
 
         Returns:
-            Logits (B, K, V), and the attention (B, K, m), the mean over the attending layers; None
-            from a network without attention.
+            What enters the output layer (B, K, features), and the attention (B, K, m), the mean
+            over the attending layers; None from a network without attention.
         """
 
     def select(self, parents: Tensor) -> None:
