@@ -79,6 +79,29 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
     return dictionary
 
 
+def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each source word of a ``candidates.tsv`` with its target words, the best first.
+
+    Raises:
+        UserError: the file is missing, is not UTF-8, or is not such a table.
+    """
+    lines = read_lines(path)
+    if next(lines, None) != _CANDIDATES_HEADER:
+        raise _no_candidates(path, 1)
+    for number, line in enumerate(lines, start=2):
+        word, tab, targets = line.partition("\t")
+        if not (word and tab and targets):
+            raise _no_candidates(path, number)
+        yield word, targets.split(" ")
+
+
+def _no_candidates(path: str | Path, number: int) -> UserError:
+    return UserError(
+        f"{path}:{number}: expected the columns {_CANDIDATES_HEADER.split()} separated by a tab: "
+        "make the candidates again from the alignment"
+    )
+
+
 def _aligned_pairs(
     source_path: str | Path, target_path: str | Path, links_path: str | Path
 ) -> Iterator[tuple[list[str], list[str], list[Link]]]:

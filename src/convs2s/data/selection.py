@@ -1,0 +1,108 @@
+"""Vocabulary selection: the target types that an output layer scores for some source words.
+
+Section 5.4 (Mi et al. 2016; L'Hostis et al. 2016). As in the authors' code these are the most
+frequent types, the candidates of each source word by the alignment, and in training the
+references' own. A selection is a function of the sentences alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import SPECIAL_SYMBOLS, UNKNOWN, Vocabulary
+
+Types = npt.NDArray[np.int64]
+"""Target types (S,), ascending: the special symbols stand at their own indices."""
+
+
+@dataclass(frozen=True, eq=False)
+class VocabularySelection:
+    """A table of candidates, with how many frequent types join them.
+
+    Attributes:
+        target_types: size of the target vocabulary, whose order is by falling frequency.
+        frequent: most frequent types that are always selected, special symbols not counted.
+        offsets: (source types + 1,): where each source type's candidates begin in ``candidates``.
+        candidates: target types, those of source type s from offsets[s] to offsets[s + 1].
+    """
+
+    target_types: int
+    frequent: int
+    offsets: npt.NDArray[np.int64]
+    candidates: npt.NDArray[np.int32]
+
+    @classmethod
+    def from_words(
+        cls,
+        table: Iterable[tuple[str, Sequence[str]]],
+        source: Vocabulary,
+        target: Vocabulary,
+        *,
+        frequent: int,
+        most: int,
+    ) -> "VocabularySelection":
+        """Number a table of words.
+
+        Args:
+            table: source words with their candidates, the best first.
+            source: the source vocabulary; other words are left out, as the model reads ``<unk>``.
+            target: the target vocabulary; other words are left out.
+            frequent: most frequent types that are always selected.
+            most: candidates of a source word that are kept.
+        """
+        rows: list[list[int]] = [[] for _ in range(len(source))]
+        for word, words in table:
+            if word in source:
+                known = [index for index in target.encode(words)[:-1] if index != UNKNOWN]
+                rows[source.encode([word])[0]] = known[:most]
+        lengths = [0, *map(len, rows)]
+        candidates = np.fromiter((index for row in rows for index in row), np.int32)
+        return cls(len(target), frequent, np.cumsum(lengths, dtype=np.int64), candidates)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both select the same types for every sentence."""
+        return (
+            isinstance(other, VocabularySelection)
+            and (self.target_types, self.frequent) == (other.target_types, other.frequent)
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.candidates, other.candidates)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
+        """Select for source indices of any shape, and with ``target`` those types as well."""
+        chosen = np.zeros(self.target_types, bool)
+        chosen[: len(SPECIAL_SYMBOLS) + self.frequent] = True
+        for word in np.unique(np.asarray(source, np.int64)):
+            chosen[self.candidates[self.offsets[word] : self.offsets[word + 1]]] = True
+        chosen[np.asarray(target, np.int64)] = True
+        return np.flatnonzero(chosen)
+
+    def of_pairs(self, store: TokenStore, rows: Iterable[int]) -> Types:
+        """Select for pairs to learn from: their references' types are among the result."""
+        sources, targets = zip(*(store[int(row)] for row in rows), strict=True)
+        return self.types(np.concatenate(sources), np.concatenate(targets))
+
+    def of_sentences(self, sources: Sequence[Sequence[int]]) -> tuple[Types, npt.NDArray[np.bool_]]:
+        """Select for each of B sentences on its own, so that none depends on the others.
+
+        Returns:
+            The types (S,) that any of them may use, and (B, S) those that each may not.
+        """
+        each = [self.types(source) for source in sources]
+        union = np.unique(np.concatenate(each))
+        barred = np.ones((len(each), len(union)), bool)
+        for row, types in zip(barred, each, strict=True):
+            row[np.searchsorted(union, types)] = False
+        return union, barred
+
+
+def places_of(types: Types, symbols: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where symbols stand among the selected types; ``<unk>`` for those that do not."""
+    places = np.searchsorted(types, symbols)
+    inside = types[np.minimum(places, len(types) - 1)] == symbols
+    return np.where(inside, places, UNKNOWN)
