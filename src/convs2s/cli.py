@@ -134,6 +134,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=1, help="random seed [1]")
     command.add_argument("--output", type=Path, required=True, help="the model file to write")
     command.add_argument("--dictionary", type=Path, help="dictionary.tsv for unknown words")
+    command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
     _add_device(command)
     command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     command.set_defaults(run=_train)
@@ -155,6 +156,7 @@ def _train(arguments: argparse.Namespace) -> None:
             dictionary=arguments.dictionary,
             device=arguments.device,
             threads=arguments.threads,
+            candidates=arguments.candidates,
         )
     )
 

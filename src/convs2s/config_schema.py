@@ -185,6 +185,7 @@ def _expected(fault: ValidationError) -> str:
         return "one of " + ", ".join(shown(choice) for choice in limit)
     words = {
         "minimum": "at least {}",
+        "maximum": "at most {}",
         "exclusiveMinimum": "more than {}",
         "exclusiveMaximum": "less than {}",
         "minItems": "a list of {} or more",

@@ -1,12 +1,14 @@
 """A model is one file: weights and everything that turns raw text into text again."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from convs2s.data.selection import VocabularySelection
 from convs2s.data.vocabulary import PADDING, Vocabulary
 from convs2s.errors import UserError
 from convs2s.models.architecture import Architecture
@@ -16,6 +18,9 @@ from convs2s.models.network import WORD_TABLES, Network
 from convs2s.tensor_file import load_tensors, save_tensors
 
 FORMAT = "convs2s model 1"
+
+CANDIDATES = "candidates.offsets", "candidates.targets"
+"""Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class ModelDescription:
         splittable: the source pieces that BPE may leave (vocabulary threshold), or None for all.
         dictionary: source word -> target word, for unknown-word replacement.
         training: summary of the training: seed, epochs, updates, validation perplexity.
+        selection: which target types are scored for a sentence, or None for all.
     """
 
     task: str
@@ -47,6 +53,7 @@ class ModelDescription:
     splittable: list[str] | None
     dictionary: dict[str, str]
     training: dict[str, Any]
+    selection: VocabularySelection | None = None
 
     def source_vocabulary(self) -> Vocabulary:
         """Return the source vocabulary."""
@@ -67,7 +74,15 @@ def build_network(architecture: Mapping[str, Any], source_types: int, target_typ
 
 def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDescription) -> None:
     """Write a model file."""
-    save_tensors(path, weights, {"format": FORMAT, **asdict(description)})
+    fields = asdict(replace(description, selection=None))
+    del fields["selection"]
+    tensors = dict(weights)
+    if description.selection is not None:
+        arrays = description.selection.offsets, description.selection.candidates
+        tensors |= {
+            name: torch.from_numpy(one) for name, one in zip(CANDIDATES, arrays, strict=True)
+        }
+    save_tensors(path, tensors, {"format": FORMAT, **fields})
 
 
 def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescription]:
@@ -81,6 +96,11 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
         raise UserError(f"{path}: not a model file of this version ({FORMAT})")
     description = ModelDescription(**fields)
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
+    selects = description.architecture.get("vocabulary_selection")
+    if selects is not None:
+        arrays = (weights.pop(name).cpu().numpy() for name in CANDIDATES)
+        selection = VocabularySelection(sizes[1], selects["frequent"], *arrays)
+        description = replace(description, selection=selection)
     tables = [weights[WORD_TABLES[side]] for side in ("source", "target")]
     if sizes != tuple(map(len, tables)):
         raise UserError(

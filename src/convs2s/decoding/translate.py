@@ -15,13 +15,22 @@ from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.network import SelectedTypes
 from convs2s.text.bpe import Bpe, join
 from convs2s.text.preparation import Preparation
 
 CHUNK = 2048
 """Lines that are read, sorted by length and translated together; memory does not grow further."""
 
-ALIKE = ("languages", "preparation", "source_types", "target_types", "codes", "glossaries")
+ALIKE = (
+    "languages",
+    "preparation",
+    "source_types",
+    "target_types",
+    "codes",
+    "glossaries",
+    "selection",
+)
 """What the models of an ensemble must have in common."""
 
 
@@ -86,6 +95,8 @@ class Translator:
                 "with replace_unknown: false (--no-replace-unknown)"
             )
         self.options = SearchOptions.from_settings(settings)
+        of_model = settings["vocabulary_selection"] == "model"
+        self.selection = self.description.selection if of_model else None
         self.batch_sentences: int = settings["batch_sentences"]
         self.replace: bool = settings["replace_unknown"]
         self.bf16: bool = settings["precision"] == "bf16"
@@ -146,7 +157,13 @@ class Translator:
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
         kind = torch.device(self.device).type
         with torch.autocast(kind, torch.bfloat16, enabled=self.bf16):
-            return beam_search(self.ensemble, source, self.options)
+            return beam_search(self.ensemble, source, self.options, self._selected(rows))
+
+    def _selected(self, rows: Sequence[Sequence[int]]) -> SelectedTypes | None:
+        if self.selection is None:
+            return None
+        arrays = self.selection.of_sentences(rows)
+        return SelectedTypes(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     def _finish(
         self, number: int, text: str, source: list[str], hypothesis: Hypothesis

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from convs2s.data.selection import VocabularySelection
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device
-from convs2s.files import atomic_text
+from convs2s.files import atomic_text, sha256
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, build_network, save_model
 from convs2s.tensor_file import load_tensors
 from convs2s.text.lexicon import read_dictionary
 from convs2s.training.data import TrainingData
 from convs2s.training.recipe import Recipe
+from convs2s.training.selection import read_selection, selection_figures
 from convs2s.training.state import StateFolder
 from convs2s.training.trainer import Position, Trainer
 from convs2s.training.version import TRAINING_VERSION
@@ -39,6 +42,7 @@ class TrainingJob:
         dictionary: the alignment dictionary to put into the model file, or None.
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
+        candidates: the alignment's candidates where the model selects its vocabulary, or None.
     """
 
     folder: Path
@@ -48,6 +52,7 @@ class TrainingJob:
     dictionary: Path | None
     device: str
     threads: int
+    candidates: Path | None = None
 
 
 def train(job: TrainingJob) -> None:
@@ -63,6 +68,7 @@ def train(job: TrainingJob) -> None:
         *(len(Vocabulary(data.types[side])) for side in ("source", "target")),
     )
     data.check_lengths(network.positions)
+    selection = read_selection(job.settings["architecture"], job.candidates, data)
     state = StateFolder(job.output.parent / "state", identity(job, data))
     with state.locked():
         for line in state.differences():
@@ -75,42 +81,42 @@ def train(job: TrainingJob) -> None:
             seed=job.seed,
             device=pick_device(job.device),
             checkpoint_minutes=job.settings["training"]["checkpoint_minutes"],
+            selection=selection,
         )
         if trainer.position.updates:
             log(f"going on in epoch {trainer.position.epoch} from {state.last}")
         position = trainer.run()
         log(f"stopped: {position.schedule.stop_reason}")
-        export(job, data, state, position)
+        export(job, data, selection, state, position)
 
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine."""
-    training = {
-        key: value for key, value in job.settings["training"].items() if key not in WITHOUT_EFFECT
-    }
+    architecture, training = job.settings["architecture"], job.settings["training"]
+    candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
     return {
-        "architecture": dict(job.settings["architecture"]),
-        "training": training,
+        # What is off is left out: a training from before there was such a setting is the same one.
+        "architecture": {key: value for key, value in architecture.items() if value is not None},
+        "training": {key: value for key, value in training.items() if key not in WITHOUT_EFFECT},
         "seed": job.seed,
-        "data": data.checksums,
+        "data": data.checksums | candidates,
         "version": TRAINING_VERSION,
     }
 
 
-def export(job: TrainingJob, data: TrainingData, state: StateFolder, position: Position) -> None:
+def export(
+    job: TrainingJob,
+    data: TrainingData,
+    selection: VocabularySelection | None,
+    state: StateFolder,
+    position: Position,
+) -> None:
     """Write the model file of the best epoch, ``history.jsonl`` and ``training.json``."""
     weights, _ = load_tensors(state.best)
-    schedule = position.schedule
-    best_loss = schedule.best_loss if schedule.best_loss is not None else math.inf
-    summary = {
-        "seed": job.seed,
-        "epochs": len(position.history),
-        "updates": position.updates,
-        "best_epoch": schedule.best_epoch,
-        "validation_perplexity": math.exp(best_loss),
-        "stop_reason": schedule.stop_reason,
-        "parameters": sum(tensor.numel() for tensor in weights.values()),
-    }
+    summary = summarise(job, position, weights)
+    if selection is not None:
+        recipe = Recipe.from_settings(job.settings["training"])
+        summary["selection"] = selection_figures(selection, data.valid, recipe)
     description = ModelDescription(
         task=data.preparation["task"],
         languages=data.preparation["languages"],
@@ -123,16 +129,34 @@ def export(job: TrainingJob, data: TrainingData, state: StateFolder, position: P
         splittable=data.splittable,
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
         training=summary,
+        selection=selection,
     )
     folder = job.output.parent
     with atomic_text(folder / "history.jsonl") as stream:
-        for row in [*position.history, {"stop": schedule.stop_reason}]:
+        for row in [*position.history, {"stop": position.schedule.stop_reason}]:
             # Sorted, as a training that went on has read its rows from a state in this order.
             stream.write(json.dumps(row, sort_keys=True) + "\n")
     with atomic_text(folder / "training.json") as stream:
         made = {"identity": state.identity, "threads": job.threads, **manifest()}
         json.dump({**summary, "manifest": made}, stream, indent=2)
     save_model(job.output, weights, description)
+
+
+def summarise(
+    job: TrainingJob, position: Position, weights: Mapping[str, Tensor]
+) -> dict[str, Any]:
+    """Return what ``training.json`` and the model file say of a training."""
+    schedule = position.schedule
+    best_loss = schedule.best_loss if schedule.best_loss is not None else math.inf
+    return {
+        "seed": job.seed,
+        "epochs": len(position.history),
+        "updates": position.updates,
+        "best_epoch": schedule.best_epoch,
+        "validation_perplexity": math.exp(best_loss),
+        "stop_reason": schedule.stop_reason,
+        "parameters": sum(tensor.numel() for tensor in weights.values()),
+    }
 
 
 def log(message: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from convs2s.data.batches import EpochPlan, plan_batches
+from convs2s.data.selection import VocabularySelection
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.models.network import Network
@@ -70,9 +71,10 @@ class Trainer:
         seed: int,
         device: str,
         checkpoint_minutes: float,
+        selection: VocabularySelection | None = None,
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is."""
-        self.updater = Updater(network, recipe, seed=seed, device=device)
+        self.updater = Updater(network, recipe, seed=seed, device=device, selection=selection)
         self.network, self.recipe, self.state = network, recipe, state
         self.train, self.valid = stores
         self.seed, self.device = seed, device
@@ -161,6 +163,9 @@ class Trainer:
                 "words_per_second": round(position.words / max(position.seconds, 1e-9)),
             }
         )
+        if self.updater.selection is not None:
+            full = self.updater.validate(self.valid, full=True)
+            position.history[-1]["valid_perplexity_full"] = math.exp(full)
         say(position.history[-1])
         if position.schedule.best_epoch == position.epoch:
             save_tensors(self.state.best, self.network.state_dict(), {"epoch": position.epoch})

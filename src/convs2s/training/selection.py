@@ -1,0 +1,73 @@
+"""How a training selects its vocabulary (section 5.4), and how much that leaves out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convs2s.data.batches import collate
+from convs2s.data.selection import VocabularySelection
+from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import Vocabulary
+from convs2s.errors import UserError
+from convs2s.text.lexicon import read_candidates
+from convs2s.training.data import TrainingData
+from convs2s.training.recipe import Recipe
+from convs2s.training.update import validation_batches
+
+
+def read_selection(
+    architecture: Mapping[str, Any], candidates: Path | None, data: TrainingData
+) -> VocabularySelection | None:
+    """Return how the model selects its vocabulary; None where it scores all types.
+
+    Args:
+        architecture: a validated section of config/models.yaml.
+        candidates: the alignment's ``candidates.tsv``, for a model that selects.
+        data: the task, whose vocabularies number the candidates.
+
+    Raises:
+        UserError: the model selects and there are no candidates, or the other way round, or its
+            vocabulary is of pieces of words, which the alignment does not have.
+    """
+    wanted = architecture.get("vocabulary_selection")
+    if wanted is None:
+        if candidates is not None:
+            raise UserError(f"--candidates {candidates}: this model selects no vocabulary")
+        return None
+    if candidates is None:
+        raise UserError(
+            "architecture.vocabulary_selection: needs the alignment's candidates: give "
+            "--candidates, such as results/TASK/alignment/candidates.tsv (snakemake align)"
+        )
+    if data.codes is not None:
+        raise UserError(
+            "architecture.vocabulary_selection: needs a vocabulary of words, as the alignment's "
+            "are; this task's is of pieces of words"
+        )
+    return VocabularySelection.from_words(
+        read_candidates(candidates),
+        *(Vocabulary(data.types[side]) for side in ("source", "target")),
+        frequent=wanted["frequent"],
+        most=wanted["candidates"],
+    )
+
+
+def selection_figures(
+    selection: VocabularySelection, store: TokenStore, recipe: Recipe
+) -> dict[str, float]:
+    """Return what validation perplexity under a selection rests on.
+
+    Returns:
+        ``types``: target types of a validation batch on average; ``outside``: the share of the
+        reference symbols that are outside and therefore count as unknown.
+    """
+    sizes, outside, words = [], 0, 0
+    for rows in validation_batches(store, recipe, selection):
+        batch = collate(store, rows)
+        types = selection.types(batch.source)
+        sizes.append(len(types))
+        outside += int(np.isin(batch.target, types, invert=True).sum())
+        words += batch.target_words
+    return {"types": sum(sizes) / len(sizes), "outside": outside / words}
