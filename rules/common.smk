@@ -159,10 +159,15 @@ def download_source(name):
     }
 
 
-def dictionary(wildcards):
-    """The alignment dictionary, for models over words: only they replace unknown ones by it."""
+def alignment_tables(wildcards):
+    """The alignment's tables that a training takes, by the names of its options.
+
+    Only models over words replace unknown ones by the dictionary; some select their vocabulary.
+    """
     is_word = tasks[wildcards.task]["vocabulary"]["kind"] == "word"
-    return text_path(wildcards, "alignment/dictionary.tsv") if is_word else []
+    selects = settings.models[wildcards.model]["architecture"].get("vocabulary_selection")
+    names = [*(["dictionary"] if is_word else []), *(["candidates"] if selects else [])]
+    return {name: text_path(wildcards, f"alignment/{name}.tsv") for name in names}
 
 
 def wanted_cells(name):

@@ -21,9 +21,9 @@ rule model_settings:
 
 rule train_model:
     input:
+        unpack(alignment_tables),
         settings="<model>/settings.json",
         dataset=expand("<results>/{{task}}/dataset/{split}.arrow", split=["train", "valid"]),
-        dictionary=dictionary,
     output:
         model="<model>/seed{seed}/model.safetensors",
         records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
@@ -39,8 +39,8 @@ rule train_model:
         machine=lambda w: f"--device {options['device']} --threads {threads(w)}",
     params:
         folder=lambda w: f"{RESULTS}/{w.task}",
-        dictionary=lambda w, input: f"--dictionary {input.dictionary}" if input.dictionary else "",
+        tables=lambda w: " ".join(f"--{key} {file}" for key, file in alignment_tables(w).items()),
         version=TRAINING_VERSION,
     shell:
         "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
-        " --output {output.model} {params.dictionary} {resources.machine} 2>&1 | tee {log}"
+        " --output {output.model} {params.tables} {resources.machine} 2>&1 | tee {log}"

@@ -23,6 +23,9 @@ def check_references(settings: "Settings") -> None:
         _check_model(f"config/models.yaml: {name}", model)
     for name, task in settings.tasks.items():
         _check_task(f"config/tasks/{name}.yaml", task, settings)
+        _check_selection(
+            f"config/tasks/{name}.yaml: headline.model", task["headline"]["model"], name, settings
+        )
     _check_scale(f"config/scales/{settings.options['scale']}.yaml", settings)
     for name, table in settings.paper.items():
         for number, row in enumerate(table["rows"], start=1):
@@ -69,6 +72,16 @@ def _check_replacement(where: str, model: str, decoding: str, settings: "Setting
         )
 
 
+def _check_selection(where: str, model: str, task: str, settings: "Settings") -> None:
+    """Check that a vocabulary is selected only where it is of words, as the alignment's are."""
+    selects = settings.models[model]["architecture"].get("vocabulary_selection") is not None
+    if selects and settings.tasks[task]["vocabulary"]["kind"] != "word":
+        raise UserError(
+            f"{where}: '{model}' selects its vocabulary by aligned words, but '{task}' has one of "
+            "pieces of words; name a word task, or a model without vocabulary_selection"
+        )
+
+
 def _check_task(where: str, task: Mapping[str, Any], settings: "Settings") -> None:
     languages, headline = task["languages"], task["headline"]
     if languages["source"] == languages["target"]:
@@ -112,6 +125,7 @@ def _check_row(
     _check_replacement(f"{where}: decoding", row["model"], row["decoding"], settings)
     tests = settings.tasks[row["task"]]["corpus"]["tests"]
     _known(f"{where}: testset", "test set", row["testset"], tests)
+    _check_selection(f"{where}: model", row["model"], row["task"], settings)
     _check_stand_in(row, settings)
 
 
