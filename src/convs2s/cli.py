@@ -28,13 +28,15 @@ EXAMPLES = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
-    parsed = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    parsed = _parser().parse_args(given, argparse.Namespace(command=given))
     provide_environment()  # before torch is loaded
     try:
         parsed.run(parsed)
         sys.stdout.flush()
     except UserError as error:
-        sys.exit(f"convs2s: error: {error}")
+        print(f"convs2s: error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader has gone (`| head`): end quietly, as other filters do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -137,28 +139,41 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
     _add_device(command)
     command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    command.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        help="processes that share each batch, one per GPU where there are any [1]; 0 is 1",
+    )
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="MINUTES",
+        help="save and end with exit code 75 shortly before so many minutes have passed",
+    )
     command.set_defaults(run=_train)
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from convs2s.training.run import TrainingJob, train
+    from convs2s.training.launch import launch
+    from convs2s.training.run import TrainingJob
 
     if arguments.settings:
         settings = _read_settings(arguments.settings)
     else:
         settings = model_settings(load(Path.cwd()), arguments.model)
-    train(
-        TrainingJob(
-            folder=arguments.folder,
-            settings=settings,
-            seed=arguments.seed,
-            output=arguments.output,
-            dictionary=arguments.dictionary,
-            device=arguments.device,
-            threads=arguments.threads,
-            candidates=arguments.candidates,
-        )
+    job = TrainingJob(
+        folder=arguments.folder,
+        settings=settings,
+        seed=arguments.seed,
+        output=arguments.output,
+        dictionary=arguments.dictionary,
+        device=arguments.device,
+        threads=arguments.threads,
+        candidates=arguments.candidates,
+        time_limit=arguments.time_limit,
     )
+    launch(job, max(1, arguments.workers), arguments.command)
 
 
 def _add_score(command: argparse.ArgumentParser) -> None:

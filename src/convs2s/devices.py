@@ -1,8 +1,21 @@
-"""Where to compute."""
+"""Where to compute, and GPUs that no other training on this machine computes on."""
+
+import fcntl
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import torch
 
 from convs2s.errors import UserError
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+SECONDS_BETWEEN_TRIES = 2.0
 
 
 def pick_device(name: str) -> str:
@@ -17,3 +30,75 @@ def pick_device(name: str) -> str:
     if name == "auto":
         return "cuda" if available else "cpu"
     return name
+
+
+def worker_device(device: str, environment: Mapping[str, str]) -> str:
+    """Return a worker's own device: on a GPU machine, the one of its number there."""
+    if device == "cpu" or "LOCAL_RANK" not in environment:
+        return device
+    own = f"cuda:{environment['LOCAL_RANK']}"
+    torch.cuda.set_device(own)
+    return own
+
+
+def lock_folder() -> Path:
+    """Return where this user's locks on this machine's GPUs are; they are no one's results."""
+    return Path(tempfile.gettempdir()) / f"convs2s-gpus-{os.getuid()}"
+
+
+@contextmanager
+def own_gpus(
+    environment: Mapping[str, str], present: int, wanted: int, folder: Path
+) -> Iterator[list[str]]:
+    """Hold GPUs while the block runs, after waiting until they are free; yield their names.
+
+    The kernel frees them at any death of this process. Where the environment names exactly as many
+    as are wanted, they are this job's already: a scheduler has granted them, and numbers them anew
+    in each job, so that equal names mean nothing.
+
+    Args:
+        environment: of this process, in which CUDA_VISIBLE_DEVICES may name GPUs.
+        present: number of GPUs that this process sees.
+        wanted: number of GPUs to hold.
+        folder: where the locks of this machine are.
+
+    Raises:
+        UserError: fewer are visible than are wanted.
+    """
+    stated = [name.strip() for name in environment.get(VISIBLE, "").split(",") if name.strip()]
+    visible = stated or [str(index) for index in range(present)]
+    if len(visible) < wanted:
+        raise UserError(
+            f"{wanted} GPUs are asked for, but this job sees {len(visible)}; ask for fewer "
+            "(--resources gpu=N, or --workers N by hand)"
+        )
+    if len(stated) == wanted:
+        yield stated
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with ExitStack() as locks:
+        names = _free(visible, wanted, folder, locks)
+        if len(names) < wanted:
+            print(f"waiting for {wanted} of the GPUs {', '.join(visible)}", file=sys.stderr)
+        while len(names) < wanted:
+            locks.close()  # all or none: two trainings that held half each would wait for ever
+            time.sleep(SECONDS_BETWEEN_TRIES)
+            names = _free(visible, wanted, folder, locks)
+        yield names
+
+
+def _free(visible: Sequence[str], wanted: int, folder: Path, locks: ExitStack) -> list[str]:
+    """Lock GPUs that nobody holds, one process at a time; return their names."""
+    names: list[str] = []
+    with (folder / "choosing.lock").open("w") as choosing:
+        fcntl.flock(choosing, fcntl.LOCK_EX)
+        for name in visible:
+            lock = locks.enter_context((folder / f"{name.replace('/', '-')}.lock").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            names.append(name)
+            if len(names) == wanted:
+                break
+    return names

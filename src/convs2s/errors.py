@@ -1,4 +1,4 @@
-"""The one exception that means: the input is at fault, and the message says what to do."""
+"""The exceptions that mean: no fault of the program, and the message says what to do."""
 
 
 class UserError(Exception):
@@ -7,3 +7,14 @@ class UserError(Exception):
     The command line and the workflow print it without a traceback and exit with code 1. Faults of
     the program itself are never turned into this class.
     """
+
+    exit_code = 1
+
+
+class UnfinishedError(UserError):
+    """Work that stopped in good order before its end: the same command goes on with it.
+
+    The exit code is that of sysexits.h for "try again" (EX_TEMPFAIL).
+    """
+
+    exit_code = 75

@@ -18,15 +18,26 @@ METADATA_KEY = "convs2s"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
-    """Write tensors and their description; the same content gives the same bytes."""
+    """Write tensors and their description; the same content gives the same bytes.
+
+    Raises:
+        UserError: the file cannot be written, most likely as the disk is full; what stood under
+            its name still does.
+    """
     text = json.dumps(description, sort_keys=True, ensure_ascii=False)
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with atomic_path(path) as temporary:
-        save_file(contiguous, temporary, {METADATA_KEY: text})
-        # safetensors makes files that their owner alone can read; ours are for whom umask says.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+    try:
+        with atomic_path(path) as temporary:
+            save_file(contiguous, temporary, {METADATA_KEY: text})
+            # safetensors makes files that their owner alone can read; ours are for whom umask says.
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
+    except (OSError, SafetensorError) as error:
+        kept = "; the one before it is kept" if path.exists() else ""
+        raise UserError(
+            f"{path}: cannot be written: {error}{kept}; make room, then run the same command again"
+        ) from None
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -57,6 +57,12 @@ def release_stale_locks(folder: Path) -> IO[str]:
     return alive
 
 
+def granted_gpus(environment: Mapping[str, str]) -> int:
+    """Return how many GPUs a scheduler has granted to this job; 0 where it does not say."""
+    names = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return sum(name.strip() not in ("", "NoDevFiles") for name in names)
+
+
 def alternatives(names: Iterable[str]) -> str:
     """Return a regular expression that matches exactly these names, or nothing without names."""
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"

@@ -25,7 +25,9 @@ from convs2s.training.recipe import Recipe
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.schedule import Schedule
 from convs2s.training.state import StateFolder
+from convs2s.training.stop import EarlyStop
 from convs2s.training.trainer import Trainer
+from convs2s.training.workers import Workers
 from tests.unit import tiny
 
 
@@ -125,6 +127,8 @@ def trainer(task: Path, folder: Path, seed: int = 1, **changes: Any) -> Trainer:
         seed=seed,
         device="cpu",
         checkpoint_minutes=60,
+        stop=EarlyStop(),
+        workers=Workers(),
     )
 
 

@@ -13,7 +13,7 @@ QUIET_SECONDS = 30.0
 class EpochProgress:
     """The bar of one epoch; on a terminal it moves, in a log it is a line now and then."""
 
-    def __init__(self, epoch: int, batches: int, done: int) -> None:
+    def __init__(self, epoch: int, batches: int, done: int, *, silent: bool) -> None:
         """Start the bar of epoch ``epoch`` at batch ``done`` of ``batches``."""
         terminal = sys.stderr.isatty()
         self._bar = tqdm(
@@ -22,6 +22,7 @@ class EpochProgress:
             desc=f"epoch {epoch}",
             unit="update",
             leave=False,
+            disable=silent,
             mininterval=0.2 if terminal else QUIET_SECONDS,
             delay=0 if terminal else QUIET_SECONDS,
         )
@@ -29,6 +30,8 @@ class EpochProgress:
 
     def advance(self, loss: float, words: int, norm: float) -> None:
         """Count one update: mean loss of the epoch, its target symbols, its gradient's norm."""
+        if self._bar.disable:
+            return
         self._words += words
         self._bar.update()
         elapsed = self._bar.format_dict["elapsed"]
@@ -51,10 +54,13 @@ class EpochProgress:
 
 def say(row: dict[str, Any]) -> None:
     """Print a finished epoch's row of the history."""
-    print(
+    log(
         f"epoch {row['epoch']:3d}  updates {row['updates']:6d}  rate {row['learning_rate']:g}  "
         f"train loss {row['train_loss']:.3f}  validation perplexity "
-        f"{row['valid_perplexity']:.3f}  {row['words_per_second']:,} words/s",
-        file=sys.stderr,
-        flush=True,
+        f"{row['valid_perplexity']:.3f}  {row['words_per_second']:,} words/s"
     )
+
+
+def log(message: str) -> None:
+    """Print a line to the standard error."""
+    print(message, file=sys.stderr, flush=True)

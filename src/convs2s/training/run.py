@@ -2,8 +2,9 @@
 
 import json
 import math
-import sys
+import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,21 @@ from torch import Tensor
 
 from convs2s.data.selection import VocabularySelection
 from convs2s.data.vocabulary import Vocabulary
-from convs2s.devices import pick_device
+from convs2s.devices import pick_device, worker_device
 from convs2s.files import atomic_text, sha256
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, build_network, save_model
 from convs2s.tensor_file import load_tensors
 from convs2s.text.lexicon import read_dictionary
 from convs2s.training.data import TrainingData
+from convs2s.training.progress import log
 from convs2s.training.recipe import Recipe
 from convs2s.training.selection import read_selection, selection_figures
 from convs2s.training.state import StateFolder
+from convs2s.training.stop import EarlyStop
 from convs2s.training.trainer import Position, Trainer
 from convs2s.training.version import TRAINING_VERSION
+from convs2s.training.workers import is_worker, joined
 
 WITHOUT_EFFECT = ("checkpoint_minutes", "threads")
 """Settings of a recipe that are not part of a training's identity."""
@@ -41,8 +45,9 @@ class TrainingJob:
         output: the model file to write; the state and history lie beside it.
         dictionary: the alignment dictionary to put into the model file, or None.
         device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
+        threads: CPU threads of each worker.
         candidates: the alignment's candidates where the model selects its vocabulary, or None.
+        time_limit: minutes after which a scheduler ends the job, or None.
     """
 
     folder: Path
@@ -53,13 +58,20 @@ class TrainingJob:
     device: str
     threads: int
     candidates: Path | None = None
+    time_limit: float | None = None
 
 
 def train(job: TrainingJob) -> None:
     """Train, or go on from where an earlier process was killed, and write the model file.
 
-    A finished training is exported again, never repeated.
+    A finished training is exported again, never repeated. As one of several workers, train with
+    the others.
+
+    Raises:
+        UserError: bad input, or training diverged.
+        UnfinishedError: training stopped early, because of the time limit or a signal.
     """
+    stop = EarlyStop(job.time_limit, os.getppid() if is_worker() else None)
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
     torch.manual_seed(job.seed)
@@ -70,24 +82,36 @@ def train(job: TrainingJob) -> None:
     data.check_lengths(network.positions)
     selection = read_selection(job.settings["architecture"], job.candidates, data)
     state = StateFolder(job.output.parent / "state", identity(job, data))
-    with state.locked():
-        for line in state.differences():
-            log(f"{line}: not loaded")
+    device = worker_device(pick_device(job.device), os.environ)
+    with joined(device) as workers, state.locked() if workers.is_first else nullcontext():
+        workers.wait()  # for the lock
         trainer = Trainer(
             network,
             Recipe.from_settings(job.settings["training"]),
             (data.train, data.valid),
             state,
             seed=job.seed,
-            device=pick_device(job.device),
+            device=device,
             checkpoint_minutes=job.settings["training"]["checkpoint_minutes"],
+            stop=stop,
+            workers=workers,
             selection=selection,
         )
-        if trainer.position.updates:
-            log(f"going on in epoch {trainer.position.epoch} from {state.last}")
-        position = trainer.run()
-        log(f"stopped: {position.schedule.stop_reason}")
-        export(job, data, selection, state, position)
+        if workers.is_first:
+            say_where(trainer)
+        with stop.listening():
+            position = trainer.run()
+        if workers.is_first:
+            log(f"stopped: {position.schedule.stop_reason}")
+            export(job, data, selection, trainer)
+
+
+def say_where(trainer: Trainer) -> None:
+    """Say which states of other trainings are left alone, and where this one goes on."""
+    for line in trainer.state.differences():
+        log(f"{line}: not loaded")
+    if trainer.position.updates:
+        log(f"going on in epoch {trainer.position.epoch} from {trainer.state.last}")
 
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
@@ -108,10 +132,10 @@ def export(
     job: TrainingJob,
     data: TrainingData,
     selection: VocabularySelection | None,
-    state: StateFolder,
-    position: Position,
+    trainer: Trainer,
 ) -> None:
     """Write the model file of the best epoch, ``history.jsonl`` and ``training.json``."""
+    state, position = trainer.state, trainer.position
     weights, _ = load_tensors(state.best)
     summary = summarise(job, position, weights)
     if selection is not None:
@@ -137,7 +161,8 @@ def export(
             # Sorted, as a training that went on has read its rows from a state in this order.
             stream.write(json.dumps(row, sort_keys=True) + "\n")
     with atomic_text(folder / "training.json") as stream:
-        made = {"identity": state.identity, "threads": job.threads, **manifest()}
+        machine = {"threads": job.threads, "workers": trainer.workers.count}
+        made = {"identity": state.identity, **machine, **manifest()}
         json.dump({**summary, "manifest": made}, stream, indent=2)
     save_model(job.output, weights, description)
 
@@ -157,8 +182,3 @@ def summarise(
         "stop_reason": schedule.stop_reason,
         "parameters": sum(tensor.numel() for tensor in weights.values()),
     }
-
-
-def log(message: str) -> None:
-    """Print a line to the standard error."""
-    print(message, file=sys.stderr, flush=True)

@@ -2,20 +2,21 @@
 
 Paper, section 4.2. The order of the data and every dropout mask are functions of the seed, the
 epoch and the batch alone, so that a training which was killed anywhere ends with the same bytes.
+With several workers each runs this loop; the first one alone writes and speaks.
 """
 
 import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.selection import VocabularySelection
 from convs2s.data.store import TokenStore
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.optimiser import optimiser_tensors, restore_optimiser
@@ -23,7 +24,9 @@ from convs2s.training.progress import EpochProgress, say
 from convs2s.training.recipe import Recipe
 from convs2s.training.schedule import Schedule
 from convs2s.training.state import StateFolder
+from convs2s.training.stop import EarlyStop
 from convs2s.training.update import Updater, UpdateReport
+from convs2s.training.workers import Workers
 
 
 @dataclass
@@ -71,20 +74,35 @@ class Trainer:
         seed: int,
         device: str,
         checkpoint_minutes: float,
+        stop: EarlyStop,
+        workers: Workers,
         selection: VocabularySelection | None = None,
     ) -> None:
-        """Start from the folder's last state if it has one, else from the network as it is."""
-        self.updater = Updater(network, recipe, seed=seed, device=device, selection=selection)
+        """Start from the folder's last state if it has one, else from the network as it is.
+
+        Raises:
+            UserError: the state is no state, or the workers have not started from the same.
+        """
+        self.updater = Updater(
+            network, recipe, seed=seed, device=device, selection=selection, workers=workers
+        )
         self.network, self.recipe, self.state = network, recipe, state
+        self.stop, self.workers = stop, workers
         self.train, self.valid = stores
         self.seed, self.device = seed, device
         self.checkpoint_seconds = 60.0 * checkpoint_minutes
         self.position = Position(Schedule(recipe.learning_rate), recipe.learning_rate)
         if state.last.is_file():
             self._restore(state.last)
+        workers.check_same("parameters", self.network.state_dict().values())
 
     def run(self) -> Position:
-        """Train until the schedule says why to stop."""
+        """Train until the schedule says why to stop.
+
+        Raises:
+            UserError: training diverged, or a state cannot be written.
+            UnfinishedError: training stopped early; the last state is from this moment.
+        """
         position = self.position
         while position.schedule.stop_reason is None:
             self._epoch()
@@ -100,7 +118,8 @@ class Trainer:
         end = math.ceil(share * len(batches))
         saved = started = time.monotonic()
         before = position.seconds
-        with EpochProgress(position.epoch, end, position.batch) as progress:
+        silent = not self.workers.is_first
+        with EpochProgress(position.epoch, end, position.batch, silent=silent) as progress:
             while position.batch < end:
                 # An update's middle decides: no rate is 0, and a division comes in time.
                 done = position.epoch - 1 + (position.batch + 0.5) / len(batches)
@@ -116,9 +135,28 @@ class Trainer:
                 now = time.monotonic()
                 position.seconds = before + now - started
                 progress.advance(position.loss / position.words, report.words, report.norm)
+                self._stop_early()
                 if now - saved > self.checkpoint_seconds:
                     self._save()
                     saved = now
+
+    def _stop_early(self) -> None:
+        """Save and stop where a worker has a reason to.
+
+        Raises:
+            UnfinishedError: with the reason.
+        """
+        reason = self.stop.reason()
+        if self.workers.any(reason is not None):
+            self._save()
+            self.workers.wait()  # or the first to end would have the others killed while they save
+            self.workers.fail(
+                UnfinishedError(
+                    f"training is not finished: {reason or 'another worker was told to stop'}; "
+                    f"saved in epoch {self.position.epoch} after update {self.position.updates}: "
+                    "run the same command again to go on"
+                )
+            )
 
     def _count(self, report: UpdateReport) -> None:
         """Add an update to the position.
@@ -126,12 +164,10 @@ class Trainer:
         Raises:
             UserError: its loss or gradient is not a number; the last state is from before it.
         """
-        position, recipe = self.position, self.recipe
+        position = self.position
         if not math.isfinite(report.loss) or not math.isfinite(report.norm):
-            raise UserError(
-                f"training diverged in epoch {position.epoch} at update "
-                f"{position.updates + 1}: loss {report.loss}, gradient norm {report.norm}; lower "
-                f"learning_rate ({recipe.learning_rate:g}) or clip ({recipe.clip:g})"
+            self._diverged(
+                f"at update {position.updates + 1}: loss {report.loss}, gradient norm {report.norm}"
             )
         position.loss += report.loss
         position.words += report.words
@@ -149,7 +185,7 @@ class Trainer:
         position = self.position
         loss = self.updater.validate(self.valid)
         if not math.isfinite(loss):
-            raise UserError(f"training diverged in epoch {position.epoch}: validation loss {loss}")
+            self._diverged(f"with validation loss {loss}")
         position.schedule = position.schedule.after_epoch(position.epoch, loss, self.recipe)
         position.history.append(
             {
@@ -166,14 +202,32 @@ class Trainer:
         if self.updater.selection is not None:
             full = self.updater.validate(self.valid, full=True)
             position.history[-1]["valid_perplexity_full"] = math.exp(full)
-        say(position.history[-1])
-        if position.schedule.best_epoch == position.epoch:
+        if self.workers.is_first:
+            say(position.history[-1])
+        if self.workers.is_first and position.schedule.best_epoch == position.epoch:
             save_tensors(self.state.best, self.network.state_dict(), {"epoch": position.epoch})
         position.epoch += 1
         position.batch, position.loss, position.words, position.seconds = 0, 0.0, 0, 0.0
         self._save()
 
+    def _diverged(self, what: str) -> NoReturn:
+        """End training; the last state is from before it, and never one that is not finite.
+
+        Raises:
+            UserError: with what to do.
+        """
+        kept = f"; the state before it is kept: {self.state.last}"
+        self.workers.fail(
+            UserError(
+                f"training diverged in epoch {self.position.epoch} {what}; lower learning_rate "
+                f"({self.recipe.learning_rate:g}) or clip ({self.recipe.clip:g})"
+                f"{kept if self.state.last.exists() else ''}"
+            )
+        )
+
     def _save(self) -> None:
+        if not self.workers.is_first:
+            return
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         for name, value in optimiser_tensors(self.updater.optimiser, self.network):
             tensors[f"optimiser.{name}"] = value

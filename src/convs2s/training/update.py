@@ -1,6 +1,7 @@
 """One update: a batch's parts, their summed gradient, clipping, and a step of the optimiser."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -10,10 +11,14 @@ from convs2s.data.batches import Batch, Indices, collate, cut
 from convs2s.data.selection import Types, VocabularySelection, places_of
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
+from convs2s.errors import UserError
 from convs2s.models.network import Network, rows_of
 from convs2s.training.cross_entropy import summed_cross_entropy
 from convs2s.training.optimiser import build_optimiser, change_rate
+from convs2s.training.parts import Part, split_batch
+from convs2s.training.progress import log
 from convs2s.training.recipe import Recipe
+from convs2s.training.workers import ALONE, Workers
 
 VALIDATION_WORDS = 4000
 """Padded words of a validation batch; it bounds memory and changes no result without selection."""
@@ -46,34 +51,89 @@ class Updater:
         seed: int,
         device: str,
         selection: VocabularySelection | None = None,
+        workers: Workers = ALONE,
     ) -> None:
         """Build the recipe's optimiser over the network, which is moved to ``device``."""
         self.network, self.recipe = network.to(device), recipe
         self.seed, self.device, self.selection = seed, device, selection
+        self.workers = workers
         self.optimiser = build_optimiser(network, recipe)
 
     def update(
         self, store: TokenStore, rows: Indices, epoch: int, number: int, rate: float
     ) -> UpdateReport:
         """Make one update from the pairs ``rows``, batch ``number`` of the epoch."""
-        parts = [collate(store, part) for part in split_batch(store, rows, self.recipe)]
-        words = sum(part.target_words for part in parts)
+        workers = self.workers
+        words = sum(len(store[int(row)][1]) for row in rows)
         divisor = words if self.recipe.normalise == "words" else len(rows)
+        parts = split_batch(store, rows, self.recipe.batch.part_words, workers.count)
+        self.network.train()
         # One selection for the whole update, so that its parts change nothing.
         types = None if self.selection is None else self.selection.of_pairs(store, rows)
-        self.network.train()
-        self.optimiser.zero_grad()
-        total = 0.0
-        for index, part in enumerate(parts):
-            seeds = np.random.SeedSequence([self.seed, epoch, number, index])
-            torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-            loss = self._loss(part, self.recipe.label_smoothing, types)
-            (loss / divisor).backward()
-            total += loss.item()
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
+        own = parts[workers.rank :: workers.count]
+        loss = self._gradient(store, own, (epoch, number), divisor, types)
+        parameters = list(self.network.parameters())
+        if workers.count > 1:
+            for parameter in parameters:
+                if parameter.grad is None:  # fewer pairs than workers
+                    parameter.grad = torch.zeros_like(parameter)
+            workers.sum_([cast(Tensor, parameter.grad) for parameter in parameters])
+        norm = nn.utils.clip_grad_norm_(parameters, self.recipe.clip)
         change_rate(self.optimiser, rate, self.recipe.velocity)
         self.optimiser.step()
-        return UpdateReport(total, words, norm.item())
+        return UpdateReport(workers.totals([loss])[0], words, norm.item())
+
+    def _gradient(
+        self,
+        store: TokenStore,
+        parts: list[Part],
+        moment: tuple[int, int],
+        divisor: int,
+        types: Types | None,
+    ) -> float:
+        """Set the gradient to that of the parts' summed loss / divisor; return the loss.
+
+        A part that does not fit into memory is halved, and all parts start over, as the one that
+        failed may have left a share of its gradient. How many parts a batch has decides nothing.
+
+        Args:
+            store: the pairs.
+            parts: this worker's.
+            moment: the epoch and the batch's number in it.
+            divisor: of the whole batch, over all workers.
+            types: the batch's, where the softmax is over a selection.
+
+        Raises:
+            UserError: a single pair does not fit.
+        """
+        while True:
+            self.optimiser.zero_grad()
+            total = 0.0
+            for index, part in enumerate(parts):
+                seeds = np.random.SeedSequence([self.seed, *moment, *part.place])
+                torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
+                loss = self._add_gradient(collate(store, part.rows), divisor, types)
+                if loss is None:
+                    _report(part, store, moment)
+                    parts = [*parts[:index], *part.halves(), *parts[index + 1 :]]
+                    break
+                total += loss
+            else:
+                return total
+
+    def _add_gradient(self, batch: Batch, divisor: int, types: Types | None) -> float | None:
+        """Return the summed loss, or None where the batch does not fit into memory."""
+        try:
+            loss = self._loss(batch, self.recipe.label_smoothing, types)
+            (loss / divisor).backward()
+            return loss.item()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # Only here are the error, and with it the tensors of all frames that it passed, gone.
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
 
     def _loss(self, batch: Batch, label_smoothing: float, types: Types | None) -> Tensor:
         """Return the negative log-likelihood summed over the target symbols, in nats.
@@ -102,13 +162,18 @@ class Updater:
         """
         self.network.eval()
         selection = None if full else self.selection
-        total, words = 0.0, 0
-        for rows in validation_batches(store, self.recipe, selection):
-            batch = collate(store, rows)
+        batches = validation_batches(store, self.recipe, selection)
+        losses = np.zeros(len(batches))
+        for index in range(self.workers.rank, len(batches), self.workers.count):
+            batch = collate(store, batches[index])
             types = None if selection is None else selection.types(batch.source)
-            total += self._loss(batch, 0.0, types).item()
-            words += batch.target_words
-        return total / words
+            losses[index] = self._loss(batch, 0.0, types).item()
+        total = 0.0
+        # Over the workers each loss is summed with zeros, and the losses are summed in their order:
+        # the same bytes for any number of workers.
+        for loss in self.workers.totals(losses.tolist()):
+            total += loss
+        return total / int(store.lengths("target").sum())
 
 
 def validation_batches(
@@ -124,8 +189,29 @@ def validation_batches(
     return cut(order, longest, sentences, VALIDATION_WORDS)
 
 
-def split_batch(store: TokenStore, rows: Indices, recipe: Recipe) -> list[Indices]:
-    """Split a batch into the parts that are processed one at a time."""
-    longest = np.array([max(map(len, store[int(row)])) for row in rows], np.int32)
-    runs = cut(np.arange(len(rows)), longest, None, recipe.batch.part_words)
-    return [rows[run] for run in runs]
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether an error says that memory ran out, the device's or the machine's."""
+    # The CPU's allocator has no class of error of its own.
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        "can't allocate memory" in str(error)
+    )
+
+
+def _report(part: Part, store: TokenStore, moment: tuple[int, int]) -> None:
+    """Say that a part did not fit.
+
+    Raises:
+        UserError: it is a single pair.
+    """
+    row = int(part.rows[0])
+    if len(part.rows) == 1:
+        source, target = map(len, store[row])
+        raise UserError(
+            f"{store.path}: out of memory at pair {row + 1} alone, of {source} and {target} "
+            "symbols: lower clean.maximum, or train a smaller network or on a larger device"
+        )
+    log(
+        f"out of memory in epoch {moment[0]}, batch {moment[1] + 1}: its part of "
+        f"{len(part.rows)} pairs and {part.size} padded words is halved (batch.part_words below "
+        f"{part.size} avoids the second try)"
+    )

@@ -1,0 +1,58 @@
+"""The parts of a batch: what a device takes at a time, and which worker takes it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from convs2s.data.batches import Indices, cut
+from convs2s.data.store import TokenStore
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a batch.
+
+    Attributes:
+        rows: their numbers in the store.
+        place: where it is in the batch: the part's number, then which half of it, and so on. The
+            seed of its dropout follows from it.
+        size: padded words.
+    """
+
+    rows: Indices
+    place: tuple[int, ...]
+    size: int
+
+    def halves(self) -> list["Part"]:
+        """Return two parts for this one, of as many rows each."""
+        middle = (len(self.rows) + 1) // 2
+        longest = self.size // len(self.rows)
+        return [
+            Part(rows, (*self.place, half), len(rows) * longest)
+            for half, rows in enumerate((self.rows[:middle], self.rows[middle:]), start=1)
+        ]
+
+
+def split_batch(
+    store: TokenStore, rows: Indices, part_words: int | None, workers: int = 1
+) -> list[Part]:
+    """Split a batch into the parts that are processed one at a time, worker by worker in turn.
+
+    Part i is worker i % workers'. The largest parts are halved until every worker has as many, or
+    until all of them are single pairs.
+    """
+    longest = np.array([max(map(len, store[int(row)])) for row in rows], np.int32)
+    runs = cut(np.arange(len(rows)), longest, None, part_words)
+    sizes = [len(run) * int(longest[run].max()) for run in runs]
+    while len(runs) % workers and len(runs) < len(rows):
+        largest = max(
+            (index for index, run in enumerate(runs) if len(run) > 1), key=lambda i: sizes[i]
+        )
+        middle = (len(runs[largest]) + 1) // 2
+        both = [runs[largest][:middle], runs[largest][middle:]]
+        runs[largest : largest + 1] = both
+        sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in both]
+    return [
+        Part(rows[run], (index,), size)
+        for index, (run, size) in enumerate(zip(runs, sizes, strict=True))
+    ]

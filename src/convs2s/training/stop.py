@@ -1,0 +1,55 @@
+"""When a training stops before its end: a time limit, a signal, a launcher that has gone."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+"""What schedulers send before they kill."""
+
+LONGEST_MARGIN = 10.0
+"""Minutes before a time limit at which the last state is written; a tenth of a short limit."""
+
+
+class EarlyStop:
+    """Asked after each update; answers why training should stop, if it should."""
+
+    def __init__(self, time_limit: float | None = None, launcher: int | None = None) -> None:
+        """Start the clock.
+
+        Args:
+            time_limit: minutes after which a scheduler kills this process, or None.
+            launcher: process that started this one and should outlive it, or None.
+        """
+        self.launcher, self.time_limit = launcher, time_limit
+        self._signal: str | None = None
+        self._end: float | None = None
+        if time_limit is not None:
+            margin = min(LONGEST_MARGIN, 0.1 * time_limit)
+            self._end = time.monotonic() + 60.0 * (time_limit - margin)
+
+    def reason(self) -> str | None:
+        """Return why to stop now, in words, or None."""
+        if self._signal is not None:
+            return f"{self._signal} was received"
+        if self._end is not None and time.monotonic() > self._end:
+            return f"the time limit of {self.time_limit:g} minutes is near"
+        if self.launcher is not None and os.getppid() != self.launcher:
+            return "the process that started the workers has ended"
+        return None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note the signals that come while the block runs, rather than die of them."""
+        before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._signal = signal.Signals(number).name

@@ -1,0 +1,153 @@
+"""The processes that train one network together, one on each device.
+
+Paper, section 4.2: each has a copy of the parameters and computes the gradients of its share of the
+batch. Their sum is the same bytes everywhere, and so is the step.
+"""
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NoReturn
+
+import torch
+import torch.distributed
+from torch import Tensor
+
+from convs2s.errors import UserError
+
+RENDEZVOUS = "CONVS2S_RENDEZVOUS"
+"""Environment variable: the file where the workers of one machine meet, instead of at a port."""
+
+TIMEOUT = timedelta(minutes=30)
+"""How long a worker waits for one on another machine that has gone without a word."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """This process among those that train together; alone, it has nobody to ask.
+
+    Every method is a meeting: all workers call the same ones in the same order.
+
+    Attributes:
+        rank: number of this worker, from 0; the first one writes files and speaks.
+        count: number of workers.
+        device: where the tensors are that they exchange.
+    """
+
+    rank: int = 0
+    count: int = 1
+    device: str = "cpu"
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this worker writes files and speaks."""
+        return self.rank == 0
+
+    def sum_(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over the workers; all have the same bytes after it."""
+        if self.count == 1:
+            return
+        flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+        self._reduce(flat)
+        for tensor, total in zip(
+            tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True
+        ):
+            tensor.copy_(total.view_as(tensor))
+
+    def totals(self, values: Sequence[float]) -> list[float]:
+        """Return each number's sum over the workers, in float64."""
+        if self.count == 1:
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        self._reduce(tensor)
+        sums: list[float] = tensor.tolist()
+        return sums
+
+    def any(self, flag: bool) -> bool:
+        """Return whether the flag is set for any worker."""
+        return self.totals([float(flag)])[0] > 0.0
+
+    def wait(self) -> None:
+        """Return when every worker is here."""
+        self.totals([0.0])
+
+    def check_same(self, what: str, tensors: Iterable[Tensor]) -> None:
+        """Refuse to go on where the workers do not have the same bytes.
+
+        Raises:
+            UserError: they do not.
+        """
+        if self.count == 1:
+            return
+        checksum = 0
+        for tensor in tensors:
+            data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            checksum = zlib.crc32(data.numpy().data, checksum)
+        mine = float(checksum & 0xFFFFFF)  # its square is exact
+        # The mean of the others' and the mean of their squares: together they leave no variance.
+        if self.totals([mine, mine * mine]) != [self.count * mine, self.count * mine * mine]:
+            raise UserError(
+                f"worker {self.rank}: the workers' {what} differ; they must run the same code on "
+                "the same files"
+            )
+
+    def fail(self, error: UserError) -> NoReturn:
+        """End every worker with an error that all of them see, said once.
+
+        Raises:
+            UserError: on the first worker.
+            SystemExit: on the others, with the same exit code.
+        """
+        if self.is_first:
+            raise error
+        raise SystemExit(error.exit_code)
+
+    def _reduce(self, tensor: Tensor) -> None:
+        try:
+            torch.distributed.all_reduce(tensor)
+        except RuntimeError as error:
+            raise UserError(
+                f"worker {self.rank}: another worker has ended ({_first_line(error)}); the last "
+                "state is intact: run the same command again"
+            ) from None
+
+
+ALONE = Workers()
+"""One process, which is all of them."""
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def is_worker(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether torchrun started this process."""
+    return {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= set(environment)
+
+
+@contextmanager
+def joined(device: str) -> Iterator[Workers]:
+    """Meet the other workers that torchrun started, if it did, until the block ends.
+
+    Args:
+        device: ``cpu`` (gloo) or a CUDA device (NCCL).
+    """
+    count = int(os.environ["WORLD_SIZE"]) if is_worker() else 1
+    if count == 1:
+        yield ALONE
+        return
+    rank, meeting = int(os.environ["RANK"]), os.environ.get(RENDEZVOUS)
+    torch.distributed.init_process_group(
+        "gloo" if device == "cpu" else "nccl",
+        init_method="env://" if meeting is None else f"file://{meeting}",
+        rank=rank,
+        world_size=count,
+        timeout=TIMEOUT,
+    )
+    try:
+        yield Workers(rank, count, device)
+    finally:
+        torch.distributed.destroy_process_group()

@@ -1,0 +1,222 @@
+"""Trainings that run out of memory, numbers, disk, time or workers, and go on after it."""
+
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.errors import UnfinishedError, UserError
+from convs2s.files import sha256
+from convs2s.tensor_file import load_tensors
+from convs2s.training.run import TrainingJob, train
+from convs2s.training.update import Updater, is_out_of_memory
+from tests.unit import tiny
+
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory."),
+    RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+    MemoryError(),
+]
+UPDATES = 10
+"""Updates of an epoch of the tiny task."""
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def job(task: Path, output: Path, **training: Any) -> TrainingJob:
+    """A training that writes a state after every update."""
+    often = {"maximum_epochs": 2, "checkpoint_minutes": 1e-9}
+    settings = tiny.settings(**often, **training)
+    return TrainingJob(task, settings, 1, output / "model.safetensors", None, "cpu", 1)
+
+
+def last_state(one: TrainingJob) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    (path,) = one.output.parent.glob("state/*/last.safetensors")
+    return load_tensors(path)
+
+
+def check_that_it_goes_on(one: TrainingJob, undisturbed: TrainingJob) -> None:
+    """Give the same command again, without the fault."""
+    assert not one.output.exists()
+    train(one)
+    train(undisturbed)
+    assert sha256(one.output) == sha256(undisturbed.output)
+
+
+# ---- memory ----
+
+
+def limit_memory(patch: pytest.MonkeyPatch, pairs: int, error: Exception) -> None:
+    """Let memory end on the way back of more pairs, when only one gradient is still missing."""
+    sound, running = Updater._loss, [0]
+
+    def fail(gradient: Tensor) -> None:
+        if running[0] > pairs:
+            raise error
+
+    def loss(updater: Updater, *arguments: Any) -> Tensor:
+        if not running[0]:
+            updater.network.get_parameter("encoder.embedding.words").register_hook(fail)
+        running[0] = len(arguments[0].source)
+        return sound(updater, *arguments)
+
+    patch.setattr(Updater, "_loss", loss)
+
+
+def test_memory_has_run_out_on_the_device_and_on_the_machine() -> None:
+    assert [is_out_of_memory(error) for error in OUT_OF_MEMORY] == [True, True, True]
+    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(10**15)
+    assert is_out_of_memory(raised.value)
+
+
+def test_a_part_out_of_memory_is_halved_and_reported(
+    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [job(task, tmp_path / name) for name in ("plenty", "little")]
+    for one in jobs:
+        one.settings["architecture"]["dropout"] = 0.0
+    train(jobs[0])
+    capfd.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        limit_memory(patch, 9, OUT_OF_MEMORY[1])
+        train(jobs[1])
+    said = capfd.readouterr().err
+    assert said.count("out of memory in epoch ") == 2 * UPDATES
+    assert "its part of 16 pairs and" in said
+    same, halved = (load_tensors(one.output)[0] for one in jobs)
+    for name, value in same.items():
+        torch.testing.assert_close(halved[name], value, rtol=1e-4, atol=1e-5)
+
+
+def test_a_pair_that_does_not_fit_is_named(task: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        limit_memory(patch, 0, OUT_OF_MEMORY[0])
+        with pytest.raises(
+            UserError,
+            match=r"train\.arrow: out of memory at pair \d+ alone, of \d+ and \d+ symbols",
+        ):
+            train(job(task, tmp_path))
+
+
+# ---- numbers ----
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_a_loss_that_is_no_number_leaves_the_last_state(
+    task: Path, tmp_path: Path, value: str
+) -> None:
+    sound, calls = Updater._loss, [0]
+
+    def loss(updater: Updater, *arguments: Any) -> Tensor:
+        calls[0] += 1
+        factor = float(value) if calls[0] == 5 else 1.0
+        return sound(updater, *arguments) * factor
+
+    one = job(task, tmp_path / "faulty")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "_loss", loss)
+        with pytest.raises(
+            UserError, match=rf"diverged in epoch 1 at update 5: loss {value}.* lower .* is kept: "
+        ):
+            train(one)
+    tensors, position = last_state(one)
+    assert position["updates"] == 4
+    assert all(tensor.isfinite().all() for tensor in tensors.values())
+    check_that_it_goes_on(one, job(task, tmp_path / "sound"))
+
+
+def test_an_exploding_gradient_is_clipped(task: Path, tmp_path: Path) -> None:
+    sound = Updater._loss
+
+    def loss(updater: Updater, *arguments: Any) -> Tensor:
+        value = sound(updater, *arguments)
+        return value * 1e9 if value.requires_grad else value
+
+    one = job(task, tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "_loss", loss)
+        train(one)  # a hundred million times the gradient's bound, and no step too long
+    assert all(tensor.isfinite().all() for tensor in last_state(one)[0].values())
+
+
+# ---- disk ----
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let every write beyond that size fail, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_the_last_state(task: Path, tmp_path: Path) -> None:
+    one = job(task, tmp_path / "full")
+    with signalled_at(3), pytest.raises(UnfinishedError):
+        train(one)
+    with (
+        files_of_at_most(2000),
+        pytest.raises(
+            UserError, match=r"last\.safetensors: cannot be written: .*one before it is kept; make"
+        ),
+    ):
+        train(one)
+    assert last_state(one)[1]["updates"] == 3
+    assert not [path for path in tmp_path.rglob("*") if ".partial" in path.name]
+    check_that_it_goes_on(one, job(task, tmp_path / "roomy"))
+
+
+# ---- time ----
+
+
+@contextmanager
+def signalled_at(update: int) -> Iterator[None]:
+    """Send SIGTERM to this process as an update begins."""
+    sound, calls = Updater.update, [0]
+
+    def interrupted(updater: Updater, *arguments: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == update:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return sound(updater, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "update", interrupted)
+        yield
+
+
+@pytest.mark.parametrize("update", [7, UPDATES])
+def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
+    task: Path, tmp_path: Path, update: int
+) -> None:
+    one = job(task, tmp_path / "stopped")
+    one.settings["training"]["checkpoint_minutes"] = 60.0
+    with signalled_at(update), pytest.raises(UnfinishedError) as stopped:
+        train(one)
+    assert f"SIGTERM was received; saved in epoch 1 after update {update}" in str(stopped.value)
+    assert stopped.value.exit_code == 75
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    check_that_it_goes_on(one, job(task, tmp_path / "undisturbed"))
+
+
+def test_a_time_limit_stops_in_time(task: Path, tmp_path: Path) -> None:
+    one = job(task, tmp_path)
+    limited = TrainingJob(**{**vars(one), "time_limit": 1e-6})
+    with pytest.raises(UnfinishedError, match=r"the time limit of 1e-06 minutes is near; saved in"):
+        train(limited)
+    assert last_state(one)[1]["updates"] == 1

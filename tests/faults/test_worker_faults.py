@@ -1,0 +1,70 @@
+"""Two workers, of which one vanishes: the others end, and the same command goes on."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from convs2s.files import sha256
+from convs2s.training.run import TrainingJob
+from tests.faults.processes import children, environment, listening
+from tests.unit import tiny
+from tests.unit.together import train_together
+
+Process = subprocess.Popen[str]
+
+
+def wait_for_a_state(process: Process, folder: Path, after: int) -> int:
+    """Wait until the training has written a state after that time; return its own time."""
+    while process.poll() is None:
+        times = [path.stat().st_mtime_ns for path in folder.glob("*/last.safetensors")]
+        if times and times[0] > after:
+            return times[0]
+        time.sleep(0.01)
+    raise AssertionError(process.communicate()[1])
+
+
+def workers_of(process: Process) -> dict[str, int]:
+    """The workers of a launcher: rank -> process."""
+    found = {child: environment(child) for child in children(process.pid)}
+    return {own["RANK"]: child for child, own in found.items() if "RANK" in own}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="Linux tells who listens")
+def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path) -> None:
+    task = tiny.prepare(tmp_path / "task")
+    settings = tiny.settings(maximum_epochs=15, checkpoint_minutes=1e-9)
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    jobs = [
+        TrainingJob(task, settings, 1, tmp_path / name / "model.safetensors", None, "cpu", 1)
+        for name in ("disturbed", "undisturbed")
+    ]
+    command = [sys.executable, "-m", "convs2s", "train", str(task), "--device", "cpu"]
+    command += ["--settings", str(tmp_path / "settings.json"), "--output", str(jobs[0].output)]
+    command += ["--threads", "1", "--workers", "2"]
+
+    seen = 0
+    for sent, code, says in (
+        (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),
+        (signal.SIGTERM, 75, "SIGTERM was received: run the same command again"),
+    ):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        seen = wait_for_a_state(process, jobs[0].output.parent / "state", seen)
+        workers = workers_of(process)
+        sockets = [listening(each) for each in (process.pid, *workers.values())]
+        victim = workers["1"] if sent == signal.SIGKILL else process.pid
+        subprocess.run(["kill", f"-{sent.value}", str(victim)], check=True)
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == code, said
+        assert says in said
+        assert not jobs[0].output.exists()
+        assert [far for _, far in sockets] == [0, 0, 0]  # no server for the network
+        assert sum(near for near, _ in sockets) > 0
+    for number, one in enumerate(jobs):
+        train_together(tmp_path / f"meeting{number}", 2, one)
+    assert sha256(jobs[0].output) == sha256(jobs[1].output)
