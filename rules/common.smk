@@ -1,5 +1,6 @@
 """The configuration, and the input functions and constraints that several rules share."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -107,6 +108,26 @@ def threads(wildcards):
     hand them and the device on as resources, as params of another value would make results stale.
     """
     return options["cores"] or settings.models[wildcards.model]["training"]["threads"]
+
+
+# What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
+GRANTED = "--workers {resources.gpu}"
+if workflow.remote_exec:
+    GRANTED += " --time-limit {resources.runtime}"
+
+
+def gpus(wildcards):
+    """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
+
+    Where fewer are granted, Snakemake lowers the number to that. It tells a cluster's job nothing
+    of --resources, but there the scheduler tells which GPUs it has granted.
+    """
+    if options["device"] == "cpu":
+        return 0
+    if workflow.remote_exec and flow.granted_gpus(os.environ):
+        return flow.granted_gpus(os.environ)
+    granted = workflow.global_resources.get("gpu").value
+    return options["gpus"] or (1 if granted is None else granted)
 
 
 def models(wildcards):

@@ -33,7 +33,7 @@ rule train_model:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options["device"] == "cpu" else 1,
+        gpu=gpus,
         mem_mb=16000,
         runtime="1d",
         machine=lambda w: f"--device {options['device']} --threads {threads(w)}",
@@ -43,4 +43,4 @@ rule train_model:
         version=TRAINING_VERSION,
     shell:
         "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
-        " --output {output.model} {params.tables} {resources.machine} 2>&1 | tee {log}"
+        f" --output {{output.model}} {{params.tables}} {{resources.machine}} {GRANTED} 2>&1 | tee {{log}}"
