@@ -12,7 +12,7 @@ import yaml
 
 from convs2s import __version__
 from convs2s.config import decoding_defaults, effective, load, model_settings, schema
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import bounded_lines, decode_lines, read_lines
 from convs2s.workflow import provide_environment
 
@@ -34,9 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         parsed.run(parsed)
         sys.stdout.flush()
-    except UserError as error:
-        print(f"convs2s: error: {error}", file=sys.stderr)
+    except UnfinishedError as error:
+        print(f"convs2s: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except UserError as error:
+        sys.exit(f"convs2s: error: {error}")
     except BrokenPipeError:
         # The reader has gone (`| head`): end quietly, as other filters do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
