@@ -64,10 +64,15 @@ def _parser() -> argparse.ArgumentParser:
 def _add_translate(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Translate the standard input, line by line and in order. The text is raw: it is prepared "
-        "as the test sets of the model's task are."
+        "as the test sets of the model's task are. With --pretokenized it is in the model's pieces."
     )
     command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
     command.add_argument("--json", action="store_true", help="JSON lines with pieces and scores")
+    command.add_argument(
+        "--pretokenized",
+        action="store_true",
+        help="input and output in the model's own pieces, separated by blanks, such as lo@@ w",
+    )
     _add_device(command)
     command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     defaults = decoding_defaults()
@@ -115,7 +120,12 @@ def _translate(arguments: argparse.Namespace) -> None:
             settings[name] = {key: getattr(arguments, f"{name}.{key}") for key in default}
         else:
             settings[name] = getattr(arguments, name)
-    translator = Translator(arguments.model, settings, pick_device(arguments.device))
+    translator = Translator(
+        arguments.model,
+        settings,
+        pick_device(arguments.device),
+        pretokenized=arguments.pretokenized,
+    )
     # A person who types a line waits for its translation.
     chunk = 1 if sys.stdin.isatty() else None
     for translation in translator.translate(_standard_input(), chunk):
