@@ -22,6 +22,8 @@ EXAMPLES = """examples:
   convs2s score bleu --reference test.fr < translations.fr
   convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
+  convs2s import fairseq model.pt --source-dictionary dict.en.txt --target-dictionary dict.fr.txt \\
+    --bpe-codes bpecodes --output model.safetensors
   convs2s config --task demo_en_fr
 """
 
@@ -57,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=f"{name} the standard input")
         command.add_argument("--language", required=True, help="two-letter code, such as en")
         command.set_defaults(run=run)
+    _add_import(commands.add_parser("import", help="make a model file of another toolkit's model"))
     _add_config(commands.add_parser("config", help="print the effective configuration"))
     return parser
 
@@ -234,6 +237,48 @@ def _detokenize(arguments: argparse.Namespace) -> None:
     preparation = Preparation("moses_test", arguments.language)
     for line in _standard_input():
         print(preparation.restore(line))
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    toolkits = command.add_subparsers(required=True, metavar="TOOLKIT")
+    fairseq = toolkits.add_parser("fairseq", help="a convolutional model that fairseq trained")
+    fairseq.description = "Make a model file of an fconv model; nothing in the checkpoint is run."
+    fairseq.add_argument("checkpoint", type=Path, help="such as model.pt or checkpoint_best.pt")
+    for side in ("source", "target"):
+        fairseq.add_argument(
+            f"--{side}-dictionary", type=Path, required=True, help="its dict.LANGUAGE.txt"
+        )
+    fairseq.add_argument("--bpe-codes", type=Path, help="its BPE codes; none: whole words")
+    fairseq.add_argument(
+        "--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="[what the checkpoint states]"
+    )
+    recipe = schema("task")["properties"]["preparation"]["properties"]["test"]
+    fairseq.add_argument(
+        "--preparation",
+        choices=recipe["enum"],
+        default=recipe["default"],
+        help=f"how raw text becomes the words that the codes split [{recipe['default']}]",
+    )
+    fairseq.add_argument("--output", type=Path, required=True, help="the model file to write")
+    fairseq.set_defaults(run=_import_fairseq)
+
+
+def _import_fairseq(arguments: argparse.Namespace) -> None:
+    from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+
+    languages = arguments.languages
+    import_fairseq(
+        FairseqFiles(
+            arguments.checkpoint,
+            arguments.source_dictionary,
+            arguments.target_dictionary,
+            arguments.bpe_codes,
+        ),
+        arguments.output,
+        task=arguments.output.stem,
+        languages=dict(zip(("source", "target"), languages, strict=True)) if languages else None,
+        preparation=arguments.preparation,
+    )
 
 
 def _add_config(command: argparse.ArgumentParser) -> None:
