@@ -19,7 +19,7 @@ from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, architecture_settings, import_fairseq
 from convs2s.interop.layout import convert, their_name
 from convs2s.model_file import build_network, load_model
-from convs2s.models.convs2s import ConvS2S
+from convs2s.models.network import Network
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
 from tests.golden import peer
@@ -41,7 +41,7 @@ PEER_BLEU = 29.5814
 """golden/fairseq_multi30k/scores.json: words as they are, against ref.tok.de."""
 
 
-def check_logits(model: ConvS2S, folder: Path, expected: npt.NDArray[np.float32]) -> None:
+def check_logits(model: Network, folder: Path, expected: npt.NDArray[np.float32]) -> None:
     """Compare the logits of the batch ``ragged`` where there is a word to predict from."""
     source, previous, _ = peer.inputs(folder, "ragged")
     real = previous != PADDING
