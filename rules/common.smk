@@ -35,10 +35,11 @@ CELLS = {
     for name in settings.paper
 }
 
-# The tasks that the stage targets cover.
+# The tasks that the stage targets cover, and those of them whose models are trained here.
 STAGE_TASKS = options["tasks"] or list(
     dict.fromkeys(cell.task for table in CELLS.values() for cell in table)
 )
+TRAINED_TASKS = [task for task in STAGE_TASKS if not tasks[task]["released"]]
 
 
 pathvars:
@@ -60,7 +61,7 @@ wildcard_constraints:
     model=flow.alternatives(settings.models),
     baseline=flow.alternatives(settings.models),
     system=flow.alternatives(settings.models),
-    run="seed[0-9]+|ensemble[0-9]+",
+    run="seed[0-9]+|ensemble[0-9]+|released",
     decoding=flow.alternatives(settings.decodings),
 
 
@@ -74,6 +75,12 @@ def files_of(task, split):
     with flow.faults_in_one_line():
         pairs = flow.file_pairs(tasks, task, split)
     files = [parse_file_reference(reference) for pair in pairs for reference in pair]
+    return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
+
+
+def released_files(task):
+    """The files of a task's released model, where downloads put them; none where it has none."""
+    files = map(parse_file_reference, flow.released_references(tasks[task]))
     return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
 
 
@@ -149,9 +156,9 @@ def headline_files(task, suffix):
     headline = tasks[task]["headline"]
     folder = f"{RESULTS}/{task}/models/{headline['model']}"
     return [
-        f"{folder}/seed{seed}/{test}.{headline['decoding']}.{suffix}"
+        f"{folder}/{run}/{test}.{headline['decoding']}.{suffix}"
         for test in headline["tests"]
-        for seed in headline["seeds"]
+        for run in flow.headline_runs(tasks[task])
     ]
 
 
@@ -201,9 +208,9 @@ def wanted_cells(name):
     return [path for path in dict.fromkeys(paths) if is_paper or Path(path).exists()]
 
 
-def of_tasks(path):
+def of_tasks(path, chosen=STAGE_TASKS):
     """A path below the folder of each chosen task."""
-    return [f"{RESULTS}/{task}/{path}" for task in STAGE_TASKS]
+    return [f"{RESULTS}/{task}/{path}" for task in chosen]
 
 
 def of_headlines(suffix):
@@ -212,10 +219,11 @@ def of_headlines(suffix):
 
 
 def plots_of(task):
-    """The learning curves of a task's headline runs and the attention maps of its first."""
-    models = {str(Path(path).parent) for path in headline_files(task, "jsonl")}
-    first = headline_files(task, "jsonl")[0].removesuffix(".jsonl")
+    """The learning curves of a task's headline trainings and the attention maps of its first run."""
+    translations = headline_files(task, "jsonl")
+    models = [] if tasks[task]["released"] else sorted({str(Path(p).parent) for p in translations})
+    first = translations[0].removesuffix(".jsonl")
     kind = settings.models[tasks[task]["headline"]["model"]]["architecture"]["kind"]
     lines = [] if kind == "lstm" else options["plots"]["sentences"]  # an LSTM has no attention
     attention = [f"{first}.attention{line}" for line in lines]
-    return [f"{path}.svg" for path in [*(f"{model}/curve" for model in sorted(models)), *attention]]
+    return [f"{path}.svg" for path in [*(f"{model}/curve" for model in models), *attention]]

@@ -42,6 +42,7 @@ rule headline:
         "../envs/score.yaml"
     params:
         headline=lambda w: tasks[w.task]["headline"],
+        runs=lambda w: flow.headline_runs(tasks[w.task]),
         scale=options["scale"],
         stand_in=scale["stand_in"],
         code=script_code("headline.py"),

@@ -8,22 +8,23 @@ rule download:
         [
             path
             for task in STAGE_TASKS
-            for split in ("train", "valid", *tasks[task]["corpus"]["tests"])
+            for split in flow.splits(tasks[task])
             for path in files_of(task, split)
         ],
+        [path for task in STAGE_TASKS for path in released_files(task)],
     localrule: True
 
 
 rule prepare:
     input:
-        of_tasks("dataset/train.arrow"),
-        of_tasks("dataset/valid.arrow"),
+        of_tasks("dataset/train.arrow", TRAINED_TASKS),
+        of_tasks("dataset/valid.arrow", TRAINED_TASKS),
     localrule: True
 
 
 rule align:
     input:
-        of_tasks("alignment/dictionary.tsv"),
+        of_tasks("alignment/dictionary.tsv", TRAINED_TASKS),
     localrule: True
 
 

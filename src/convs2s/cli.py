@@ -22,6 +22,8 @@ EXAMPLES = """examples:
   convs2s score bleu --reference test.fr < translations.fr
   convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
+  convs2s import fairseq model.pt --source-dictionary dict.en.txt --target-dictionary dict.fr.txt \\
+    --bpe-codes bpecodes --output model.safetensors
   convs2s config --task demo_en_fr
 """
 
@@ -61,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=f"{name} the standard input")
         command.add_argument("--language", required=True, help="two-letter code, such as en")
         command.set_defaults(run=run)
+    _add_import(commands.add_parser("import", help="make a model file of another toolkit's model"))
     _add_config(commands.add_parser("config", help="print the effective configuration"))
     return parser
 
@@ -68,10 +71,15 @@ def _parser() -> argparse.ArgumentParser:
 def _add_translate(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Translate the standard input, line by line and in order. The text is raw: it is prepared "
-        "as the test sets of the model's task are."
+        "as the test sets of the model's task are. With --pretokenized it is in the model's pieces."
     )
     command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
     command.add_argument("--json", action="store_true", help="JSON lines with pieces and scores")
+    command.add_argument(
+        "--pretokenized",
+        action="store_true",
+        help="input and output in the model's own pieces, separated by blanks, such as lo@@ w",
+    )
     _add_device(command)
     command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     defaults = decoding_defaults()
@@ -119,7 +127,12 @@ def _translate(arguments: argparse.Namespace) -> None:
             settings[name] = {key: getattr(arguments, f"{name}.{key}") for key in default}
         else:
             settings[name] = getattr(arguments, name)
-    translator = Translator(arguments.model, settings, pick_device(arguments.device))
+    translator = Translator(
+        arguments.model,
+        settings,
+        pick_device(arguments.device),
+        pretokenized=arguments.pretokenized,
+    )
     # A person who types a line waits for its translation.
     chunk = 1 if sys.stdin.isatty() else None
     for translation in translator.translate(_standard_input(), chunk):
@@ -241,6 +254,48 @@ def _detokenize(arguments: argparse.Namespace) -> None:
     preparation = Preparation("moses_test", arguments.language)
     for line in _standard_input():
         print(preparation.restore(line))
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    toolkits = command.add_subparsers(required=True, metavar="TOOLKIT")
+    fairseq = toolkits.add_parser("fairseq", help="a convolutional model that fairseq trained")
+    fairseq.description = "Make a model file of an fconv model; nothing in the checkpoint is run."
+    fairseq.add_argument("checkpoint", type=Path, help="such as model.pt or checkpoint_best.pt")
+    for side in ("source", "target"):
+        fairseq.add_argument(
+            f"--{side}-dictionary", type=Path, required=True, help="its dict.LANGUAGE.txt"
+        )
+    fairseq.add_argument("--bpe-codes", type=Path, help="its BPE codes; none: whole words")
+    fairseq.add_argument(
+        "--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="[what the checkpoint states]"
+    )
+    recipe = schema("task")["properties"]["preparation"]["properties"]["test"]
+    fairseq.add_argument(
+        "--preparation",
+        choices=recipe["enum"],
+        default=recipe["default"],
+        help=f"how raw text becomes the words that the codes split [{recipe['default']}]",
+    )
+    fairseq.add_argument("--output", type=Path, required=True, help="the model file to write")
+    fairseq.set_defaults(run=_import_fairseq)
+
+
+def _import_fairseq(arguments: argparse.Namespace) -> None:
+    from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+
+    languages = arguments.languages
+    import_fairseq(
+        FairseqFiles(
+            arguments.checkpoint,
+            arguments.source_dictionary,
+            arguments.target_dictionary,
+            arguments.bpe_codes,
+        ),
+        arguments.output,
+        task=arguments.output.stem,
+        languages=dict(zip(("source", "target"), languages, strict=True)) if languages else None,
+        preparation=arguments.preparation,
+    )
 
 
 def _add_config(command: argparse.ArgumentParser) -> None:

@@ -69,10 +69,28 @@ def alternatives(names: Iterable[str]) -> str:
 
 
 def members(run: str) -> list[str]:
-    """Return the trainings of a run: ``seed3`` is itself, ``ensemble2`` is seed1 and seed2."""
+    """Return the models of a run: ``ensemble2`` is seed1 and seed2, any other one is itself."""
     if run.startswith("ensemble"):
         return [f"seed{seed}" for seed in range(1, int(run.removeprefix("ensemble")) + 1)]
     return [run]
+
+
+def headline_runs(task: Mapping[str, Any]) -> list[str]:
+    """Return the runs that a task's headline rests on: its seeds, or its released model."""
+    if task["released"]:
+        return ["released"]
+    return [f"seed{seed}" for seed in task["headline"]["seeds"]]
+
+
+def splits(task: Mapping[str, Any]) -> list[str]:
+    """Return the parts of a task's corpus that its headline needs."""
+    tests = list(task["corpus"]["tests"])
+    return tests if task["released"] else ["train", "valid", *tests]
+
+
+def released_references(task: Mapping[str, Any]) -> list[str]:
+    """Return the file references of a task's released model; none where it has none."""
+    return [reference for reference in (task["released"] or {}).values() if reference]
 
 
 def text_of(tasks: Mapping[str, Any], task: str) -> str:
@@ -139,14 +157,18 @@ def codes_name(vocabulary: Mapping[str, Any], language: str) -> str | None:
     return "codes" if vocabulary["joint"] else f"codes.{language}"
 
 
-def dataset_facts(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a token store's reader must know of its text."""
+def model_facts(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model file says of its task."""
     return {
         "task": name,
         "languages": task["languages"],
         "preparation": task["preparation"]["test"],
-        "vocabulary": task["vocabulary"],
     }
+
+
+def dataset_facts(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a token store's reader must know of its text."""
+    return {**model_facts(name, task), "vocabulary": task["vocabulary"]}
 
 
 def references(tasks: Mapping[str, Any]) -> set[str]:
@@ -157,7 +179,7 @@ def references(tasks: Mapping[str, Any]) -> set[str]:
         for split in ("train", "valid", *task["corpus"]["tests"])
         for pair in file_pairs(tasks, name, split)
         for reference in pair
-    }
+    }.union(*map(released_references, tasks.values()))
 
 
 def checksum(sums: Path, name: str) -> str:

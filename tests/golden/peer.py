@@ -1,6 +1,5 @@
 """The peer implementation's tiny model in our layout (golden/fairseq)."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.data.vocabulary import PADDING
+from convs2s.interop import layout
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.training.cross_entropy import summed_cross_entropy
@@ -19,58 +19,21 @@ LAYERS = (Layer(32, 3), Layer(32, 3), Layer(24, 1))
 ARCHITECTURE = Architecture(16, 16, LAYERS, LAYERS, (True,) * 3, 20, 20, 0.0, "py")
 TYPES = 48
 
-# The peer numbers <s>, <pad>, </s>, <unk> 0 to 3; we number <pad>, </s>, <unk> 0 to 2.
-PEER_INDEX = torch.tensor([1, 2, 3, 0, *range(4, TYPES)])
+PEER_INDEX = layout.our_order(TYPES)
 """Our index -> the peer's."""
 OUR_INDEX = torch.argsort(PEER_INDEX)
 """The peer's index -> ours."""
 
-RENAMED = {
-    r"embedding\.words": "embed_tokens.weight",
-    r"embedding\.positions": "embed_positions.weight",
-    r"blocks\.(\d+)\.convolution": r"convolutions.\1",
-    r"blocks\.(\d+)\.residual": r"projections.\1",
-    r"blocks\.(\d+)\.attention\.enter": r"attention.\1.in_projection",
-    r"blocks\.(\d+)\.attention\.leave": r"attention.\1.out_projection",
-    r"coder\.enter": "coder.fc1",
-    r"coder\.leave": "coder.fc2",
-    r"coder\.output": "coder.fc3",
-    r"direction$": "weight_v",
-    r"gain$": "weight_g",
-}
-"""Parts of our parameters' names -> what the peer has in their place."""
-
-
-def peer_name(name: str) -> str:
-    """Return the peer's name of our parameter."""
-    for ours, theirs in RENAMED.items():
-        name = re.sub(ours, theirs, name)
-    return name
-
-
-def to_our_layout(name: str, tensor: Tensor) -> Tensor:
-    """Bring a parameter or gradient of the peer's into our order of dimensions."""
-    if name.endswith("gain"):
-        return tensor.flatten()
-    if name.endswith("convolution.direction"):
-        return tensor.permute(2, 0, 1)  # (k, inputs, outputs) -> (outputs, k, inputs)
-    return tensor
-
 
 def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
-    """Bring a parameter or gradient of the tiny model's into our layout and numbering."""
-    tensor = to_our_layout(name, torch.from_numpy(array))
-    if name.endswith("positions"):
-        return tensor[2:]  # the peer numbers positions from its padding index + 1
-    if name.endswith("embedding.words") or name.startswith("decoder.output."):
-        tensor = tensor[PEER_INDEX]
-    return tensor
+    """Bring a parameter or gradient of the peer's into our layout and numbering."""
+    return layout.to_ours(name, torch.from_numpy(array))
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, npt.NDArray[Any]]) -> None:
     """Give the model the peer's parameters of these names."""
     names = [name for name, _ in model.named_parameters()]
-    model.load_state_dict({name: to_ours(name, weights[peer_name(name)]) for name in names})
+    model.load_state_dict({name: to_ours(name, weights[layout.their_name(name)]) for name in names})
 
 
 def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
@@ -144,5 +107,5 @@ def assert_same_gradient(
     name: str, gradient: Tensor, golden: Mapping[str, npt.NDArray[Any]], prefix: str
 ) -> None:
     """Compare the gradient of our parameter ``name`` to 1e-4 of the peer's norm."""
-    expected = to_ours(name, golden[f"{prefix}.grad.{peer_name(name)}"])
+    expected = to_ours(name, golden[f"{prefix}.grad.{layout.their_name(name)}"])
     assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name

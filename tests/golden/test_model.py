@@ -9,6 +9,7 @@ import torch
 
 from convs2s.config import load, model_settings
 from convs2s.data.vocabulary import PADDING
+from convs2s.interop.layout import their_name, to_our_layout
 from convs2s.model_file import build_network
 from tests.golden import peer
 
@@ -71,8 +72,8 @@ def test_shapes_of_the_released_architectures(
     with torch.device("meta"):
         model = build_network(settings, types, types)
         shapes = {
-            ours: peer.to_our_layout(ours, torch.empty(golden["state_dict"].pop(theirs))).shape
-            for ours, theirs in ((ours, peer.peer_name(ours)) for ours in model.state_dict())
+            ours: to_our_layout(ours, torch.empty(golden["state_dict"].pop(theirs))).shape
+            for ours, theirs in ((ours, their_name(ours)) for ours in model.state_dict())
         }
     assert {ours: tensor.shape for ours, tensor in model.state_dict().items()} == shapes
     assert set(golden["state_dict"]) == {"decoder.version"}

@@ -13,6 +13,7 @@ from torch import Tensor
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
+from convs2s.interop.layout import their_name
 from convs2s.training.recipe import Recipe
 from convs2s.training.update import Updater
 from tests.golden import peer
@@ -66,7 +67,7 @@ def test_three_updates_are_the_peers(folder: Path, store: TokenStore) -> None:
         expected_norm = float(golden["nag.grad_norm_before_clip"][step])
         assert report.norm == pytest.approx(expected_norm, rel=1e-3 if step else 1e-4)
         for name, parameter in ours.network.named_parameters():
-            theirs = peer.peer_name(name)
+            theirs = their_name(name)
             if step == 0:
                 moved = first_step(golden, weights, theirs)
             elif step == 2:

@@ -98,3 +98,15 @@ def test_config_prints_what_applies(
     assert "name: demo_en_fr" in output
     with pytest.raises(SystemExit, match="demo_en_fr"):
         run("config", "--task", "demo_en_f")
+
+
+def test_translate_pieces_line_for_line(run: Terminal, model: Path) -> None:
+    words = run("translate", model, text=b"w1 w2\n\nw3\n")
+    pieces = run("translate", model, "--pretokenized", text=b"w1 w2\n\nw3\n")
+    assert pieces == words  # of a word model
+    unknown = run(
+        "translate", model, "--pretokenized", "--json", text="un@@ heard (\u2019\n".encode()
+    )
+    translation = json.loads(unknown)
+    assert translation["source_pieces"] == ["un@@", "heard", "(\u2019"]  # nothing is prepared
+    assert "<unk>" not in translation["text"].split()

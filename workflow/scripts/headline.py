@@ -11,7 +11,7 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     settings = snakemake.params.headline
-    runs = product(settings["tests"], (f"seed{seed}" for seed in settings["seeds"]))
+    runs = product(settings["tests"], snakemake.params.runs)
     headline(
         dict(zip(runs, map(Path, snakemake.input), strict=True)),
         Path(snakemake.output.text),

@@ -40,10 +40,10 @@ class Translation:
 
     Attributes:
         line: number of the line, from 1.
-        source: the raw text.
+        source: the line that was given: raw text, or pieces where those were asked for.
         source_tokens: its words.
         source_pieces: what the model reads.
-        text: the translation as text.
+        text: the translation as text, or as pieces where the source is.
         tokens: its words, unknown words replaced.
         text_before: the translation before replacement, with ``<unk>``.
         tokens_before: likewise its words.
@@ -72,13 +72,22 @@ class Translation:
 class Translator:
     """One model, or several as an ensemble, with everything from raw text to text."""
 
-    def __init__(self, models: Sequence[Path], settings: Mapping[str, Any], device: str) -> None:
+    def __init__(
+        self,
+        models: Sequence[Path],
+        settings: Mapping[str, Any],
+        device: str,
+        *,
+        pretokenized: bool = False,
+    ) -> None:
         """Load the models.
 
         Args:
             models: model files; several make an ensemble.
             settings: a validated entry of config/decodings.yaml.
             device: ``cpu`` or ``cuda``.
+            pretokenized: lines are the model's pieces, separated by blanks, and so are the
+                translations; unknown pieces are allowed.
 
         Raises:
             UserError: a file is no model, the models of an ensemble do not fit together, or
@@ -101,6 +110,7 @@ class Translator:
         self.replace: bool = settings["replace_unknown"]
         self.bf16: bool = settings["precision"] == "bf16"
         self.device = device
+        self.pretokenized = pretokenized
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
         self.target = self.description.target_vocabulary()
@@ -115,7 +125,7 @@ class Translator:
         )
 
     def translate(self, lines: Iterable[str], chunk: int | None = None) -> Iterator[Translation]:
-        """Translate raw lines; the results come in the lines' order, ``chunk`` at a time."""
+        """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
         rest = enumerate(lines, start=1)
         while numbered := list(islice(rest, chunk or CHUNK)):
             yield from self._chunk(numbered)
@@ -139,9 +149,8 @@ class Translator:
         ]
 
     def prepare(self, text: str) -> list[str]:
-        """Return the pieces that the model reads for a raw line, with a warning if overlong."""
-        tokens = self._source_side.prepare(text)
-        pieces = (tokens if self._bpe is None else self._bpe.split(tokens)).split()
+        """Return the pieces that the model reads for a line, with a warning if overlong."""
+        pieces = text.split() if self.pretokenized else self._split(text)
         positions = self.ensemble.positions("source")
         if positions is not None and len(pieces) >= positions:
             print(
@@ -150,6 +159,10 @@ class Translator:
                 file=sys.stderr,
             )
         return pieces
+
+    def _split(self, text: str) -> list[str]:
+        tokens = self._source_side.prepare(text)
+        return (tokens if self._bpe is None else self._bpe.split(tokens)).split()
 
     def search(self, pieces: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
         """Search for the outputs of prepared sentences, none of them empty."""
@@ -170,16 +183,15 @@ class Translator:
     ) -> Translation:
         pieces = self.target.decode(hypothesis.symbols)
         after, replacements = self._replaced(pieces, hypothesis.peaks, source)
-        tokens_before, tokens = self._words(pieces), self._words(after)
         return Translation(
             line=number,
             source=text,
             source_tokens=self._words(source),
             source_pieces=source,
-            text=self._target_side.restore(" ".join(tokens)),
-            tokens=tokens,
-            text_before=self._target_side.restore(" ".join(tokens_before)),
-            tokens_before=tokens_before,
+            text=self._text(after),
+            tokens=self._words(after),
+            text_before=self._text(pieces),
+            tokens_before=self._words(pieces),
             pieces=pieces,
             score=hypothesis.score,
             replacements=[self._by_words(one, pieces, source) for one in replacements],
@@ -191,6 +203,11 @@ class Translator:
         if peaks is None or not self.replace:
             return pieces, []
         return replace_unknown(pieces, peaks, source, self.description.dictionary)
+
+    def _text(self, pieces: Sequence[str]) -> str:
+        if self.pretokenized:
+            return " ".join(pieces)
+        return self._target_side.restore(" ".join(self._words(pieces)))
 
     def _words(self, pieces: Sequence[str]) -> list[str]:
         """Return the words of pieces; those of a word model are words already, ``@@`` or not."""

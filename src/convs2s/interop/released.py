@@ -1,0 +1,55 @@
+"""A released model, from the archive that its authors published to a model file."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from convs2s.data.archives import open_member
+from convs2s.data.corpus import parse_file_reference
+from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+
+
+def import_released(
+    references: Mapping[str, str | None],
+    downloads: Path,
+    output: Path,
+    *,
+    task: str,
+    languages: Mapping[str, str],
+    preparation: str,
+) -> None:
+    """Write the model file of a task's released model.
+
+    Args:
+        references: the section ``released`` of a task: model, dictionaries and codes.
+        downloads: the folder where what is referred to by URL has been put.
+        output: the model file to write.
+        task: see ``import_fairseq``; languages and preparation likewise.
+        languages: see ``task``.
+        preparation: see ``task``.
+
+    Raises:
+        UserError: a file or member is missing or refused.
+    """
+    # Of a known name, so that what a killed process left is written over.
+    folder = output.with_name(".partial.released")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        paths = {key: _copy(one, downloads, folder / key) for key, one in references.items() if one}
+        files = FairseqFiles(
+            paths["model"],
+            paths["source_dictionary"],
+            paths["target_dictionary"],
+            paths.get("codes"),
+        )
+        import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _copy(reference: str, downloads: Path, path: Path) -> Path:
+    """Copy a referenced file or member to a path of its own: checkpoints are read in any order."""
+    parsed = parse_file_reference(reference)
+    with open_member(parsed.path(downloads), parsed.member) as stream, path.open("wb") as copy:
+        shutil.copyfileobj(stream, copy)
+    return path

@@ -1,0 +1,184 @@
+"""Checkpoints, dictionaries and settings that are hostile, damaged or another model's."""
+
+import argparse
+import os
+import pickle
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.cli import main
+from convs2s.errors import UserError
+from convs2s.interop.checkpoint import read_checkpoint
+from convs2s.interop.expressions import evaluate
+from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+
+
+class Hostile:
+    """Runs a function when it is unpickled."""
+
+    def __init__(self, function: Any, argument: str) -> None:
+        self.call = function, (argument,)
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+def save(path: Path, content: object, layout: str) -> None:
+    """Write a file as torch does now, as it did until 2020, or as a plain pickle."""
+    if layout == "pickle":
+        path.write_bytes(pickle.dumps(content, protocol=2))
+    else:
+        torch.save(content, path, _use_new_zipfile_serialization=layout == "zip")
+
+
+@pytest.mark.parametrize("layout", ["zip", "legacy", "pickle"])
+@pytest.mark.parametrize("function", [os.system, eval])
+def test_a_hostile_pickle_is_refused_without_running(
+    tmp_path: Path, layout: str, function: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = tmp_path / "ran"
+    command = f"touch {ran}" if function is os.system else f"open({str(ran)!r}, 'w')"
+    content = {"args": Hostile(function, command), "model": {}}
+    path = tmp_path / "model.pt"
+    save(path, content, layout)
+    options = ["--source-dictionary", "a", "--target-dictionary", "b", "--output", "c"]
+    with pytest.raises(SystemExit) as ended:
+        main(["import", "fairseq", str(path), *options])
+    said = str(ended.value)
+    assert re.fullmatch(rf"convs2s: error: {path}: refused, not a fairseq checkpoint: .+", said)
+    assert layout == "pickle" or re.search(r"it asks for (posix\.system|eval), which no", said)
+    assert not ran.exists()
+    pickle.loads(pickle.dumps(content))  # as any other reader would have
+    assert ran.exists()
+
+
+@pytest.mark.parametrize("layout", ["zip", "legacy"])
+def test_meters_of_2018_are_read_as_objects_that_do_nothing(
+    tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType("fairseq.meters")
+    meter = type("AverageMeter", (), {"__module__": "fairseq.meters"})
+    module.AverageMeter = meter  # type: ignore[attr-defined]
+    one = meter()
+    one.val = 1.5
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "fairseq", types.ModuleType("fairseq"))
+        patched.setitem(sys.modules, "fairseq.meters", module)
+        content = {
+            "args": argparse.Namespace(dropout=0.1),
+            "model": {"a": torch.zeros(1)},
+            "extra_state": {"train_meters": {"train_loss": one}},
+        }
+        save(tmp_path / "model.pt", content, layout)
+    assert read_checkpoint(tmp_path / "model.pt").arguments == {"dropout": 0.1}
+
+
+@pytest.mark.parametrize("content", [b"", b"BLEU 34.1\n", b"PK\x03\x04" + bytes(100), b"\x80\x02."])
+def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"^{path}: refused, not a fairseq checkpoint: .+$"):
+        read_checkpoint(path)
+
+
+def test_a_truncated_checkpoint_is_refused(shared: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes((shared / "golden/fairseq/checkpoint_tiny.pt").read_bytes()[:200_000])
+    with pytest.raises(UserError, match=r"model\.pt: refused, not a fairseq checkpoint"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([1, 2], "it holds no weights under 'model'"),
+        ({"model": {"a": "b"}}, "it holds no weights under 'model'"),
+        ({"model": {}, "args": None, "cfg": None}, "it has no settings under 'args' or 'cfg'"),
+    ],
+)
+def test_other_files_of_torchs_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    torch.save(content, tmp_path / "model.pt")
+    with pytest.raises(UserError, match=message):
+        read_checkpoint(tmp_path / "model.pt")
+
+
+def import_tiny(shared: Path, output: Path, dictionary: Path, changes: dict[str, Any]) -> None:
+    """Import the peer's tiny model with another source dictionary, or other settings."""
+    folder = shared / "golden" / "fairseq"
+    content = torch.load(folder / "checkpoint_tiny_oldstyle.pt", weights_only=False)
+    vars(content["args"]).update(changes)
+    torch.save(content, output.with_name("model.pt"))
+    files = FairseqFiles(output.with_name("model.pt"), dictionary, folder / "dict.tgt.txt", None)
+    import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda lines: lines[:-1], "has 43 types, but the checkpoint's encoder knows 44: give the"),
+        (
+            lambda lines: [*lines[:-1], "word"],
+            r"dictionary:44: expected 'TYPE COUNT', found 'word'",
+        ),
+    ],
+)
+def test_another_dictionary_is_named(shared: Path, tmp_path: Path, edit: Any, message: str) -> None:
+    lines = (shared / "golden/fairseq/dict.src.txt").read_text("utf-8").splitlines()
+    dictionary = tmp_path / "dictionary"
+    dictionary.write_text("".join(f"{line}\n" for line in edit(lines)), "utf-8")
+    with pytest.raises(UserError, match=message):
+        import_tiny(shared, tmp_path / "model.safetensors", dictionary, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"encoder_layers": "[(32, 3)] * 2"}, r"it has 'encoder\..*'"),
+        ({"decoder_out_embed_dim": 17}, r"'decoder\..*' makes \(.*\) where \(.*\) was expected"),
+        ({"decoder_attention": "[True]"}, "expected True or False for each of 3 layers"),
+        ({"encoder_layers": "[(0, 3)]"}, r"encoder\[0\]\.width: expected at least 1, not 0"),
+        ({"encoder_layers": "exit()"}, r"encoder_layers: expected text such as .*, not 'exit\(\)'"),
+        ({"source_lang": None}, "does not state its languages: give --languages"),
+    ],
+)
+def test_settings_that_are_not_the_weights_are_named(
+    shared: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    dictionary = shared / "golden/fairseq/dict.src.txt"
+    with pytest.raises(UserError, match=message):
+        import_tiny(shared, tmp_path / "model.safetensors", dictionary, changes)
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_expressions_are_those_of_lists() -> None:
+    layers = evaluate("[(512, 3)] * 2 + 1 * [(768, 3)] + [(4096, 1, 1)]", "layers")
+    assert layers == [(512, 3), (512, 3), (768, 3), (4096, 1, 1)]
+    assert evaluate(" True", "attention") is True
+    assert evaluate("[True] * 2 + [False]", "attention") == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os').system('true')",
+        "[(1, 1)] * 10**9",
+        "[(1, 1)] * 1000000000",
+        "[1] + 2",
+        "[x for x in y]",
+        "(" * 300,
+        "[1" + " + [1]" * 5000,
+        "",
+        "\0",
+        7,
+        None,
+    ],
+)
+def test_other_expressions_are_refused(expression: object) -> None:
+    with pytest.raises(UserError, match=r"^layers: expected text such as"):
+        evaluate(expression, "layers")

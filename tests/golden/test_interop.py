@@ -1,0 +1,189 @@
+"""Checkpoints of fairseq's: their logits and translations, with the peer's own as the reference."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from convs2s.config import decoding_defaults
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.translate import Translator
+from convs2s.errors import UserError
+from convs2s.files import read_lines
+from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
+from convs2s.interop.fairseq import FairseqFiles, architecture_settings, import_fairseq
+from convs2s.interop.layout import convert, their_name
+from convs2s.model_file import build_network, load_model
+from convs2s.models.network import Network
+from convs2s.scoring.bleu import tokenized_bleu
+from convs2s.text.bpe import join
+from tests.golden import peer
+
+LAYOUTS = [
+    ("checkpoint_tiny.pt", "golden_forward.npz", "ragged.logits"),
+    ("checkpoint_tiny_oldstyle.pt", "golden_other_checkpoints.npz", "oldstyle.ragged.logits"),
+    ("checkpoint_tiny_decoder_v1.pt", "golden_other_checkpoints.npz", "decoder_v1.ragged.logits"),
+]
+VARIANTS = [
+    "attn_TFT",
+    "attn_last_only",
+    "share_embed",
+    "encoder_kernels_5_2_4",
+    "decoder_kernels_5_2_4",
+    "embed_ne_hidden",
+]
+PEER_BLEU = 29.5814
+"""golden/fairseq_multi30k/scores.json: words as they are, against ref.tok.de."""
+
+
+def check_logits(model: Network, folder: Path, expected: npt.NDArray[np.float32]) -> None:
+    """Compare the logits of the batch ``ragged`` where there is a word to predict from."""
+    source, previous, _ = peer.inputs(folder, "ragged")
+    real = previous != PADDING
+    with torch.inference_mode():
+        logits, _ = model.eval()(source, previous)
+    theirs = torch.from_numpy(expected)[:, :, peer.PEER_INDEX].to(logits.dtype)
+    torch.testing.assert_close(logits[real], theirs[real], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(("checkpoint", "file", "key"), LAYOUTS)
+def test_layouts_import_to_their_logits(
+    folder: Path, tmp_path: Path, checkpoint: str, file: str, key: str
+) -> None:
+    dictionaries = folder / "dict.src.txt", folder / "dict.tgt.txt"
+    output = tmp_path / "model.safetensors"
+    files = FairseqFiles(folder / checkpoint, *dictionaries, None)
+    import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
+    model, description = load_model(output)
+    assert description.languages == {"source": "src", "target": "tgt"}
+    assert description.architecture["positions"]["maximum"] == 20
+    assert description.architecture["gradient_scaling"] == "py"
+    assert description.source_vocabulary().symbols[:5] == ("<pad>", "</s>", "<unk>", "<s>", "s09")
+    check_logits(model, folder, np.load(folder / file)[key])
+
+
+def variant(folder: Path, name: str) -> tuple[Checkpoint, dict[str, Any]]:
+    """Return a network of other options as a checkpoint, and what the peer computed with it."""
+    base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments
+    options = json.loads((folder / "golden_variants.json").read_text("utf-8"))[name]["options"]
+    stored = np.load(folder / "golden_variants.npz")
+    arrays = {key.removeprefix(f"{name}."): stored[key] for key in stored if key.startswith(name)}
+    weights = {
+        key.removeprefix("model."): torch.from_numpy(array)
+        for key, array in arrays.items()
+        if key.startswith("model.")
+    }
+    return Checkpoint(base | options, weights), arrays
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_other_options_import_to_their_logits(folder: Path, name: str) -> None:
+    checkpoint, arrays = variant(folder, name)
+    model = build_network(architecture_settings(checkpoint, name), peer.TYPES, peer.TYPES)
+    model.load_state_dict(convert(checkpoint.weights, model, name))
+    # In float64, as one variant's logits are as large as 24: what differs is the peer's rounding.
+    check_logits(model.double(), folder, arrays["logits"])
+
+
+def test_residual_connections_that_skip_layers_are_refused(folder: Path) -> None:
+    checkpoint, _ = variant(folder, "residual_0_1_2")
+    with pytest.raises(UserError, match="layers: a residual connection that skips"):
+        architecture_settings(checkpoint, "model.pt")
+
+
+def test_copies_of_weights_that_some_versions_left_behind_are_no_matter(folder: Path) -> None:
+    checkpoint = read_checkpoint(folder / "checkpoint_tiny.pt")
+    copy = {"decoder.convolutions.0._linearized_weight": torch.zeros(64, 96)}
+    model = build_network(architecture_settings(checkpoint, "tiny"), peer.TYPES, peer.TYPES)
+    expected = convert(checkpoint.weights, model, "tiny")
+    found = convert(checkpoint.weights | copy, model, "tiny")
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    with pytest.raises(UserError, match=r"it has 'decoder\.version2'"):
+        convert(checkpoint.weights | {"decoder.version2": torch.zeros(1)}, model, "tiny")
+
+
+def test_released_architectures_have_the_parameters_of_ours(folder: Path) -> None:
+    known = json.loads((folder / "fconv_state_dict_keys.json").read_text("utf-8"))
+    assert len(known) == 5
+    for name, entry in known.items():
+        with torch.device("meta"):  # shapes alone
+            weights = {key: torch.empty(shape) for key, shape in entry["state_dict"].items()}
+            settings = architecture_settings(Checkpoint(entry["args"], weights), name)
+            types = len(weights["encoder.embed_tokens.weight"])
+            network = build_network(settings, types, types)
+        ours = {their_name(parameter) for parameter, _ in network.named_parameters()}
+        assert ours == weights.keys() - set(entry["buffers"]), name
+
+
+# ---- translations of a real model ----
+
+
+@pytest.fixture(scope="module")
+def translator(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    folder = shared / "golden" / "fairseq_multi30k"
+    output = tmp_path_factory.mktemp("multi30k") / "model.safetensors"
+    files = FairseqFiles(
+        folder / "checkpoint_best.pt",
+        folder / "dict.en.txt",
+        folder / "dict.de.txt",
+        folder / "codes.8000",
+    )
+    import_fairseq(files, output, task="multi30k", languages=None, preparation="moses_test")
+    # A translation that never ends went on to 200 pieces.
+    settings = decoding_defaults() | {"beam": 5, "maximum_length": {"factor": 0.0, "offset": 200}}
+    return Translator([output], settings, "cpu", pretokenized=True)
+
+
+def score(translator: Translator, source: str, target: str) -> float:
+    """Return the length-normalised log-likelihood that our network gives a translation."""
+    pieces = torch.tensor([translator.source.encode(source.split())])
+    symbols = torch.tensor([translator.target.encode(target.split())])
+    previous = torch.cat([torch.tensor([[END]]), symbols[:, :-1]], dim=1)
+    with torch.inference_mode():
+        logits, _ = translator.ensemble.networks[0](pieces, previous)
+    predictions = logits.log_softmax(2).gather(2, symbols.unsqueeze(2))
+    return float(predictions.mean())
+
+
+@pytest.mark.parametrize(
+    ("lines", "identical"), [(60, 60), pytest.param(1000, 995, marks=pytest.mark.slow)]
+)
+def test_translations_are_the_peers(
+    translator: Translator, shared: Path, lines: int, identical: int
+) -> None:
+    folder = shared / "golden" / "fairseq_multi30k"
+    source, expected, reference, rows = (
+        list(read_lines(folder / name))[:lines]
+        for name in (
+            "src.bpe.en",
+            "expected_beam5.bpe.de",
+            "ref.tok.de",
+            "expected_beam5.scores.tsv",
+        )
+    )
+    found = list(translator.translate(source))
+    same = [ours.text == theirs for ours, theirs in zip(found, expected, strict=True)]
+    scores = [float(row.split("\t")[1]) * math.log(2) for row in rows]  # theirs are in bits
+    assert sum(same) >= identical
+    for number in range(lines):
+        if same[number]:
+            assert found[number].score == pytest.approx(scores[number], abs=1e-4), number
+            continue
+        # A near-tie: our network gives the peer's translation the peer's score, and ours the same.
+        theirs = score(translator, source[number], expected[number])
+        assert theirs == pytest.approx(scores[number], abs=1e-4), number
+        assert found[number].score == pytest.approx(theirs, abs=1e-3), number
+        print(f"line {number + 1}: {found[number].score:.6f}, the peer's {theirs:.6f}")
+    bleus = [
+        tokenized_bleu(list(map(join, pieces)), reference).score
+        for pieces in ([one.text for one in found], expected)
+    ]
+    print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, the peer's {bleus[1]:.3f}")
+    assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
+    if lines == 1000:
+        assert bleus[1] == pytest.approx(PEER_BLEU, abs=1e-4)
