@@ -32,7 +32,7 @@ class Staring:
     def positions(self, side: str) -> None:
         return None
 
-    def start(self, source: Tensor, hypotheses: int) -> "Staring":
+    def start(self, source: Tensor, hypotheses: int, selected: None) -> "Staring":
         assert source.shape == self.attention.shape
         self.hypotheses = hypotheses
         return self
