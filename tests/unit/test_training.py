@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import math
 import random
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from convs2s.data.batches import BatchLimits
 from convs2s.errors import UserError
 from convs2s.files import sha256
 from convs2s.model_file import build_network, load_model
+from convs2s.tensor_file import load_tensors
 from convs2s.training.data import TrainingData
 from convs2s.training.optimiser import change_rate
 from convs2s.training.recipe import Recipe
@@ -27,6 +29,7 @@ from convs2s.training.schedule import Schedule
 from convs2s.training.state import StateFolder
 from convs2s.training.stop import EarlyStop
 from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
 from convs2s.training.workers import Workers
 from tests.unit import tiny
 
@@ -238,6 +241,20 @@ def stopping_after_the_first(finish: Callable[[Trainer], None]) -> Callable[[Tra
         raise KeyboardInterrupt
 
     return finish_and_stop
+
+
+def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
+    one = job(task, tmp_path / "model.safetensors", average=2)
+    train(one)
+    (folder,) = (path.parent for path in tmp_path.glob("state/*/last.safetensors"))
+    kept = sorted(folder.glob("epoch*.safetensors"))
+    assert [path.name for path in kept] == ["epoch2.safetensors", "epoch3.safetensors"]
+    states = [load_tensors(path)[0] for path in kept]
+    network, description = load_model(one.output)
+    for name, tensor in network.state_dict().items():
+        torch.testing.assert_close(tensor, (states[0][name] + states[1][name]) / 2)
+    loss = Updater(network, recipe(), seed=1, device="cpu").validate(TrainingData.read(task).valid)
+    assert description.training["validation_perplexity"] == pytest.approx(math.exp(loss))
 
 
 def test_a_finished_training_is_exported_not_repeated(

@@ -32,6 +32,7 @@ class Recipe:
         warmup: cosine: epochs in which the learning rate rises from 0.
         velocity: at a change of the learning rate, ``keep`` the velocity or ``rescale`` it.
         maximum_epochs: the most epochs, or None; the last one may be a part of an epoch.
+        average: the last epochs whose mean parameters are the result, or None for the best epoch's.
         precision: ``fp32``, or ``bf16`` arithmetic over fp32 parameters.
     """
 
@@ -52,6 +53,7 @@ class Recipe:
     warmup: float
     velocity: Literal["keep", "rescale"]
     maximum_epochs: float | None
+    average: int | None
     precision: Literal["fp32", "bf16"]
 
     @classmethod
@@ -76,5 +78,6 @@ class Recipe:
             warmup=schedule["warmup"],
             velocity=settings["velocity"],
             maximum_epochs=settings["maximum_epochs"],
+            average=settings["average"],
             precision=settings["precision"],
         )

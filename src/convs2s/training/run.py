@@ -12,13 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convs2s.data.selection import VocabularySelection
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device, worker_device
 from convs2s.files import atomic_text, sha256
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, build_network, save_model
-from convs2s.tensor_file import load_tensors
 from convs2s.text.lexicon import read_dictionary
 from convs2s.training.data import TrainingData
 from convs2s.training.progress import log
@@ -101,9 +99,10 @@ def train(job: TrainingJob) -> None:
             say_where(trainer)
         with stop.listening():
             position = trainer.run()
+        weights, loss = trainer.result()
         if workers.is_first:
             log(f"stopped: {position.schedule.stop_reason}")
-            export(job, data, selection, trainer)
+            export(job, data, trainer, weights, loss)
 
 
 def say_where(trainer: Trainer) -> None:
@@ -121,7 +120,11 @@ def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
     return {
         # What is off is left out: a training from before there was such a setting is the same one.
         "architecture": {key: value for key, value in architecture.items() if value is not None},
-        "training": {key: value for key, value in training.items() if key not in WITHOUT_EFFECT},
+        "training": {
+            key: value
+            for key, value in training.items()
+            if key not in WITHOUT_EFFECT and value is not None
+        },
         "seed": job.seed,
         "data": data.checksums | candidates,
         "version": TRAINING_VERSION,
@@ -131,13 +134,13 @@ def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
 def export(
     job: TrainingJob,
     data: TrainingData,
-    selection: VocabularySelection | None,
     trainer: Trainer,
+    weights: Mapping[str, Tensor],
+    loss: float,
 ) -> None:
-    """Write the model file of the best epoch, ``history.jsonl`` and ``training.json``."""
-    state, position = trainer.state, trainer.position
-    weights, _ = load_tensors(state.best)
-    summary = summarise(job, position, weights)
+    """Write the model file of weights with this validation loss, and the training's records."""
+    state, position, selection = trainer.state, trainer.position, trainer.updater.selection
+    summary = summarise(job, position, weights, loss)
     if selection is not None:
         recipe = Recipe.from_settings(job.settings["training"])
         summary["selection"] = selection_figures(selection, data.valid, recipe)
@@ -168,17 +171,16 @@ def export(
 
 
 def summarise(
-    job: TrainingJob, position: Position, weights: Mapping[str, Tensor]
+    job: TrainingJob, position: Position, weights: Mapping[str, Tensor], loss: float
 ) -> dict[str, Any]:
     """Return what ``training.json`` and the model file say of a training."""
     schedule = position.schedule
-    best_loss = schedule.best_loss if schedule.best_loss is not None else math.inf
     return {
         "seed": job.seed,
         "epochs": len(position.history),
         "updates": position.updates,
         "best_epoch": schedule.best_epoch,
-        "validation_perplexity": math.exp(best_loss),
+        "validation_perplexity": math.exp(loss),
         "stop_reason": schedule.stop_reason,
         "parameters": sum(tensor.numel() for tensor in weights.values()),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from torch import Tensor
 
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.selection import VocabularySelection
@@ -19,6 +20,7 @@ from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
+from convs2s.training.average import keep_epoch, mean_of_epochs
 from convs2s.training.optimiser import optimiser_tensors, restore_optimiser
 from convs2s.training.progress import EpochProgress, say
 from convs2s.training.recipe import Recipe
@@ -206,9 +208,23 @@ class Trainer:
             say(position.history[-1])
         if self.workers.is_first and position.schedule.best_epoch == position.epoch:
             save_tensors(self.state.best, self.network.state_dict(), {"epoch": position.epoch})
+        if self.workers.is_first and self.recipe.average is not None:
+            weights = self.network.state_dict()
+            keep_epoch(self.state.path, position.epoch, self.recipe.average, weights)
         position.epoch += 1
         position.batch, position.loss, position.words, position.seconds = 0, 0.0, 0, 0.0
         self._save()
+
+    def result(self) -> tuple[dict[str, Tensor], float]:
+        """Return the parameters that a finished training exports, and their validation loss."""
+        schedule, average = self.position.schedule, self.recipe.average
+        if average is None or schedule.best_loss is None:
+            best = math.inf if schedule.best_loss is None else schedule.best_loss
+            return load_tensors(self.state.best)[0], best
+        self.workers.wait()  # for the first one to have written the last epoch
+        weights = mean_of_epochs(self.state.path, len(self.position.history), average)
+        self.network.load_state_dict(weights)
+        return weights, self.updater.validate(self.valid)
 
     def _diverged(self, what: str) -> NoReturn:
         """End training; the last state is from before it, and never one that is not finite.
