@@ -24,6 +24,9 @@ from convs2s.models.layers import (
 )
 from convs2s.models.network import Network, choose
 
+VECTOR = 16
+"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits)."""
+
 
 @dataclass(frozen=True)
 class EncodedSource:
@@ -33,11 +36,44 @@ class EncodedSource:
         keys: (B, m, f), the encoder's output z.
         values: (B, m, f), (z + e) * sqrt(0.5).
         padding: (B, m), True where the source is padding.
+        scale: (B, 1, 1), of the attention's mean over the source.
     """
 
     keys: Tensor
     values: Tensor
     padding: Tensor
+    scale: Tensor
+
+    def alone(self) -> "EncodedSource":
+        """Return the same such that no sentence's rounding depends on the others of its batch.
+
+        In bf16 a last bit decides between outputs. A softmax adds its terms up in vectors, and a
+        row that ends in part of one in another order than a row with more padding: the source is
+        padded to whole vectors. And bf16's ``rsqrt`` differs between vectors and single numbers.
+        """
+        more = -self.keys.shape[1] % VECTOR
+        keys, values = (functional.pad(one, (0, 0, 0, more)) for one in (self.keys, self.values))
+        padding = functional.pad(self.padding, (0, more), value=True)
+        precision = torch.promote_types(keys.dtype, torch.float32)
+        return EncodedSource(keys, values, padding, length_scale(padding, precision))
+
+    def keep(self, sentences: Tensor) -> "EncodedSource":
+        """Return some of the sentences: ``sentences`` indexes B."""
+        return EncodedSource(
+            self.keys[sentences],
+            self.values[sentences],
+            self.padding[sentences],
+            self.scale[sentences],
+        )
+
+
+def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
+    """Return m * sqrt(1/m) of each sentence as (B, 1, 1).
+
+    The mean of m values has 1/m of their variance (section 3.5).
+    """
+    lengths = (~padding).sum(1).to(precision).view(-1, 1, 1)
+    return lengths * lengths.rsqrt()
 
 
 class Attention(nn.Module):
@@ -66,9 +102,7 @@ class Attention(nn.Module):
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
         context = torch.bmm(attention, encoded.values)  # (B, q, f)
-        # The mean of m values has 1/m of their variance: scale by m * sqrt(1/m) (section 3.5).
-        lengths = (~encoded.padding).sum(1).to(context.dtype).view(-1, 1, 1)
-        context = context * (lengths * lengths.rsqrt())
+        context = context * encoded.scale
         return (self.leave(context) + hidden) * HALF, attention
 
 
@@ -137,7 +171,8 @@ class Encoder(nn.Module):
             x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * HALF
         keys = self.leave(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)
         keys = scale_gradient(keys, self.gradient_factor)
-        return EncodedSource(keys, (keys + embedded) * HALF, padding)
+        scale = length_scale(padding, keys.dtype)
+        return EncodedSource(keys, (keys + embedded) * HALF, padding, scale)
 
 
 class Decoder(nn.Module):
@@ -280,7 +315,8 @@ class ConvDecoding:
 
     def __init__(self, decoder: Decoder, encoded: EncodedSource, hypotheses: int) -> None:
         """Start with zeros (B, K, k - 1, d) as each convolution's earlier inputs."""
-        self._decoder, self._encoded = decoder, encoded
+        self._decoder, self._encoded = decoder, encoded.alone()
+        self._length = encoded.keys.shape[1]
         self._position = 0
         self._inputs = [
             decoder.embedding.words.new_zeros(
@@ -304,7 +340,8 @@ class ConvDecoding:
         )
         self._position += 1
         precision = torch.promote_types(features.dtype, torch.float32)
-        return features, torch.stack(layers).to(precision).mean(0)
+        attention = torch.stack(layers).to(precision).mean(0)  # (B, K, m and padding)
+        return features, attention[:, :, : self._length]
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
@@ -312,8 +349,5 @@ class ConvDecoding:
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
-        encoded = self._encoded
         self._inputs = [earlier[sentences] for earlier in self._inputs]
-        self._encoded = EncodedSource(
-            encoded.keys[sentences], encoded.values[sentences], encoded.padding[sentences]
-        )
+        self._encoded = self._encoded.keep(sentences)
