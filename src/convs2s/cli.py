@@ -4,20 +4,23 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from convs2s import __version__
-from convs2s.config import decoding_defaults, effective, load, model_settings, schema
+from convs2s.cli_common import add_device, standard_input
+from convs2s.cli_translate import add_translate
+from convs2s.config import effective, load, model_settings, schema
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files import bounded_lines, decode_lines, read_lines
+from convs2s.files import read_lines
 from convs2s.workflow import provide_environment
 
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
+  convs2s translate model.safetensors --input news.en --output news.fr --workers 4
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s score bleu --reference test.fr < translations.fr
   convs2s score compare --reference test.fr baseline.fr system.fr
@@ -56,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_translate(commands.add_parser("translate", help="raw text in, translated text out"))
+    add_translate(commands.add_parser("translate", help="raw text in, translated text out"))
     _add_train(commands.add_parser("train", help="train a model on a prepared task"))
     _add_score(commands.add_parser("score", help="score translations"))
     for name, run in (("tokenize", _tokenize), ("detokenize", _detokenize)):
@@ -66,80 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     _add_import(commands.add_parser("import", help="make a model file of another toolkit's model"))
     _add_config(commands.add_parser("config", help="print the effective configuration"))
     return parser
-
-
-def _add_translate(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Translate the standard input, line by line and in order. The text is raw: it is prepared "
-        "as the test sets of the model's task are. With --pretokenized it is in the model's pieces."
-    )
-    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
-    command.add_argument("--json", action="store_true", help="JSON lines with pieces and scores")
-    command.add_argument(
-        "--pretokenized",
-        action="store_true",
-        help="input and output in the model's own pieces, separated by blanks, such as lo@@ w",
-    )
-    _add_device(command)
-    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
-    defaults = decoding_defaults()
-    for name, properties in schema("decoding")["properties"].items():
-        _add_option(command, name, properties, defaults[name])
-    command.set_defaults(run=_translate)
-
-
-def _add_option(
-    command: argparse.ArgumentParser, name: str, properties: dict[str, Any], default: Any
-) -> None:
-    """Add a setting of config/decodings.yaml: its help and default are the schema's."""
-    if isinstance(default, dict):
-        for key, inner in properties["properties"].items():
-            _add_option(command, f"{name}.{key}", inner, default[key])
-        return
-    flag, text = f"--{name.replace('_', '-')}", f"{properties['description']} [{default}]"
-    if isinstance(default, bool):
-        action = argparse.BooleanOptionalAction
-        command.add_argument(flag, dest=name, action=action, default=default, help=text)
-    else:
-        kind, choices = type(default), properties.get("enum")
-        command.add_argument(
-            flag, dest=name, type=kind, choices=choices, default=default, help=text
-        )
-
-
-def _add_device(command: argparse.ArgumentParser) -> None:
-    device = schema("config")["properties"]["device"]
-    command.add_argument(
-        "--device", choices=device["enum"], default=device["default"], help=device["description"]
-    )
-
-
-def _translate(arguments: argparse.Namespace) -> None:
-    import torch
-
-    from convs2s.decoding.translate import Translator
-    from convs2s.devices import pick_device
-
-    torch.set_num_threads(arguments.threads)
-    settings = decoding_defaults()
-    for name, default in settings.items():
-        if isinstance(default, dict):
-            settings[name] = {key: getattr(arguments, f"{name}.{key}") for key in default}
-        else:
-            settings[name] = getattr(arguments, name)
-    translator = Translator(
-        arguments.model,
-        settings,
-        pick_device(arguments.device),
-        pretokenized=arguments.pretokenized,
-    )
-    # A person who types a line waits for its translation.
-    chunk = 1 if sys.stdin.isatty() else None
-    for translation in translator.translate(_standard_input(), chunk):
-        if arguments.json:
-            print(json.dumps(translation.as_json(), ensure_ascii=False))
-        else:
-            print(translation.text)
 
 
 def _add_train(command: argparse.ArgumentParser) -> None:
@@ -152,7 +81,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", type=Path, required=True, help="the model file to write")
     command.add_argument("--dictionary", type=Path, help="dictionary.tsv for unknown words")
     command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
-    _add_device(command)
+    add_device(command)
     command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     command.add_argument(
         "--workers",
@@ -214,7 +143,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
 
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     references = [list(read_lines(path)) for path in arguments.reference]
-    hypotheses = list(_standard_input())
+    hypotheses = list(standard_input())
     score = metric(hypotheses, *references)
     names = " ".join(str(path) for path in arguments.reference)
     print(f"BLEU = {score.score:.2f}  {score.signature}  ({names}, {len(hypotheses)} lines)")
@@ -244,7 +173,7 @@ def _tokenize(arguments: argparse.Namespace) -> None:
     from convs2s.text.preparation import Preparation
 
     preparation = Preparation("moses_test", arguments.language)
-    for line in _standard_input():
+    for line in standard_input():
         print(preparation.prepare(line))
 
 
@@ -252,7 +181,7 @@ def _detokenize(arguments: argparse.Namespace) -> None:
     from convs2s.text.preparation import Preparation
 
     preparation = Preparation("moses_test", arguments.language)
-    for line in _standard_input():
+    for line in standard_input():
         print(preparation.restore(line))
 
 
@@ -329,9 +258,3 @@ def _read_settings(path: Path) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     return settings
-
-
-def _standard_input() -> Iterator[str]:
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
-    name = "standard input"
-    return decode_lines(bounded_lines(sys.stdin.buffer, name), name)

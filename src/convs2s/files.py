@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO, cast
+from typing import IO, Any, BinaryIO, Protocol, TextIO, cast
 
 from xopen import xopen
 
@@ -79,7 +79,14 @@ def read_lines(path: str | Path) -> Iterator[str]:
         raise UserError(f"{path}: cannot be read: {error}") from None
 
 
-def bounded_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+class LineSource(Protocol):
+    """What lines of bytes are read from: any binary stream is one."""
+
+    def readline(self, limit: int, /) -> bytes:
+        """Return the next line, or its first ``limit`` bytes; none at the end."""
+
+
+def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
     """Yield lines that fit into memory, so that what has no line feeds is an error.
 
     Raises:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,9 @@ ALIKE = (
 )
 """What the models of an ensemble must have in common."""
 
+N_BEST_FIELDS = ("text", "tokens", "pieces", "score", "replacements", "alignment")
+"""What the JSON line says of each of the best hypotheses."""
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -50,6 +53,9 @@ class Translation:
         pieces: what the model wrote.
         score: log-likelihood / |y|^alpha.
         replacements: the replaced unknown words; positions count words of the translation.
+        alignment: for each of ``pieces`` the place in ``source_pieces`` with the most attention,
+            from 0; None where no network has attention.
+        n_best: the best hypotheses, this one first, where they were asked for.
     """
 
     line: int
@@ -63,10 +69,18 @@ class Translation:
     pieces: list[str]
     score: float
     replacements: list[dict[str, Any]]
+    alignment: list[int] | None
+    n_best: list["Translation"] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields for one JSON line."""
-        return asdict(self)
+        """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
+        fields = asdict(replace(self, n_best=[]))
+        del fields["n_best"]
+        if self.n_best:
+            fields["n_best"] = [
+                {name: getattr(one, name) for name in N_BEST_FIELDS} for one in self.n_best
+            ]
+        return fields
 
 
 class Translator:
@@ -128,25 +142,48 @@ class Translator:
         """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
         rest = enumerate(lines, start=1)
         while numbered := list(islice(rest, chunk or CHUNK)):
-            yield from self._chunk(numbered)
+            yield from self.translate_chunk(numbered)
 
-    def _chunk(self, lines: list[tuple[int, str]]) -> list[Translation]:
+    def translate_chunk(
+        self, lines: Sequence[tuple[int, str]], n_best: int | None = None
+    ) -> list[Translation]:
+        """Translate numbered lines together.
+
+        Args:
+            lines: numbers and lines.
+            n_best: how many of the best hypotheses each result has in ``n_best``; None: none.
+
+        Returns:
+            A translation for each line, in their order.
+        """
         prepared = [(number, text, self.prepare(text)) for number, text in lines]
         # Sentences of similar length share a batch; an empty one needs no search.
         order = sorted(
             (index for index, (_, _, pieces) in enumerate(prepared) if pieces),
             key=lambda index: (len(prepared[index][2]), index),
         )
-        best: dict[int, Hypothesis] = {}
+        found: dict[int, list[Hypothesis]] = {}
         for start in range(0, len(order), self.batch_sentences):
             batch = order[start : start + self.batch_sentences]
             hypotheses = self.search([prepared[index][2] for index in batch])
-            best |= {index: found[0] for index, found in zip(batch, hypotheses, strict=True)}
-        empty = Hypothesis([], 0.0, None)
+            found |= dict(zip(batch, hypotheses, strict=True))
+        empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         return [
-            self._finish(number, text, pieces, best.get(index, empty))
+            self._finish_all(number, text, pieces, found.get(index, [empty]), n_best)
             for index, (number, text, pieces) in enumerate(prepared)
         ]
+
+    def _finish_all(
+        self,
+        number: int,
+        text: str,
+        source: list[str],
+        hypotheses: list[Hypothesis],
+        n_best: int | None,
+    ) -> Translation:
+        wanted = hypotheses[: n_best or 1]
+        finished = [self._finish(number, text, source, one) for one in wanted]
+        return finished[0] if n_best is None else replace(finished[0], n_best=finished)
 
     def prepare(self, text: str) -> list[str]:
         """Return the pieces that the model reads for a line, with a warning if overlong."""
@@ -195,6 +232,7 @@ class Translator:
             pieces=pieces,
             score=hypothesis.score,
             replacements=[self._by_words(one, pieces, source) for one in replacements],
+            alignment=hypothesis.peaks,
         )
 
     def _replaced(

@@ -1,0 +1,28 @@
+"""What several commands of ``convs2s`` share: the device, the standard input and output."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from convs2s.config import schema
+from convs2s.files import bounded_lines, decode_lines
+
+
+def add_device(command: argparse.ArgumentParser) -> None:
+    """Add ``--device``: its help and default are the configuration's."""
+    device = schema("config")["properties"]["device"]
+    command.add_argument(
+        "--device", choices=device["enum"], default=device["default"], help=device["description"]
+    )
+
+
+def standard_input() -> Iterator[str]:
+    """Yield the standard input's lines; the standard output is ready for theirs."""
+    write_utf8()
+    name = "standard input"
+    return decode_lines(bounded_lines(sys.stdin.buffer, name), name)
+
+
+def write_utf8() -> None:
+    """Write UTF-8 to the standard output, line by line as it comes."""
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]

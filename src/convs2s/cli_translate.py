@@ -1,0 +1,153 @@
+"""``convs2s translate``: streams, files, several models."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convs2s.cli_common import add_device, write_utf8
+from convs2s.config import decoding_defaults, schema
+from convs2s.errors import UserError
+from convs2s.files import bounded_lines, decode_lines
+
+if TYPE_CHECKING:
+    from convs2s.decoding.workers import ChunkTranslator
+
+
+def add_translate(command: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    command.description = (
+        "Translate the standard input, line by line and in order, or a file. The text is raw: it "
+        "is prepared as the test sets of the model's task are. With --pretokenized it is in the "
+        "model's pieces. A file's translation that was killed goes on where it was with the same "
+        "command."
+    )
+    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
+    command.add_argument("--input", type=Path, help="file to translate [the standard input]")
+    command.add_argument(
+        "--output", type=Path, help="file to write, with --input [the standard output]"
+    )
+    command.add_argument(
+        "--json", action="store_true", help="JSON lines: pieces, score, alignment, replacements"
+    )
+    command.add_argument(
+        "--pretokenized",
+        action="store_true",
+        help="input and output in the model's own pieces, separated by blanks, such as lo@@ w",
+    )
+    command.add_argument(
+        "--n-best", type=_count, metavar="N", help="the N best of each line, as Moses lists them"
+    )
+    command.add_argument(
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes that share the --threads, and the memory of the weights, for a file [1]",
+    )
+    add_device(command)
+    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    defaults = decoding_defaults()
+    for name, properties in schema("decoding")["properties"].items():
+        _add_option(command, name, properties, defaults[name])
+    command.set_defaults(run=_translate)
+
+
+def _add_option(
+    command: argparse.ArgumentParser, name: str, properties: dict[str, Any], default: Any
+) -> None:
+    """Add a setting of config/decodings.yaml: its help and default are the schema's."""
+    if isinstance(default, dict):
+        for key, inner in properties["properties"].items():
+            _add_option(command, f"{name}.{key}", inner, default[key])
+        return
+    flag, text = f"--{name.replace('_', '-')}", f"{properties['description']} [{default}]"
+    if isinstance(default, bool):
+        action = argparse.BooleanOptionalAction
+        command.add_argument(flag, dest=name, action=action, default=default, help=text)
+    else:
+        kind, choices = type(default), properties.get("enum")
+        command.add_argument(
+            flag, dest=name, type=kind, choices=choices, default=default, help=text
+        )
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from convs2s.decoding.formats import OutputFormat
+    from convs2s.decoding.long_files import identity_of, translate_long_file
+    from convs2s.decoding.translate import Translator
+    from convs2s.decoding.workers import ChunkTranslator
+    from convs2s.devices import pick_device
+
+    settings = _decoding_settings(arguments)
+    device = pick_device(arguments.device)
+    _check_translation(arguments, device)
+    # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
+    torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
+    translator = Translator(arguments.model, settings, device, pretokenized=arguments.pretokenized)
+    form = OutputFormat(arguments.json, arguments.n_best, settings["length_penalty"])
+    translate = ChunkTranslator(translator, form)
+    write_utf8()
+    if arguments.input is None:
+        _translate_stream(translate)
+        return
+    choices = {name: getattr(arguments, name) for name in ("json", "n_best", "pretokenized")}
+    translate_long_file(
+        translate,
+        arguments.input,
+        arguments.output,
+        identity_of(arguments.model, settings, device=device, **choices),
+        workers=arguments.workers,
+        threads=arguments.threads,
+    )
+
+
+def _translate_stream(translate: "ChunkTranslator") -> None:
+    """Translate the standard input: what is there together, without waiting for more."""
+    from convs2s.decoding.stream import ArrivingBytes, arriving
+    from convs2s.decoding.translate import CHUNK
+
+    stream, name = ArrivingBytes(sys.stdin.buffer), "standard input"  # type: ignore[arg-type]
+    number = 0
+    for group in arriving(decode_lines(bounded_lines(stream, name), name), stream.waits, CHUNK):
+        sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
+        sys.stdout.flush()
+        number += len(group)
+
+
+def _decoding_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    settings = decoding_defaults()
+    for name, default in settings.items():
+        if isinstance(default, dict):
+            settings[name] = {key: getattr(arguments, f"{name}.{key}") for key in default}
+        else:
+            settings[name] = getattr(arguments, name)
+    return settings
+
+
+def _check_translation(arguments: argparse.Namespace, device: str) -> None:
+    """Check what the parser cannot: options that rest on others.
+
+    Raises:
+        UserError: they do not go together.
+    """
+    if arguments.input is None and (arguments.output or arguments.workers > 1):
+        raise UserError("--output and --workers are for files: name one with --input")
+    if arguments.n_best is not None and arguments.n_best > arguments.beam:
+        raise UserError(
+            f"--n-best {arguments.n_best}: a beam of {arguments.beam} finds no more than "
+            f"{arguments.beam} translations: raise --beam"
+        )
+    if arguments.workers > 1 and device != "cpu":
+        raise UserError(
+            "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
+        )
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    return int(text)

@@ -1,0 +1,97 @@
+"""Translating a file of any length: chunk by chunk, with progress, from where it was stopped."""
+
+import hashlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from convs2s.decoding.progress import growing_output
+from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
+from convs2s.errors import UserError
+from convs2s.files import read_lines, sha256
+
+CHUNK_BATCHES = 8
+"""Batches of a chunk, whose lines are sorted by length: what a kill loses at most per worker."""
+
+SPEED_ALONE = "batch_sentences"
+"""The setting of config/decodings.yaml that the result does not depend on."""
+
+
+def translate_long_file(
+    translate: ChunkTranslator,
+    source: Path,
+    output: Path | None,
+    identity: Mapping[str, Any],
+    *,
+    workers: int,
+    threads: int,
+) -> None:
+    """Translate a file, showing on the standard error how far it is.
+
+    Args:
+        translate: the models and what to write.
+        source: one sentence a line.
+        output: what to write; None: the standard output, where nothing can be gone on with.
+        identity: what the output's bytes depend on besides the source.
+        workers: processes.
+        threads: CPU threads of all of them together.
+
+    Raises:
+        UserError: the source is missing or not text, is the output, or a worker was killed.
+    """
+    lines, checksum = _survey(source)
+    if output is None:
+        for _, text in _results(translate, source, 0, lines, workers, threads):
+            sys.stdout.write(text)
+        return
+    if output.exists() and output.samefile(source):
+        raise UserError(f"{output}: is the input as well: name another --output")
+    with growing_output(output, {**identity, "input": checksum}) as growing:
+        done = growing.done
+        for count, text in _results(translate, source, done, lines, workers, threads):
+            growing.append(text, count)
+
+
+def identity_of(
+    models: Sequence[Path], settings: Mapping[str, Any], **others: Any
+) -> dict[str, Any]:
+    """Return what the translations' bytes depend on, by name.
+
+    Args:
+        models: model files, by their checksums.
+        settings: a validated entry of config/decodings.yaml.
+        others: whatever else.
+    """
+    kept = {name: value for name, value in settings.items() if name != SPEED_ALONE}
+    return {"models": [sha256(path) for path in models], **kept, **others}
+
+
+def _survey(source: Path) -> tuple[int, str]:
+    """Return a file's number of lines and the SHA-256 of its text; every line is valid then."""
+    digest, count = hashlib.sha256(), 0
+    for line in read_lines(source):
+        digest.update(f"{line}\n".encode())
+        count += 1
+    return count, digest.hexdigest()
+
+
+def _results(
+    translate: ChunkTranslator, source: Path, done: int, total: int, workers: int, threads: int
+) -> Iterator[tuple[int, str]]:
+    chunks = _chunks(source, done, CHUNK_BATCHES * translate.translator.batch_sentences)
+    results = translate_chunks(translate, chunks, workers=workers, threads=threads)
+    with tqdm(total=total, initial=done, unit=" sentences") as bar:
+        for count, text in results:
+            yield count, text
+            bar.update(count)
+
+
+def _chunks(source: Path, done: int, size: int) -> Iterator[Chunk]:
+    """Yield the lines after the first ``done``; chunks begin where they would without those."""
+    numbered = islice(enumerate(read_lines(source), start=1), done, None)
+    while chunk := list(islice(numbered, size)):
+        yield chunk

@@ -1,0 +1,108 @@
+"""An output that grows chunk by chunk and survives being killed.
+
+``OUTPUT.part`` holds what is finished, ``OUTPUT.part.json`` how much of it counts, and of which
+work it is. The final name appears when everything is there.
+"""
+
+import bz2
+import fcntl
+import gzip
+import json
+import lzma
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import zstandard
+
+from convs2s.errors import UserError
+from convs2s.files import atomic_path
+
+_COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+"""Each chunk is compressed on its own: what these formats' readers see as one text."""
+
+
+class GrowingOutput:
+    """An unfinished output.
+
+    Attributes:
+        done: how many lines of the input are in it.
+    """
+
+    def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, Any]) -> None:
+        """Go on after the last complete chunk, if what is there is of the same work."""
+        self._state, self._part, self._identity = _state_of(path), part, dict(identity)
+        self._compress = _COMPRESSORS.get(path.suffix, bytes)
+        self.done, size = self._resume(path)
+        part.truncate(size)
+        part.seek(size)
+
+    def append(self, text: str, lines: int) -> None:
+        """Add the output of the next ``lines`` lines of the input."""
+        self._part.write(self._compress(text.encode()))
+        self._part.flush()
+        os.fsync(self._part.fileno())
+        self.done += lines
+        state = {"identity": self._identity, "lines": self.done, "bytes": self._part.tell()}
+        with atomic_path(self._state) as temporary:
+            temporary.write_text(json.dumps(state), "utf-8")
+
+    def _resume(self, path: Path) -> tuple[int, int]:
+        """Return how many lines and bytes count; say why where they do not."""
+        if not self._state.is_file():
+            return 0, 0
+        state = json.loads(self._state.read_text("utf-8"))
+        names = {**state["identity"], **self._identity}
+        others = [name for name in names if state["identity"].get(name) != self._identity.get(name)]
+        if others:
+            reason = f"its {', '.join(others)} differ from this command's"
+        elif os.fstat(self._part.fileno()).st_size < state["bytes"]:
+            reason = "its text is shorter than its state says"
+        else:
+            print(f"{path}: going on after line {state['lines']}", file=sys.stderr)
+            return state["lines"], state["bytes"]
+        print(
+            f"{path}: starting over: there is an unfinished output, but {reason}", file=sys.stderr
+        )
+        return 0, 0
+
+
+@contextmanager
+def growing_output(path: Path, identity: Mapping[str, Any]) -> Iterator[GrowingOutput]:
+    """Open an output; it gets its name if the block succeeds, else stays to be gone on with.
+
+    Args:
+        path: the output; compressed if its suffix says so.
+        identity: what its bytes depend on, as JSON can hold it. Where it differs from that of an
+            unfinished output, that one is thrown away.
+
+    Raises:
+        UserError: another process writes the same output.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.part")
+    with unfinished.open("ab") as part:
+        try:
+            # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
+            fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(
+                f"{unfinished}: another process is writing it: wait for it, or name another output"
+            ) from None
+        yield GrowingOutput(path, part, identity)
+        os.fsync(part.fileno())
+        unfinished.replace(path)
+        _state_of(path).unlink(missing_ok=True)
+
+
+def _state_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part.json")

@@ -1,0 +1,105 @@
+"""Chunks of lines translated by several processes, and joined in their order.
+
+The processes are forked from one that has loaded the models: they read the same weights in the same
+memory, of which each has a copy only of what it writes to, which weights never are.
+"""
+
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection, get_context, parent_process
+from threading import Thread
+
+import torch
+
+from convs2s.decoding.formats import OutputFormat
+from convs2s.decoding.translate import Translator
+from convs2s.errors import UserError
+
+Chunk = Sequence[tuple[int, str]]
+"""Numbered lines."""
+
+
+class ChunkTranslator:
+    """From a chunk to the text that is written for it."""
+
+    def __init__(self, translator: Translator, form: OutputFormat) -> None:
+        self.translator, self.form = translator, form
+
+    def __call__(self, chunk: Chunk) -> str:
+        """Translate a chunk."""
+        translations = self.translator.translate_chunk(chunk, self.form.n_best)
+        return "".join(map(self.form.lines, translations))
+
+
+_translate: ChunkTranslator
+"""In a worker: what it was forked with."""
+
+
+def translate_chunks(
+    translate: ChunkTranslator, chunks: Iterable[Chunk], *, workers: int, threads: int
+) -> Iterator[tuple[int, str]]:
+    """Translate chunks in several processes.
+
+    Args:
+        translate: what to do with each.
+        chunks: taken no further ahead than keeps the workers busy.
+        workers: processes; 1: this one. With more, nothing may have been computed with more than
+            one thread before: a pool of threads does not survive a fork.
+        threads: CPU threads of all of them together.
+
+    Returns:
+        For each chunk, in order, its number of lines and its text.
+
+    Raises:
+        UserError: a worker was killed.
+    """
+    if workers == 1:
+        return ((len(chunk), translate(chunk)) for chunk in chunks)
+    return _in_processes(translate, chunks, workers, max(1, threads // workers))
+
+
+def _in_processes(
+    translate: ChunkTranslator, chunks: Iterable[Chunk], workers: int, threads: int
+) -> Iterator[tuple[int, str]]:
+    context = get_context("fork")
+    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate, threads))
+    ahead: deque[tuple[int, Future[str]]] = deque()
+    try:
+        for chunk in chunks:
+            ahead.append((len(chunk), pool.submit(_run, chunk)))
+            if len(ahead) > 2 * workers:
+                lines, text = ahead.popleft()
+                yield lines, text.result()
+        for lines, text in ahead:
+            yield lines, text.result()
+    except BrokenProcessPool:
+        raise UserError(
+            "a worker was killed, perhaps for want of memory: use fewer --workers or a smaller "
+            "--batch-sentences; the same command goes on with what is missing"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(translate: ChunkTranslator, threads: int) -> None:
+    global _translate
+    _translate = translate
+    torch.set_num_threads(threads)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to act on
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End when the parent has been killed: nobody would come for the results."""
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+    os._exit(1)
+
+
+def _run(chunk: Chunk) -> str:
+    return _translate(chunk)
