@@ -37,7 +37,7 @@ CONVS2S = {
     "dropout": 0.0,
     "positions": {"maximum": 32},
 }
-LSTM = {"kind": "lstm", "layers": 1, "cells": 256, "embedding": 64, "reverse_source": False}
+LSTM = {"kind": "lstm", "layers": 1, "cells": 192, "embedding": 64, "reverse_source": False}
 
 
 def sequences(count: int, seed: int) -> list[list[str]]:

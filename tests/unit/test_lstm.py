@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -209,28 +208,6 @@ def test_bf16_trains(tmp_path: Path) -> None:
     train(job(tiny.prepare(tmp_path / "task"), path, {}, precision="bf16", maximum_epochs=1))
     network, _ = load_model(path)
     assert all(parameter.dtype == torch.float32 for parameter in network.parameters())
-
-
-@pytest.mark.slow
-def test_it_learns_to_reverse(tmp_path: Path) -> None:
-    """3,125 updates of plain SGD: nine in ten random sentences of up to 8 words are reversed.
-
-    The target is the source from last to first, so the network reads the source as it stands: what
-    it reads last, it writes first.
-    """
-    task, path = tiny.prepare(tmp_path / "task", pairs=4000), tmp_path / "model.safetensors"
-    schedule = {"kind": "step", "hold": 20, "every": 1, "divide_by": 2}
-    batch = {"sentences": 32}
-    changes = {"layers": 1, "cells": 64, "embedding": 32, "reverse_source": False}
-    train(job(task, path, changes, schedule=schedule, maximum_epochs=25, batch=batch))
-    generator = random.Random(99)
-    lines = [generator.choices(tiny.WORDS, k=generator.randint(1, 8)) for _ in range(200)]
-    found = translator(path).translate(" ".join(words) for words in lines)
-    right = sum(
-        one.tokens == [f"{word}x" for word in reversed(words)]
-        for one, words in zip(found, lines, strict=True)
-    )
-    assert right >= 180
 
 
 # ---- the model file ----
