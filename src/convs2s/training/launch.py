@@ -69,9 +69,8 @@ def run_workers(workers: int, threads: int, command: Sequence[str]) -> None:
         except ChildFailedError as error:
             raise _failure(error.failures.values()) from None
         except SignalException as error:
-            raise UnfinishedError(
-                f"{error.sigval.name} was received: run the same command again"
-            ) from (None)
+            message = f"{error.sigval.name} was received: run the same command again"
+            raise UnfinishedError(message) from None
 
 
 def torchrun_options(workers: int, folder: Path) -> list[str]:
