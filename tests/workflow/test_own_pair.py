@@ -126,7 +126,7 @@ def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
     assert sum(map(len, replaced)) == counts["total"]
     headline = (checkout / f"{folder}/bleu.txt").read_text("utf-8")
     assert re.search(
-        rf"^seed1 +{counts['total']} +{counts['dictionary']} +{counts['copied']} ",
+        rf"^seed1 +{counts['total']:,} +{counts['dictionary']:,} +{counts['copied']:,} ",
         headline,
         re.MULTILINE,
     )

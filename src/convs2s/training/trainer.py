@@ -217,11 +217,11 @@ class Trainer:
 
     def result(self) -> tuple[dict[str, Tensor], float]:
         """Return the parameters that a finished training exports, and their validation loss."""
+        self.workers.wait()  # for the first one to have written the last epoch
         schedule, average = self.position.schedule, self.recipe.average
         if average is None or schedule.best_loss is None:
             best = math.inf if schedule.best_loss is None else schedule.best_loss
             return load_tensors(self.state.best)[0], best
-        self.workers.wait()  # for the first one to have written the last epoch
         weights = mean_of_epochs(self.state.path, len(self.position.history), average)
         self.network.load_state_dict(weights)
         return weights, self.updater.validate(self.valid)
