@@ -1,9 +1,12 @@
 """What every test can ask for."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.faults.loopback import LoopbackServer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,3 +24,14 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no golden data: {folder} is absent (set CONVS2S_SHARED to its place)")
     return folder
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    """A web server that this process reaches without any proxy."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    running = LoopbackServer()
+    yield running
+    running.close()

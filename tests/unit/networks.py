@@ -3,14 +3,39 @@
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import SearchOptions
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
+from convs2s.models.ensemble import Ensemble
 from convs2s.models.lstm import Lstm, LstmArchitecture
+from convs2s.models.network import Network, rows_of
 
 TYPES = 20
+
+
+def assert_incremental_equals_full(model: Network, source: Tensor, previous: Tensor) -> None:
+    """Compare each step's logits, log-probabilities and mean attention, within 1e-9."""
+    model.eval()
+    with torch.no_grad():
+        logits, attentions = model(source, previous)
+        session = Ensemble([model]).start(source, 1)  # with folded weights, as in decoding
+        decoding = model.start(source, 1)
+        for position in range(previous.shape[1]):
+            symbols = previous[:, position : position + 1]
+            features, _ = decoding.step(symbols)
+            now = functional.linear(features, *rows_of(model.output, None))
+            torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
+            predictions, attention = session.step(symbols)
+            expected = logits[:, position].log_softmax(1)
+            torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
+            assert (attention is not None) == bool(attentions) == model.attends
+            if attention is not None:
+                mean = torch.stack(attentions).mean(0)[:, position]
+                torch.testing.assert_close(attention[:, 0], mean, atol=1e-9, rtol=0)
 
 
 def network(

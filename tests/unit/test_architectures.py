@@ -5,16 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from convs2s.config import load, model_settings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.layers import fold_weights
 from convs2s.models.lstm import Lstm, LstmArchitecture
-from convs2s.models.network import Network, rows_of
+from convs2s.models.network import Network
 from tests.conftest import ROOT
+from tests.unit.networks import assert_incremental_equals_full
 
 SETTINGS = load(ROOT)
 TYPES, POSITIONS = 30, 20
@@ -56,18 +55,4 @@ def sentences() -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("name", SETTINGS.models)
 def test_incremental_equals_full(name: str) -> None:
-    model = network(name)
-    source, previous = sentences()
-    with torch.no_grad():
-        logits, attentions = model(source, previous)
-        fold_weights(model)  # as decoding does
-        decoding = model.start(source, 1)
-        for position in range(previous.shape[1]):
-            symbols = previous[:, position : position + 1]
-            features, attention = decoding.step(symbols)
-            now = functional.linear(features, *rows_of(model.output, None))
-            torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
-            assert (attention is not None) == model.attends
-            if attention is not None:
-                mean = torch.stack(attentions).mean(0)[:, position]
-                torch.testing.assert_close(attention[:, 0], mean, atol=1e-9, rtol=0)
+    assert_incremental_equals_full(network(name), *sentences())

@@ -17,7 +17,7 @@ from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
 from convs2s.text.preparation import PREPARATIONS, Preparation
-from tests.unit.networks import batch, network, options
+from tests.unit.networks import assert_incremental_equals_full, batch, network, options
 
 
 @pytest.mark.parametrize(
@@ -25,19 +25,9 @@ from tests.unit.networks import batch, network, options
     [((3, 1, 2), (True,) * 3), ((5, 5, 1), (False, True, False)), ((1, 1, 1), (True, False, True))],
 )
 def test_incremental_equals_full(kernels: tuple[int, ...], attention: tuple[bool, ...]) -> None:
-    model = network(kernels=kernels, attention=attention).eval()
-    source = batch(7, 4, 1)
     previous = torch.cat([torch.full((3, 1), END), batch(6, 6, 6)[:, :6]], 1)
-    with torch.no_grad():
-        logits, attentions = model(source, previous)
-        session = Ensemble([model]).start(source, 1)
-        for position in range(previous.shape[1]):
-            predictions, attention_now = session.step(previous[:, position : position + 1])
-            expected = logits[:, position].log_softmax(1)
-            torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
-            mean = torch.stack(attentions).mean(0)[:, position]
-            assert attention_now is not None
-            torch.testing.assert_close(attention_now[:, 0], mean, atol=1e-9, rtol=0)
+    model = network(kernels=kernels, attention=attention)
+    assert_incremental_equals_full(model, batch(7, 4, 1), previous)
 
 
 def test_beam_1_is_greedy() -> None:

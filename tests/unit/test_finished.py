@@ -11,7 +11,7 @@ from torch.nn import functional
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import Ensemble
-from convs2s.models.lstm import Output
+from convs2s.models.layers import PlainOutput
 from convs2s.models.network import Network
 from tests.unit.networks import batch, lstm, network, options
 
@@ -32,15 +32,15 @@ class Bigrams(Network):
     attends = False
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(nn.Identity(), nn.Identity(), PADDING)
         types = C + 1
-        self.layer = Output(types, types)
+        self.layer = PlainOutput(types, types)
         table = torch.full((types, types), -torch.inf)
         for last, probabilities in NEXT.items():
             for symbol, probability in probabilities.items():
                 table[symbol, last] = math.log(probability)
         # A product with zero must stay zero.
-        self.layer.matrix = nn.Parameter(table.clamp(min=-1e9))
+        self.layer.words = nn.Parameter(table.clamp(min=-1e9))
         self.layer.bias = nn.Parameter(torch.zeros(types))
 
     @property
@@ -48,8 +48,11 @@ class Bigrams(Network):
         return {"source": None, "target": None}
 
     @property
-    def output(self) -> Output:
+    def output(self) -> PlainOutput:
         return self.layer
+
+    def encode(self, source: Tensor) -> Tensor:
+        return source
 
     def features(self, source: Tensor, previous: Tensor) -> Tensor:
         return functional.one_hot(previous, C + 1).float()

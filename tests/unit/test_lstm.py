@@ -22,7 +22,7 @@ from convs2s.models.lstm import Lstm, LstmArchitecture, reverse_words
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.trainer import Trainer
 from tests.unit import tiny
-from tests.unit.networks import TYPES, batch, lstm, network, options
+from tests.unit.networks import TYPES, assert_incremental_equals_full, batch, lstm, network, options
 
 
 def previous(length: int, rows: int) -> torch.Tensor:
@@ -106,17 +106,7 @@ def test_dropout_follows_the_seed() -> None:
 
 @pytest.mark.parametrize("layers", [1, 3])
 def test_incremental_equals_full(layers: int) -> None:
-    model = lstm(layers=layers).eval()
-    source, symbols = batch(7, 4, 1), previous(6, 3)
-    with torch.no_grad():
-        logits, attentions = model(source, symbols)
-        session = Ensemble([model]).start(source, 1)
-        for position in range(symbols.shape[1]):
-            predictions, attention = session.step(symbols[:, position : position + 1])
-            expected = logits[:, position].log_softmax(1)
-            torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
-            assert attention is None
-    assert attentions == []
+    assert_incremental_equals_full(lstm(layers=layers), batch(7, 4, 1), previous(6, 3))
 
 
 @pytest.mark.parametrize("finished", ["replace", "leave"])

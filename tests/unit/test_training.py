@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 import torch
@@ -19,18 +19,15 @@ import torch
 from convs2s.data.batches import BatchLimits
 from convs2s.errors import UserError
 from convs2s.files import sha256
-from convs2s.model_file import build_network, load_model
+from convs2s.model_file import load_model
 from convs2s.tensor_file import load_tensors
 from convs2s.training.data import TrainingData
 from convs2s.training.optimiser import change_rate
 from convs2s.training.recipe import Recipe
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.schedule import Schedule
-from convs2s.training.state import StateFolder
-from convs2s.training.stop import EarlyStop
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
-from convs2s.training.workers import Workers
 from tests.unit import tiny
 
 
@@ -113,31 +110,9 @@ def test_maximum_epochs_stops_with_a_reason() -> None:
 VELOCITIES: dict[Literal["keep", "rescale"], float] = {"keep": 10.0, "rescale": 1.0}
 
 
-def trainer(task: Path, folder: Path, seed: int = 1, **changes: Any) -> Trainer:
-    """A trainer in float64 without dropout."""
-    data = TrainingData.read(task)
-    settings = tiny.settings()
-    settings["architecture"]["dropout"] = 0.0
-    torch.manual_seed(seed)
-    network = build_network(
-        settings["architecture"], len(data.types["source"]) + 3, len(data.types["target"]) + 3
-    )
-    return Trainer(
-        network.double(),
-        replace(Recipe.from_settings(settings["training"]), **changes),
-        (data.train, data.valid),
-        StateFolder(folder, {}),
-        seed=seed,
-        device="cpu",
-        checkpoint_minutes=60,
-        stop=EarlyStop(),
-        workers=Workers(),
-    )
-
-
 def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None:
-    whole = trainer(task, tmp_path, batch=BatchLimits(32, None, None))
-    split = trainer(task, tmp_path, batch=BatchLimits(32, None, 40))
+    whole = tiny.trainer(task, tmp_path, batch=BatchLimits(32, None, None))
+    split = tiny.trainer(task, tmp_path, batch=BatchLimits(32, None, 40))
     for number, rows in enumerate(whole.plan(1)):
         reports = [
             each.updater.update(each.train, rows, 1, number, 0.25) for each in (whole, split)
@@ -149,15 +124,15 @@ def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None
 
 def test_separate_parts_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
     limits = BatchLimits(32, None, 40)
-    joint = trainer(task, tmp_path, batch=limits).plan(1)
-    separate = trainer(task, tmp_path, batch=limits, split="separate").plan(1)
+    joint = tiny.trainer(task, tmp_path, batch=limits).plan(1)
+    separate = tiny.trainer(task, tmp_path, batch=limits, split="separate").plan(1)
     assert len(separate) > len(joint)
     assert sorted(row for rows in separate for row in rows) == list(range(160))
 
 
 def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
     for velocity, factor in VELOCITIES.items():
-        one = trainer(task, tmp_path, velocity=velocity)
+        one = tiny.trainer(task, tmp_path, velocity=velocity)
         one.updater.update(one.train, one.plan(1)[0], 1, 0, 0.25)
         optimiser = one.updater.optimiser
         state = next(iter(optimiser.state.values()))
@@ -205,7 +180,7 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
         while process.poll() is None:  # wait until it has gone on from where the last one was
             states = list((killed.parent / "state").glob("*/last.safetensors"))
             if states and states[0].stat().st_mtime_ns > before:
-                time.sleep(moments.uniform(0, 0.3))
+                time.sleep(moments.uniform(0, 0.03))
                 process.send_signal(signal.SIGKILL)
                 break
             time.sleep(0.01)

@@ -1,6 +1,5 @@
 """Several workers make the updates of one."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,7 @@ from convs2s.model_file import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.launch import torchrun_options
 from convs2s.training.parts import split_batch
-from convs2s.training.recipe import Recipe
 from convs2s.training.run import TrainingJob
-from convs2s.training.state import StateFolder
-from convs2s.training.stop import EarlyStop
-from convs2s.training.trainer import Trainer
 from convs2s.training.workers import Workers
 from tests.unit import tiny
 from tests.unit.together import meet, start, train_together
@@ -33,32 +28,11 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
-def trainer(workers: Workers, task: Path, dropout: float, **changes: Any) -> Trainer:
-    data = TrainingData.read(task)
-    settings = tiny.settings()
-    settings["architecture"]["dropout"] = dropout
-    torch.manual_seed(1)
-    network = build_network(
-        settings["architecture"], len(data.types["source"]) + 3, len(data.types["target"]) + 3
-    )
-    return Trainer(
-        network.double(),
-        replace(Recipe.from_settings(settings["training"]), **changes),
-        (data.train, data.valid),
-        StateFolder(task / "none", {}),
-        seed=1,
-        device="cpu",
-        checkpoint_minutes=60,
-        stop=EarlyStop(),
-        workers=workers,
-    )
-
-
 def twenty_updates(
     workers: Workers, task: Path, dropout: float, limits: BatchLimits = WHOLE
 ) -> tuple[list[Any], float, float]:
     """Return the parameters after 20 updates and one of a single pair; validation before, after."""
-    one = trainer(workers, task, dropout, batch=limits)
+    one = tiny.trainer(task, task / "none", dropout=dropout, workers=workers, batch=limits)
     before = one.updater.validate(one.valid)
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):

@@ -1,12 +1,23 @@
 """A task small enough to train in a second: target words are the source's, reversed and marked."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data.dataset import binarise, build_vocabulary
+from convs2s.data.vocabulary import Vocabulary
 from convs2s.files import write_lines
+from convs2s.model_file import build_network
+from convs2s.training.data import TrainingData
+from convs2s.training.recipe import Recipe
+from convs2s.training.state import StateFolder
+from convs2s.training.stop import EarlyStop
+from convs2s.training.trainer import Trainer
+from convs2s.training.workers import ALONE, Workers
 
 WORDS = [f"w{index}" for index in range(12)]
 
@@ -59,3 +70,33 @@ def prepare_pairs(
         outputs = dataset / f"{split}.arrow", dataset / f"{split}.json"
         binarise(corpus, (None, None), tables, outputs, facts)
     return folder
+
+
+def trainer(
+    task: Path,
+    folder: Path,
+    *,
+    dropout: float = 0.0,
+    seed: int = 1,
+    workers: Workers = ALONE,
+    **changes: Any,
+) -> Trainer:
+    """Return a trainer of the tiny model in float64, with its states in ``folder``."""
+    data = TrainingData.read(task)
+    given = settings()
+    given["architecture"]["dropout"] = dropout
+    torch.manual_seed(seed)
+    network = build_network(
+        given["architecture"], *(len(Vocabulary(data.types[side])) for side in data.types)
+    )
+    return Trainer(
+        network.double(),
+        replace(Recipe.from_settings(given["training"]), **changes),
+        (data.train, data.valid),
+        StateFolder(folder, {}),
+        seed=seed,
+        device="cpu",
+        checkpoint_minutes=60,
+        stop=EarlyStop(),
+        workers=workers,
+    )

@@ -3,10 +3,7 @@
 import io
 import json
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.faults.loopback import LoopbackServer, Served
 from tests.workflow.checkout import Checkout
@@ -14,17 +11,6 @@ from tests.workflow.checkout import Checkout
 TASK = "wmt14_en_fr_released"
 ARCHIVE = "/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2"
 MEMBERS = "wmt14.en-fr.fconv-py"
-
-
-@pytest.fixture
-def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    """A mirror that the workflow reaches without any proxy."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    server = LoopbackServer()
-    yield server
-    server.close()
 
 
 def archive(folder: Path) -> bytes:
@@ -53,15 +39,15 @@ def archive(folder: Path) -> bytes:
 
 
 def test_from_the_archive_to_a_score(
-    checkout: Checkout, shared: Path, mirror: LoopbackServer
+    checkout: Checkout, shared: Path, server: LoopbackServer
 ) -> None:
-    mirror.serve(ARCHIVE, Served(archive(shared / "golden" / "fairseq")))
+    server.serve(ARCHIVE, Served(archive(shared / "golden" / "fairseq")))
     checkout.write("data/test.en", "s09 s16 s05\ns14 s22\ns09 unheard\n")
     checkout.write("data/test.fr", "t00 t01 t09\nt16 t14\nt00 t01\n")
     pair = {"source": "data/test.en", "target": "data/test.fr"}
     checkout.configure(
         {
-            "mirrors": [f"http://{mirror.host}"],
+            "mirrors": [f"http://{server.host}"],
             "cores": 1,
             "device": "cpu",
             "overrides": {
@@ -73,7 +59,7 @@ def test_from_the_archive_to_a_score(
     assert done.code == 0, done.said
     assert done.planned["import_released"] == done.planned["download_file"] == 1
     assert not {"train_model", "vocabulary", "joint_codes"} & done.planned.keys()
-    assert [answer.path for answer in mirror.answers] == [ARCHIVE]
+    assert [answer.path for answer in server.answers] == [ARCHIVE]
 
     headline = (checkout / f"results/{TASK}/bleu.txt").read_text("utf-8")
     assert "newstest2014: 3 lines; one run (released)" in headline

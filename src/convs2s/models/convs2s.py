@@ -253,23 +253,21 @@ class Decoder(nn.Module):
 
 
 class ConvS2S(Network):
-    """Encoder and decoder."""
+    """Convolutional encoder and decoder, joined by attention in the decoder's blocks."""
+
+    encoder: Encoder
+    decoder: Decoder
 
     def __init__(
         self, architecture: Architecture, source_types: int, target_types: int, padding_index: int
     ) -> None:
         """Initialise the parameters from torch's global random generator.
 
-        Args:
-            architecture: widths, kernels, attention, positions, dropout, gradient scaling.
-            source_types: size of the source vocabulary.
-            target_types: size of the target vocabulary.
-            padding_index: the index that means padding in the source.
+        The arguments are those of ``convs2s.model_file.build_network`` and the index that means
+        padding in the source.
         """
-        super().__init__()
-        self.encoder = Encoder(architecture, source_types)
-        self.decoder = Decoder(architecture, target_types)
-        self.padding_index = padding_index
+        encoder = Encoder(architecture, source_types)
+        super().__init__(encoder, Decoder(architecture, target_types), padding_index)
 
     @property
     def attends(self) -> bool:
@@ -294,11 +292,6 @@ class ConvS2S(Network):
         """Encode padded source indices (B, m)."""
         encoded: EncodedSource = self.encoder(source, source == self.padding_index)
         return encoded
-
-    def features(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return what enters the output layer (B, n, f_out)."""
-        x: Tensor = self.decoder(previous, self.encode(source))[0]
-        return x
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V) and the attention (B, n, m) of each attending block."""

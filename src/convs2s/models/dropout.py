@@ -20,12 +20,14 @@ class _Mask(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
+        """Multiply what ``keep``, of x's shape, keeps by ``scale``, and the rest by 0."""
         ctx.save_for_backward(keep)
         ctx.scale = scale
         return (x * keep).mul_(scale)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Mask the gradient alike."""
         (keep,) = ctx.saved_tensors
         return (gradients[0] * keep).mul_(ctx.scale), None, None
 

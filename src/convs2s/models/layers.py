@@ -84,10 +84,8 @@ class GatedConvolution(WeightNormalised):
         return functional.glu(functional.linear(windows, self.weight(), self.bias), dim=-1)
 
 
-class OutputTable(nn.Module):
-    """The map to the logits as a lookup table, of which vocabulary selection takes some rows.
-
-    As in the authors' code it is not weight-normalised.
+class PlainOutput(nn.Module):
+    """The map to the logits as it is, not weight-normalised: the LSTM's.
 
     Attributes:
         words: (types, inputs).
@@ -95,10 +93,10 @@ class OutputTable(nn.Module):
     """
 
     def __init__(self, inputs: int, types: int) -> None:
-        """Draw the rows from N(0, 0.1), their bias among them, as of any lookup table."""
+        """Make room for the parameters, which whoever asks for them draws."""
         super().__init__()
-        self.words = nn.Parameter(torch.empty(types, inputs).normal_(0.0, 0.1))
-        self.bias = nn.Parameter(torch.empty(types).normal_(0.0, 0.1))
+        self.words = nn.Parameter(torch.empty(types, inputs))
+        self.bias = nn.Parameter(torch.empty(types))
 
     def weight(self) -> Tensor:
         """Return the rows of all types (types, inputs)."""
@@ -107,6 +105,19 @@ class OutputTable(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., types)."""
         return functional.linear(x, self.words, self.bias)
+
+
+class OutputTable(PlainOutput):
+    """The map to the logits as a lookup table, of which vocabulary selection takes some rows.
+
+    As in the authors' code it is not weight-normalised.
+    """
+
+    def __init__(self, inputs: int, types: int) -> None:
+        """Draw the rows from N(0, 0.1), their bias among them, as of any lookup table."""
+        super().__init__(inputs, types)
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, 0.0, 0.1)
 
 
 class Embedding(nn.Module):

@@ -10,11 +10,10 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from convs2s.models.dropout import dropout
-from convs2s.models.layers import Embedding
+from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network, choose
 
 State = tuple[Tensor, Tensor]
@@ -108,23 +107,6 @@ class Encoder(nn.Module):
         return states
 
 
-class Output(nn.Module):
-    """The plain linear map to the softmax layer's logits."""
-
-    def __init__(self, inputs: int, types: int) -> None:
-        super().__init__()
-        self.matrix = nn.Parameter(torch.empty(types, inputs))
-        self.bias = nn.Parameter(torch.empty(types))
-
-    def weight(self) -> Tensor:
-        """Return the weight (V, inputs)."""
-        return self.matrix
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (..., inputs) to (..., V)."""
-        return functional.linear(x, self.matrix, self.bias)
-
-
 class Decoder(nn.Module):
     """Embeddings, layers that start from the encoder's final states, and the output layer."""
 
@@ -132,7 +114,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
         self.layers = Layers(architecture)
-        self.output = Output(architecture.cells, types)
+        self.output = PlainOutput(architecture.cells, types)
 
     def forward(self, previous: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
         """Read symbols (B, n) from the layers' states (1, B, c) on.
@@ -151,6 +133,9 @@ class Decoder(nn.Module):
 class Lstm(Network):
     """Two LSTMs of several layers, one for the source and one for the target (section 2)."""
 
+    encoder: Encoder
+    decoder: Decoder
+
     def __init__(
         self,
         architecture: LstmArchitecture,
@@ -160,17 +145,12 @@ class Lstm(Network):
     ) -> None:
         """Draw every parameter from U(-initialisation, initialisation) (section 3.4).
 
-        Args:
-            architecture: layers, widths, dropout, initialisation, reversal.
-            source_types: size of the source vocabulary.
-            target_types: size of the target vocabulary.
-            padding_index: the index that means padding in the source.
+        The arguments are those of ``convs2s.model_file.build_network`` and the index that means
+        padding in the source.
         """
-        super().__init__()
-        self.encoder = Encoder(architecture, source_types)
-        self.decoder = Decoder(architecture, target_types)
+        encoder = Encoder(architecture, source_types)
+        super().__init__(encoder, Decoder(architecture, target_types), padding_index)
         self.reverse_source = architecture.reverse_source
-        self.padding_index = padding_index
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -architecture.initialisation, architecture.initialisation)
 
@@ -185,7 +165,7 @@ class Lstm(Network):
         return {"source": None, "target": None}
 
     @property
-    def output(self) -> Output:
+    def output(self) -> PlainOutput:
         """The layer before the softmax."""
         return self.decoder.output
 
@@ -196,11 +176,6 @@ class Lstm(Network):
             source = reverse_words(source, self.padding_index)
         states: list[State] = self.encoder(source, lengths)
         return states
-
-    def features(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return what enters the output layer (B, n, c)."""
-        x: Tensor = self.decoder(previous, self.encode(source))[0]
-        return x
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V), and no attention."""

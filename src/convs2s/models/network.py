@@ -6,7 +6,7 @@ Shapes: B sentences, K hypotheses of each, m source length, n target length, V t
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +66,19 @@ class Decoding(Protocol):
 class Network(nn.Module, ABC):
     """An encoder and a decoder; its weights hold those that ``WORD_TABLES`` names."""
 
+    def __init__(self, encoder: nn.Module, decoder: nn.Module, padding_index: int) -> None:
+        """Join both sides.
+
+        Args:
+            encoder: what ``encode`` runs.
+            decoder: maps previous symbols (B, n) and the encoded source to features, and more.
+            padding_index: the index that means padding in the source.
+        """
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.padding_index = padding_index
+
     @property
     @abstractmethod
     def attends(self) -> bool:
@@ -82,6 +95,9 @@ class Network(nn.Module, ABC):
         """The layer before the softmax."""
 
     @abstractmethod
+    def encode(self, source: Tensor) -> Any:
+        """Return what the decoder reads of padded source indices (B, m)."""
+
     def features(self, source: Tensor, previous: Tensor) -> Tensor:
         """Return what enters the output layer (B, n, features).
 
@@ -89,6 +105,8 @@ class Network(nn.Module, ABC):
             source: (B, m) indices, padded on the right.
             previous: (B, n), ``</s>`` and the target without its last symbol.
         """
+        x: Tensor = self.decoder(previous, self.encode(source))[0]
+        return x
 
     @abstractmethod
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:

@@ -12,6 +12,7 @@ class _Windows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: int, left: int) -> Tensor:
+        """Map (B, n, d) to (B, n, kernel * d)."""
         ctx.kernel, ctx.left = kernel, left
         batch, positions, width = x.shape
         windows = x.new_empty(batch, positions, kernel * width)
@@ -24,6 +25,7 @@ class _Windows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Add up, for each position (B, n, d), what all windows that hold it say."""
         (gradient,) = gradients
         batch, positions, width = gradient.shape
         width //= ctx.kernel

@@ -28,6 +28,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         wanted: bool,
     ) -> Tensor:
+        """Return the loss of ``summed_cross_entropy``; ``wanted``: keep its gradients as well."""
         d_features = torch.empty_like(features) if wanted else None
         d_weight = torch.zeros_like(weight) if wanted else None
         d_bias = torch.zeros_like(bias) if wanted else None
@@ -57,6 +58,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Scale the gradients that are at hand."""
         factor = gradients[0]
         d_features, d_weight, d_bias = (one * factor.to(one.dtype) for one in ctx.gradients)
         return d_features, d_weight, d_bias, None, None, None
