@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +25,7 @@ class Served:
     statuses: list[int] = field(default_factory=list)  # of the first answers
     cuts: list[int] = field(default_factory=list)  # bytes sent by the first answers with a body
     is_silent: bool = False  # a cut answer is not closed: nothing more comes
+    pause: float = 0  # seconds before each tenth of an answer
 
 
 class Answer(NamedTuple):
@@ -112,7 +114,10 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
                 if value:
                     self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            step = -(-len(body) // 10) if served.pause else len(body)
+            for first in range(0, len(body), step or 1):
+                time.sleep(served.pause)
+                self.wfile.write(body[first : first + step])
             if served.is_silent and len(body) < len(whole):
                 self.wfile.flush()
                 server.over.wait()

@@ -84,6 +84,25 @@ def test_silence_counts_as_a_cut(
     assert sent(server)[1] == (70_000, 206, 130_000)
 
 
+def test_a_slow_server_is_waited_for(
+    server: LoopbackServer, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "_SILENCE_SECONDS", 0.3)
+    url = server.serve("/a.tgz", Served(BODY, pause=0.05))
+    download(url, output, sha256=SHA256, waits=())
+    assert output.read_bytes() == BODY
+    assert sent(server) == [(None, 200, 200_000)]
+
+
+def test_a_cut_after_a_redirection_is_resumed(server: LoopbackServer, output: Path) -> None:
+    there = server.serve("/there/b.tgz", Served(BODY, cuts=[70_000]))
+    url = server.serve("/a.tgz", Served(b"", redirect=there))
+    download(url, output, sha256=SHA256, waits=WAITS)
+    assert output.read_bytes() == BODY
+    gave = [answer for answer in sent(server) if answer[1] != 302]
+    assert gave == [(None, 200, 70_000), (70_000, 206, 130_000)]
+
+
 def test_the_next_run_resumes(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output)

@@ -3,7 +3,10 @@
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +51,19 @@ def test_fewer_bytes_than_announced_are_never_a_file(server: LoopbackServer, out
     with pytest.raises(UserError, match="cut after 200000 of 200007 bytes, also when asked again"):
         download(url, output, waits=WAITS)
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [({"size": 200_000}, "has 199993 bytes, expected 200000"), ({"sha256": SHA256}, "has sha256 ")],
+)
+def test_a_length_that_is_too_short_is_noticed(
+    server: LoopbackServer, output: Path, known: dict[str, Any], said: str
+) -> None:
+    url = server.serve("/a.tgz", Served(BODY, announced=199_993))
+    with pytest.raises(UserError, match=said):
+        download(url, output, waits=WAITS, **known)
+    assert names(output) == []
 
 
 def test_fewer_bytes_than_expected_are_never_a_file(server: LoopbackServer, output: Path) -> None:
@@ -206,6 +222,22 @@ def test_free_space_is_checked_first(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     with pytest.raises(UserError, match="200000 more bytes to download, 1000 are free"):
         download(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256, waits=WAITS)
+    assert not output.exists()
+
+
+def test_a_disk_that_fills_up_is_one_clear_line(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY, has_length=False))
+    program = (
+        "import pathlib, resource, sys; from convs2s.data.download import download\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "from convs2s.errors import UserError\n"
+        "try: download(sys.argv[1], pathlib.Path(sys.argv[2]), waits=())\n"
+        "except UserError as error: sys.exit(str(error))"
+    )
+    command = [sys.executable, "-c", program, url, str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"{output}: cannot be written: File too large" in done.stderr.splitlines()[-1]
     assert not output.exists()
 
 

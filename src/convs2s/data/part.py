@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Never
 
@@ -156,7 +157,7 @@ class Part:
 
         Raises:
             WrongFileError: there is more than expected.
-            UserError: the disk has too little space for the total.
+            UserError: the disk has too little space for the total, or fills up.
         """
         size = self.size
         free = shutil.disk_usage(self._path.parent).free
@@ -166,15 +167,26 @@ class Part:
                 "disk: make space, or move results elsewhere"
             )
         digests = self.digests()
-        with self._path.open("ab") as stream, self._progress(size, total) as progress:
+        with self._path.open("ab", buffering=0) as stream, self._progress(size, total) as progress:
             while data := read():
-                stream.write(data)
+                self._write(data, stream)
                 digests.update(data)
                 progress.update(len(data))
                 size += len(data)
                 if expected.size is not None and size > expected.size:
                     raise WrongFileError(f"has more than the expected {expected.size} bytes")
         return digests
+
+    def _write(self, data: bytes, stream: FileIO) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[stream.write(rest) :]
+        except OSError as error:
+            raise UserError(
+                f"{self._output}: cannot be written: {error.strerror}; what came is kept, and the "
+                "same command goes on from there"
+            ) from None
 
     def _progress(self, size: int, total: int | None) -> "tqdm[Never]":
         return tqdm(
