@@ -205,22 +205,31 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     content.check_end(archive.offset)
 
 
+def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+    """Yield the name and record of each member; refuse the archive where one is hostile."""
+    for entry in archive.infolist():
+        name = _safe_name(entry.filename, str(path))
+        kind = stat.S_IFMT(entry.external_attr >> 16)  # Unix file mode; 0 where made elsewhere
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise UserError(f"{path}: refused: its member {name!r} is a link or a device")
+        yield name, entry
+
+
 @contextmanager
 def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     """Yield a member of a zip archive."""
     with _library_errors(str(path)):
         archive = zipfile.ZipFile(file)
     _check_zip_end(file, archive, path)
-    entries = [(_safe_name(e.filename, str(path)), e) for e in archive.infolist()]
+    entries = list(_zip_entries(archive, path))
     found = [entry for name, entry in entries if name == member]
     if not found:
         raise _absent(path, member, [name for name, _ in entries])
     if len(found) > 1:
         raise _duplicate(path, member)
     entry = found[0]
-    kind = stat.S_IFMT(entry.external_attr >> 16)  # Unix file mode; 0 where made elsewhere
-    if entry.is_dir() or kind not in (0, stat.S_IFREG):
-        raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
+    if entry.is_dir():
+        raise UserError(f"{path}: refused: its member {member!r} is a folder, not a file")
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
         raise UserError(f"{path}: its member {member!r} is encrypted or in an unknown format")
     refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
