@@ -1,7 +1,8 @@
-"""The demo's training, killed again and again, ends with the bytes of an undisturbed one."""
+"""The demo, killed again and again, ends with the bytes of an undisturbed run."""
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,28 +14,92 @@ import pytest
 from convs2s.files import sha256
 from tests.workflow.checkout import Checkout, check_out
 
-MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
+TASK = "results/demo_en_fr"
+PREPARED = [
+    f"{TASK}/{path}"
+    for path in ("dataset/train.arrow", "dataset/valid.arrow", "alignment/dictionary.tsv")
+]
+MODEL = f"{TASK}/models/demo/seed1/model.safetensors"
 SECONDS_BETWEEN_STATES = 3
 
 
-def kill_while_training(checkout: Checkout, after: float) -> None:
-    """Start the workflow, and kill all of it when its training has run for a while."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", MODEL]
-    process = subprocess.Popen(
-        command,
+def start(checkout: Checkout, *targets: str) -> subprocess.Popen[bytes]:
+    """Start the workflow in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "2", *targets],
         cwd=checkout.folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a workflow with all of its jobs."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def kill_while_training(checkout: Checkout, after: float) -> None:
+    """Start the workflow, and kill all of it when its training has run for a while."""
+    process = start(checkout, MODEL)
     log = checkout / "results/logs/demo_en_fr/demo/seed1/train.log"
     started = time.time()
     while not log.is_file() or log.stat().st_mtime < started:
         assert process.poll() is None
         time.sleep(0.1)
     time.sleep(after)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    kill(process)
+
+
+def kill_while_preparing(checkout: Checkout, after: float) -> bool:
+    """Start the preparation and kill it after a while; tell whether it was still at work."""
+    process = start(checkout, *PREPARED)
+    try:
+        process.wait(after)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        return True
+    assert process.returncode == 0
+    return False
+
+
+def prepared(checkout: Checkout) -> dict[str, str]:
+    """The checksums of all that the preparation has made, alignments aside, by name."""
+    names = checkout.files(TASK) if (checkout / TASK).exists() else []
+    whole = (name for name in names if not Path(name).name.startswith(".partial."))
+    return {name: sha256(checkout / name) for name in whole if "/alignment/" not in name}
+
+
+@pytest.mark.slow
+def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_path: Path) -> None:
+    checkout = check_out(root, tmp_path)
+    checkout.configure({"shards": 3})
+    killed = checkout.copy(tmp_path / "killed")
+    done = checkout.snakemake("--notemp", *PREPARED)
+    assert done.code == 0, done.said
+    whole = prepared(checkout)
+
+    moments, kills = random.Random(3), 0
+    while kills < 20:
+        if kill_while_preparing(killed, moments.uniform(1, 15)):
+            kills += 1
+            # A file that has its name is complete, at any moment.
+            assert prepared(killed).items() <= whole.items()
+        else:
+            assert prepared(killed).items() <= whole.items()
+            shutil.rmtree(killed / "results")
+    assert killed.snakemake(*PREPARED).code == 0
+    assert prepared(killed).items() <= whole.items()
+
+    # The aligner's seed is random: the same tables come from the same alignment.
+    links = f"{TASK}/alignment/links"
+    shutil.copyfile(checkout / links, killed / links)
+    done = killed.snakemake(*PREPARED)
+    assert done.planned == {"lexicon": 1}
+    for table in ("dictionary", "candidates"):
+        path = f"{TASK}/alignment/{table}.tsv"
+        assert sha256(killed / path) == sha256(checkout / path)
 
 
 @pytest.mark.slow
