@@ -6,6 +6,8 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -64,6 +66,14 @@ class LoopbackServer:
         self._server.server_close()
 
 
+def send(body: bytes, stream: BufferedIOBase, pause: float) -> None:
+    """Write a body in ten pieces, with a pause before each."""
+    bounds = [len(body) * number // 10 for number in range(11)]
+    for first, last in pairwise(bounds):
+        time.sleep(pause)
+        stream.write(body[first:last])
+
+
 def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -114,10 +124,7 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
                 if value:
                     self.send_header(name, value)
             self.end_headers()
-            step = -(-len(body) // 10) if served.pause else len(body)
-            for first in range(0, len(body), step or 1):
-                time.sleep(served.pause)
-                self.wfile.write(body[first : first + step])
+            send(body, self.wfile, served.pause)
             if served.is_silent and len(body) < len(whole):
                 self.wfile.flush()
                 server.over.wait()

@@ -10,6 +10,8 @@ import pytest
 
 LONGEST_RULE, LONGEST_MODULE, LONGEST_FUNCTION = 25, 400, 60
 
+RUN_A_NETWORK = {"attention_map.py", "decode.py", "import_released.py"}
+
 RULE = re.compile(r"^( *)(?:rule|checkpoint|use rule)\b.*:\n(?:(?:\1 +.*)?\n)*", re.MULTILINE)
 
 
@@ -65,6 +67,18 @@ def test_text_and_scoring_load_without_torch(root: Path, package: str) -> None:
         f"for name in {names!r}: importlib.import_module(name)\n"
         "sys.exit('torch' in sys.modules)"
     )
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, check=False)
+    assert done.returncode == 0
+
+
+def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
+    scripts = {path.name: path.read_text("utf-8") for path in root.glob("workflow/scripts/*.py")}
+    trees = [ast.parse(text) for name, text in scripts.items() if name not in RUN_A_NETWORK]
+    nodes = [node for tree in trees for node in tree.body]
+    lines = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    rules = "".join(path.read_text("utf-8") for path in root.glob("rules/*.smk"))
+    lines += re.findall(r"^from convs2s.*", rules, re.MULTILINE)
+    program = "\n".join([*sorted(set(lines)), "import sys", "sys.exit('torch' in sys.modules)"])
     done = subprocess.run([sys.executable, "-c", program], cwd=root, check=False)
     assert done.returncode == 0
 
