@@ -53,6 +53,9 @@ scattergather:
     shards=options["shards"],
 
 
+RUN = "seed[0-9]+|ensemble[0-9]+|released"
+
+
 wildcard_constraints:
     task=flow.alternatives(tasks),
     lang="[a-z]+(_[a-z]+)?",
@@ -61,7 +64,9 @@ wildcard_constraints:
     model=flow.alternatives(settings.models),
     baseline=flow.alternatives(settings.models),
     system=flow.alternatives(settings.models),
-    run="seed[0-9]+|ensemble[0-9]+|released",
+    scorer=flow.alternatives(settings.models),
+    run=RUN,
+    scorer_run=RUN,
     decoding=flow.alternatives(settings.decodings),
 
 
@@ -139,8 +144,18 @@ def gpus(wildcards):
 
 def models(wildcards):
     """The model files of a run: one, or an ensemble's."""
-    folder = f"{RESULTS}/{wildcards.task}/models/{wildcards.model}"
-    return [f"{folder}/{seed}/model.safetensors" for seed in flow.members(wildcards.run)]
+    return model_files(wildcards.task, wildcards.model, wildcards.run)
+
+
+def scorers(wildcards):
+    """The model files of the run that rescores another one's n-best list."""
+    return model_files(wildcards.task, wildcards.scorer, wildcards.scorer_run)
+
+
+def model_files(task, model, run):
+    """The model files of a run of a model."""
+    folder = f"{RESULTS}/{task}/models/{model}"
+    return [f"{folder}/{seed}/model.safetensors" for seed in flow.members(run)]
 
 
 def test_side(wildcards, stage, side):

@@ -12,6 +12,7 @@ import yaml
 
 from convs2s import __version__
 from convs2s.cli_common import add_device, standard_input
+from convs2s.cli_rescore import add_oracle, add_rerank, add_score_pairs
 from convs2s.cli_translate import add_translate
 from convs2s.config import effective, load, model_settings, schema
 from convs2s.errors import UnfinishedError, UserError
@@ -24,6 +25,8 @@ EXAMPLES = """examples:
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s score bleu --reference test.fr < translations.fr
   convs2s score compare --reference test.fr baseline.fr system.fr
+  convs2s score-pairs model.safetensors --source test.en --n-best test.nbest > scored.nbest
+  convs2s rerank scored.nbest > best.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
   convs2s import fairseq model.pt --source-dictionary dict.en.txt --target-dictionary dict.fr.txt \\
     --bpe-codes bpecodes --output model.safetensors
@@ -62,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     add_translate(commands.add_parser("translate", help="raw text in, translated text out"))
     _add_train(commands.add_parser("train", help="train a model on a prepared task"))
     _add_score(commands.add_parser("score", help="score translations"))
+    add_score_pairs(commands.add_parser("score-pairs", help="log-probabilities of translations"))
+    add_rerank(commands.add_parser("rerank", help="choose from an n-best list"))
     for name, run in (("tokenize", _tokenize), ("detokenize", _detokenize)):
         command = commands.add_parser(name, help=f"{name} the standard input")
         command.add_argument("--language", required=True, help="two-letter code, such as en")
@@ -132,7 +137,9 @@ def _add_score(command: argparse.ArgumentParser) -> None:
         "--reference", type=Path, action="append", required=True, help="of several, give each so"
     )
     comparison.set_defaults(run=_score_compare)
-    for metric in (bleu, comparison):
+    oracle = metrics.add_parser("oracle", help="the best that an n-best list has")
+    add_oracle(oracle)
+    for metric in (bleu, comparison, oracle):
         metric.add_argument(
             "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
         )

@@ -300,8 +300,10 @@ def test_n_best_lists(run: Terminal, model: Path) -> None:
     assert (empty["text"], empty["alignment"], len(empty["n_best"])) == ("", [], 1)
     for row, one in zip(fields[:3], best["n_best"], strict=True):
         assert float(row[3]) == pytest.approx(one["score"], abs=1e-6)
-        likelihood = float(row[2].removeprefix("LogLikelihood= "))
-        assert likelihood == pytest.approx(one["score"] * (len(one["pieces"]) + 1), abs=1e-5)
+        length = len(one["pieces"]) + 1
+        name, likelihood, *rest = row[2].split(" ")
+        assert (name, rest) == ("LogLikelihood=", ["Length=", str(length)])
+        assert float(likelihood) == pytest.approx(one["score"] * length, abs=1e-5)
 
 
 def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:

@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 
 from convs2s.decoding.translate import Translation
+from convs2s.scoring.n_best import LENGTH, LIKELIHOOD, Hypothesis, escaped
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,18 @@ class OutputFormat:
         return "".join(self._moses(one) for one in translation.n_best)
 
     def _moses(self, one: Translation) -> str:
-        """Return ``line ||| text ||| LogLikelihood= l ||| score``; lines count from 0.
+        return n_best_line(one, one.text, self.length_penalty) + "\n"
 
-        As in Moses' own text a bar is ``&#124;``: none is taken for the separator.
-        """
-        length = len(one.pieces) + 1  # with </s>
-        likelihood = one.score * math.pow(length, self.length_penalty)
-        text = one.text.replace("|", "&#124;")
-        return (
-            f"{one.line - 1} ||| {text} ||| LogLikelihood= {likelihood:.6f} ||| {one.score:.6f}\n"
-        )
+
+def n_best_line(one: Translation, text: str, length_penalty: float) -> str:
+    """Return the line of a Moses n-best list for one of several translations of a line.
+
+    Args:
+        one: the translation.
+        text: in what form it stands in the list.
+        length_penalty: the search's.
+    """
+    length = len(one.pieces) + 1  # with </s>
+    likelihood = one.score * math.pow(length, length_penalty)
+    features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
+    return Hypothesis(one.line - 1, escaped(text), features, one.score).line()

@@ -1,6 +1,5 @@
 """Raw text in, text out: preparation, search, unknown words, and text again."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -10,13 +9,14 @@ from typing import Any
 import torch
 
 from convs2s.data.batches import pad
+from convs2s.decoding.pieces import Form, Splitter, warn_if_overlong
 from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import SelectedTypes
-from convs2s.text.bpe import Bpe, join
+from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 
 CHUNK = 2048
@@ -107,11 +107,7 @@ class Translator:
             UserError: a file is no model, the models of an ensemble do not fit together, or
             unknown words are to be replaced and no model has attention.
         """
-        loaded = [load_model(path, device) for path in models]
-        self.description = loaded[0][1]
-        for path, (_, description) in zip(models, loaded, strict=True):
-            _check_alike(models[0], self.description, path, description)
-        self.ensemble = Ensemble([network for network, _ in loaded])
+        self.ensemble, self.description = load_ensemble(models, device)
         if settings["replace_unknown"] and not self.ensemble.attends:
             raise UserError(
                 f"{models[0]}: has no attention, by which unknown words are replaced: translate "
@@ -128,21 +124,18 @@ class Translator:
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
         self.target = self.description.target_vocabulary()
-        self._source_side = Preparation(name, languages["source"])
+        form: Form = "pieces" if pretokenized else "raw"
+        self._split = Splitter(self.description, languages["source"], form)
         self._target_side = Preparation(name, languages["target"])
-        codes = self.description.codes
-        allowed = self.description.splittable
-        self._bpe = (
-            None
-            if codes is None
-            else Bpe(codes, None if allowed is None else set(allowed), self.description.glossaries)
-        )
+        self._of_words = self.description.codes is None
 
-    def translate(self, lines: Iterable[str], chunk: int | None = None) -> Iterator[Translation]:
+    def translate(
+        self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
+    ) -> Iterator[Translation]:
         """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
         rest = enumerate(lines, start=1)
         while numbered := list(islice(rest, chunk or CHUNK)):
-            yield from self.translate_chunk(numbered)
+            yield from self.translate_chunk(numbered, n_best)
 
     def translate_chunk(
         self, lines: Sequence[tuple[int, str]], n_best: int | None = None
@@ -187,19 +180,9 @@ class Translator:
 
     def prepare(self, text: str) -> list[str]:
         """Return the pieces that the model reads for a line, with a warning if overlong."""
-        pieces = text.split() if self.pretokenized else self._split(text)
-        positions = self.ensemble.positions("source")
-        if positions is not None and len(pieces) >= positions:
-            print(
-                f"warning: a line of {len(pieces)} symbols is longer than the model's "
-                f"{positions} positions; the last ones share a position: {text[:60]}...",
-                file=sys.stderr,
-            )
+        pieces = self._split(text)
+        warn_if_overlong(pieces, self.ensemble.positions("source"), text)
         return pieces
-
-    def _split(self, text: str) -> list[str]:
-        tokens = self._source_side.prepare(text)
-        return (tokens if self._bpe is None else self._bpe.split(tokens)).split()
 
     def search(self, pieces: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
         """Search for the outputs of prepared sentences, none of them empty."""
@@ -249,7 +232,7 @@ class Translator:
 
     def _words(self, pieces: Sequence[str]) -> list[str]:
         """Return the words of pieces; those of a word model are words already, ``@@`` or not."""
-        return list(pieces) if self._bpe is None else join(" ".join(pieces)).split()
+        return list(pieces) if self._of_words else join(" ".join(pieces)).split()
 
     def _by_words(
         self, replacement: Replacement, pieces: Sequence[str], source: Sequence[str]
@@ -262,9 +245,22 @@ class Translator:
         }
 
     def _word_position(self, pieces: Sequence[str], position: int) -> int:
-        if self._bpe is None:
+        if self._of_words:
             return position
         return sum(not piece.endswith("@@") for piece in pieces[:position])
+
+
+def load_ensemble(models: Sequence[Path], device: str) -> tuple[Ensemble, ModelDescription]:
+    """Load the model files of an ensemble, or a single one.
+
+    Raises:
+        UserError: a file is no model, or the models do not fit together.
+    """
+    loaded = [load_model(path, device) for path in models]
+    common = loaded[0][1]
+    for path, (_, description) in zip(models, loaded, strict=True):
+        _check_alike(models[0], common, path, description)
+    return Ensemble([network for network, _ in loaded]), common
 
 
 def _check_alike(

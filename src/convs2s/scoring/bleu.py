@@ -93,6 +93,24 @@ def detokenized_bleu(
     return _bleu(_detokenized(lowercase), hypotheses, references)
 
 
+class SentenceBleu:
+    """BLEU of one sentence, to tell its translations apart; no score of a set follows from it.
+
+    Orders of n-grams without a match are smoothed (sacrebleu's ``exp``), and those that are longer
+    than the sentence do not count.
+    """
+
+    def __init__(self, kind: BleuKind) -> None:
+        """Take the words as they are (``tokenized``) or as mteval-v13a does."""
+        words = "none" if kind == "tokenized" else "13a"
+        self._metric = BLEU(tokenize=words, smooth_method="exp", effective_order=True, force=True)
+
+    def __call__(self, hypothesis: str, *references: str) -> float:
+        """Return the score, 0 to 100, of one sentence against one or more references."""
+        score: float = self._metric.sentence_score(hypothesis, references).score
+        return score
+
+
 def chrf(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
     """Score plain text by F2 over its character n-grams up to 6 (Popović 2015), cased.
 

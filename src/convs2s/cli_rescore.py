@@ -1,0 +1,153 @@
+"""``convs2s score-pairs``, ``rerank`` and ``score oracle``: what models say of translations."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from convs2s.cli_common import add_device, write_utf8
+from convs2s.files import read_line_pairs, read_lines
+from convs2s.scoring.n_best import (
+    MODEL,
+    Group,
+    average_with,
+    best,
+    every_sentence,
+    read_n_best,
+    reranked,
+    unescaped,
+)
+
+if TYPE_CHECKING:
+    from convs2s.decoding.pieces import Form
+
+
+def add_score_pairs(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``score-pairs``."""
+    command.description = (
+        "Print what a model says of given translations: of each line of --target its "
+        "log-probability given that of --source (nats) and its symbols, </s> counted; or the lines "
+        "of --n-best with one more feature."
+    )
+    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
+    command.add_argument("--source", type=Path, required=True, help="file of source sentences")
+    targets = command.add_mutually_exclusive_group(required=True)
+    targets.add_argument("--target", type=Path, help="file of one translation of each")
+    targets.add_argument(
+        "--n-best", type=Path, metavar="LIST", help="Moses n-best list of translations of each"
+    )
+    forms = command.add_mutually_exclusive_group()
+    forms.add_argument(
+        "--tokenized",
+        dest="form",
+        action="store_const",
+        const="words",
+        help="both sides are words that blanks separate, as Moses' lists are [raw text]",
+    )
+    forms.add_argument(
+        "--pretokenized",
+        dest="form",
+        action="store_const",
+        const="pieces",
+        help="both sides are the model's own pieces, such as lo@@ w",
+    )
+    _add_feature(command, "name of the feature that --n-best gets")
+    command.add_argument(
+        "--length-penalty",
+        type=float,
+        default=0.0,
+        metavar="ALPHA",
+        help="that feature is log-probability / symbols^ALPHA [0: the log-probability]",
+    )
+    add_device(command)
+    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    command.set_defaults(run=_score_pairs, form="raw")
+
+
+def add_rerank(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``rerank``."""
+    command.description = (
+        "Print the best hypothesis of each sentence by the even average of the list's score and a "
+        "feature, such as score-pairs adds."
+    )
+    command.add_argument("list", type=Path, help="Moses n-best list")
+    _add_feature(command, "the feature")
+    command.add_argument(
+        "--tokenized", action="store_true", help="print texts as they stand, with Moses' &#124;"
+    )
+    command.add_argument(
+        "--n-best", action="store_true", help="print the whole list, the average as its score"
+    )
+    command.set_defaults(run=_rerank)
+
+
+def add_oracle(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``score oracle``."""
+    command.description = (
+        "Print BLEU of an n-best list's first choices, and of the best that could be chosen: of "
+        "each sentence the hypothesis with the highest smoothed BLEU of its own."
+    )
+    command.add_argument("list", type=Path, help="Moses n-best list")
+    command.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
+    command.set_defaults(run=_oracle)
+
+
+def _add_feature(command: argparse.ArgumentParser, meaning: str) -> None:
+    command.add_argument(
+        "--feature", default=MODEL, metavar="NAME", help=f"{meaning}, without the = [{MODEL}]"
+    )
+
+
+def _score_pairs(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from convs2s.decoding.rescoring import PairScorer, score_n_best, score_pairs
+    from convs2s.devices import pick_device
+
+    torch.set_num_threads(arguments.threads)
+    form: Form = arguments.form
+    scorer = PairScorer(arguments.model, pick_device(arguments.device), form)
+    write_utf8()
+    if arguments.n_best is not None:
+        groups = _groups(arguments.n_best)
+        alpha, feature = arguments.length_penalty, arguments.feature
+        for one in score_n_best(scorer, read_lines(arguments.source), groups, feature, alpha):
+            print(one.line())
+        return
+    print("log_probability\tsymbols")
+    for score in score_pairs(scorer, read_line_pairs(arguments.source, arguments.target)):
+        print(f"{score.log_probability:.9g}\t{score.symbols}")
+
+
+def _rerank(arguments: argparse.Namespace) -> None:
+    write_utf8()
+    average = average_with(arguments.feature)
+    for group in every_sentence(_groups(arguments.list)):
+        if arguments.n_best:
+            print(*(one.line() for one in reranked(group, average)), sep="\n")
+        else:
+            text = best(group, average).text
+            print(text if arguments.tokenized else unescaped(text))
+
+
+def _oracle(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
+    from convs2s.scoring.oracle import first_and_oracle
+
+    references = [list(read_lines(path)) for path in arguments.reference]
+    names = " ".join(str(path) for path in arguments.reference)
+    choices = first_and_oracle(
+        _groups(arguments.list),
+        references,
+        "tokenized" if arguments.tokenized else "detokenized",
+        str if arguments.tokenized else unescaped,
+    )
+    metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
+    for what, texts in zip(("first of the list", "oracle"), choices, strict=True):
+        score = metric(texts, *references)
+        print(f"BLEU = {score.score:.2f}  {what}  {score.signature}  ({names}, {len(texts)} lines)")
+
+
+def _groups(path: Path) -> Iterator[Group]:
+    return read_n_best(read_lines(path), str(path))

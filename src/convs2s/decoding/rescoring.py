@@ -1,0 +1,221 @@
+"""Log-probabilities of given translations, one of each source or an n-best list of it.
+
+Targets are forced through the same steps that a search takes, so that an ensemble, an LSTM and a
+ConvS2S network are scored as they translate, and the encoder runs once for all hypotheses of a
+source. All types of the vocabulary count, also for a network that selects them: a hypothesis of
+another system may consist of any.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from convs2s.data.batches import pad
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.pieces import Form, Splitter, warn_if_overlong
+from convs2s.decoding.translate import load_ensemble
+from convs2s.errors import UserError
+from convs2s.models.ensemble import Ensemble
+from convs2s.scoring.n_best import Group, Hypothesis, unescaped
+
+CHUNK = 4096
+"""Targets that are read, sorted by length and scored together; memory does not grow further."""
+
+ROWS = 256
+"""Targets that are scored at a time."""
+
+OF_ONE_SOURCE = 32
+"""Targets of one source among them at most: a long list is scored in parts of similar length."""
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """What the models say of a pair.
+
+    Attributes:
+        log_probability: of the target given the source, ``</s>`` included, in nats.
+        symbols: of the target, ``</s>`` counted.
+    """
+
+    log_probability: float
+    symbols: int
+
+    def normalised(self, length_penalty: float) -> float:
+        """Return log-probability / |y|^alpha, the score of a search."""
+        return self.log_probability / math.pow(self.symbols, length_penalty)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """Some targets of one source: ``places`` says which."""
+
+    source: list[int]
+    targets: list[list[int]]
+    places: list[tuple[int, int]]
+
+
+class PairScorer:
+    """One model, or several as an ensemble, that scores what others have translated."""
+
+    def __init__(self, models: Sequence[Path], device: str, form: Form) -> None:
+        """Load the models.
+
+        Args:
+            models: model files; several make an ensemble.
+            device: ``cpu`` or ``cuda``.
+            form: what the lines of both sides are.
+
+        Raises:
+            UserError: a file is no model, or the models of an ensemble do not fit together.
+        """
+        self.ensemble, description = load_ensemble(models, device)
+        self.device, self.form = device, form
+        self._vocabularies = description.source_vocabulary(), description.target_vocabulary()
+        languages = description.languages
+        self._source = Splitter(description, languages["source"], form)
+        self._target = Splitter(description, languages["target"], form)
+
+    def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
+        """Score the targets of each source together.
+
+        Args:
+            pairs: a source and its targets.
+
+        Returns:
+            For each source the scores of its targets, in their order.
+        """
+        units = [unit for index, pair in enumerate(pairs) for unit in self._units(index, *pair)]
+        # Units of as many targets, of similar length, share a batch.
+        units.sort(key=lambda one: (len(one.targets), max(map(len, one.targets)), one.places))
+        found: dict[tuple[int, int], PairScore] = {}
+        for batch in _batches(units):
+            source = torch.from_numpy(pad([unit.source for unit in batch])).to(self.device)
+            target = _stacked([unit.targets for unit in batch]).to(self.device)
+            totals = log_probabilities(self.ensemble, source, target).tolist()
+            for unit, row in zip(batch, totals, strict=True):
+                for place, symbols, total in zip(unit.places, unit.targets, row, strict=False):
+                    found[place] = PairScore(total, len(symbols))
+        return [[found[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
+
+    def _units(self, index: int, source: str, targets: Sequence[str]) -> Iterator[_Unit]:
+        symbols = self._encode("source", source)
+        rows = [self._encode("target", target) for target in targets]
+        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        for start in range(0, len(rows), OF_ONE_SOURCE):
+            part = by_length[start : start + OF_ONE_SOURCE]
+            yield _Unit(symbols, [rows[place] for place in part], [(index, p) for p in part])
+
+    def _encode(self, side: str, line: str) -> list[int]:
+        split = self._source if side == "source" else self._target
+        pieces = split(line)
+        warn_if_overlong(pieces, self.ensemble.positions(side), line)
+        return self._vocabularies[side == "target"].encode(pieces)
+
+
+def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
+    """Yield the score of each source and target, in their order."""
+    rest = iter(pairs)
+    while chunk := list(islice(rest, CHUNK)):
+        for (score,) in scorer.score([(source, [target]) for source, target in chunk]):
+            yield score
+
+
+def score_n_best(
+    scorer: PairScorer,
+    sources: Iterable[str],
+    groups: Iterable[Group],
+    feature: str,
+    length_penalty: float,
+) -> Iterator[Hypothesis]:
+    """Yield the hypotheses of an n-best list as they are, with one more feature.
+
+    Args:
+        scorer: what scores them.
+        sources: the lines that the list's sentences count from 0.
+        groups: the list.
+        feature: name of the new feature, log-probability / |y|^alpha.
+        length_penalty: alpha; 0 leaves the log-probability as it is.
+
+    Raises:
+        UserError: the list has a sentence that the source has not, or it has the feature.
+    """
+    read = unescaped if scorer.form == "raw" else str
+    for chunk in _chunks(_with_sources(sources, groups)):
+        pairs = [(source, [read(one.text) for one in group]) for source, group in chunk]
+        for (_, group), scores in zip(chunk, scorer.score(pairs), strict=True):
+            for one, score in zip(group, scores, strict=True):
+                yield one.with_feature(feature, score.normalised(length_penalty))
+
+
+@torch.inference_mode()
+def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
+    """Return the log-probability (B, K) of each of K targets of each source.
+
+    Args:
+        ensemble: one or several networks.
+        source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
+        target: (B, K, n) likewise.
+    """
+    session = ensemble.start(source, target.shape[1])
+    previous = torch.full_like(target[:, :, 0], END)  # (B, K)
+    totals = torch.zeros_like(previous, dtype=torch.float64)
+    for symbols in target.unbind(2):
+        predictions, _ = session.step(previous)  # (B, K, V)
+        chosen = predictions.gather(2, symbols.unsqueeze(2)).squeeze(2)
+        totals += chosen.masked_fill(symbols == PADDING, 0.0)
+        previous = symbols
+    return totals
+
+
+def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
+    """Group sorted units so that a batch has at most ``ROWS`` targets, filled up or not."""
+    batch: list[_Unit] = []
+    for unit in units:
+        if batch and (len(batch) + 1) * len(unit.targets) > ROWS:
+            yield batch
+            batch = []
+        batch.append(unit)
+    if batch:
+        yield batch
+
+
+def _stacked(targets: Sequence[Sequence[Sequence[int]]]) -> Tensor:
+    """Return targets of B sources as one tensor (B, K, n), those that are missing all padding."""
+    most = max(map(len, targets))
+    rows = [row for of_one in targets for row in [*of_one, *[[]] * (most - len(of_one))]]
+    return torch.from_numpy(pad(rows)).view(len(targets), most, -1)
+
+
+def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
+    numbered = enumerate(sources)
+    count = 0
+    for group in groups:
+        wanted, source = group[0].sentence, None
+        for number, line in numbered:
+            count = number + 1
+            if number == wanted:
+                source = line
+                break
+        if source is None:
+            raise UserError(
+                f"{group[0].place}: sentence {wanted}, but the source has {count} lines, counted "
+                "from 0: give the text that the list was made from"
+            )
+        yield source, group
+
+
+def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Group]]]:
+    """Collect whole lists until they have ``CHUNK`` targets."""
+    chunk: list[tuple[str, Group]] = []
+    for pair in pairs:
+        chunk.append(pair)
+        if sum(len(group) for _, group in chunk) >= CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

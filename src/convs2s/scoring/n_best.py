@@ -1,0 +1,176 @@
+"""Moses' n-best lists: ``sentence ||| text ||| features ||| score``, one hypothesis a line.
+
+Sentences count from 0 and come in their order. Features are names that end in ``=``, each followed
+by its numbers. What Moses may write after the score, such as an alignment, is kept as it is.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from convs2s.errors import UserError
+
+FIELDS = "'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
+
+LIKELIHOOD, LENGTH = "LogLikelihood", "Length"
+"""Features of the lists that are written here; the length counts the model's symbols and </s>."""
+
+MODEL = "Model"
+"""The feature that rescoring adds where no other name is asked for."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One line of a list.
+
+    Attributes:
+        sentence: the number of its source line, from 0.
+        text: as it stands, ``|`` as ``&#124;``.
+        features: as they stand.
+        score: of the system that wrote the list; more is better.
+        rest: the fields after the score.
+        place: file and line, for messages.
+    """
+
+    sentence: int
+    text: str
+    features: str
+    score: float
+    rest: tuple[str, ...] = ()
+    place: str = ""
+
+    def line(self) -> str:
+        """Return the line without its line feed; 9 digits tell all fp32 numbers apart."""
+        fields = (str(self.sentence), self.text, self.features, f"{self.score:.9g}", *self.rest)
+        return " ||| ".join(fields)
+
+    def feature(self, name: str) -> float:
+        """Return the number of a feature that has one.
+
+        Raises:
+            UserError: there is no such feature.
+        """
+        words = self.features.split(" ")
+        try:
+            return _number(words[words.index(f"{name}=") + 1])
+        except (ValueError, IndexError):
+            raise UserError(
+                f"{self.place}: expected a feature '{name}= NUMBER', found {self.features[:60]!r}; "
+                "convs2s score-pairs --n-best adds one"
+            ) from None
+
+    def with_feature(self, name: str, value: float) -> "Hypothesis":
+        """Return the hypothesis with one more feature.
+
+        Raises:
+            UserError: it has one of this name.
+        """
+        if f"{name}=" in self.features.split(" "):
+            raise UserError(f"{self.place}: has a feature '{name}=' already: choose another name")
+        return replace(self, features=f"{self.features} {name}= {value:.9g}".lstrip(" "))
+
+
+Group = Sequence[Hypothesis]
+"""The hypotheses of one sentence."""
+
+Criterion = Callable[[Hypothesis], float]
+
+
+def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
+    """Yield the hypotheses of each sentence that has any, one sentence in memory at a time.
+
+    Args:
+        lines: of the list.
+        name: what errors call it.
+
+    Raises:
+        UserError: a line is not in the format, or the sentences are not in their order; the
+            message names the line.
+    """
+    hypotheses = (_parse(line, f"{name}:{number}") for number, line in enumerate(lines, start=1))
+    last = -1
+    for sentence, found in groupby(hypotheses, key=lambda one: one.sentence):
+        group = list(found)
+        if sentence < last:
+            raise UserError(
+                f"{group[0].place}: expected sentence {last} or a later one, found {sentence}: "
+                "sort the list by its sentences"
+            )
+        last = sentence
+        yield group
+
+
+def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
+    """Yield the groups as they come.
+
+    Raises:
+        UserError: a sentence has no hypothesis, so that what is chosen would not be one a line.
+    """
+    for expected, group in enumerate(groups):
+        if group[0].sentence != expected:
+            raise UserError(
+                f"{group[0].place}: expected a hypothesis of sentence {expected}, found one of "
+                f"{group[0].sentence}: every sentence needs one"
+            )
+        yield group
+
+
+def own_score(hypothesis: Hypothesis) -> float:
+    """Return the score of the system that wrote the list."""
+    return hypothesis.score
+
+
+def average_with(feature: str) -> Criterion:
+    """Return the even average of a list's own score and a feature, each on the scale it is on.
+
+    Sutskever et al. (2014, section 3.7) average the baseline's score and the LSTM's and do not
+    state their scale.
+    """
+    return lambda hypothesis: (hypothesis.score + hypothesis.feature(feature)) / 2
+
+
+def best(group: Group, criterion: Criterion) -> Hypothesis:
+    """Return the hypothesis of which there is most; of equal ones the first."""
+    return max(group, key=criterion)
+
+
+def reranked(group: Group, criterion: Criterion) -> list[Hypothesis]:
+    """Return the hypotheses with the criterion as their score, the best first."""
+    scored = (replace(one, score=criterion(one)) for one in group)
+    return sorted(scored, key=lambda one: -one.score)
+
+
+def escaped(text: str) -> str:
+    """Write the bar as Moses does, so that none is taken for a separator."""
+    return text.replace("|", "&#124;")
+
+
+def unescaped(text: str) -> str:
+    """Take back what ``escaped`` did."""
+    return text.replace("&#124;", "|")
+
+
+def _parse(line: str, place: str) -> Hypothesis:
+    fields = [field.strip(" ") for field in line.split("|||")]
+    if len(fields) < 4:
+        raise UserError(f"{place}: expected {FIELDS}, found {len(fields)} of the 4 fields")
+    sentence, text, features, score, *rest = fields
+    if not (sentence.isascii() and sentence.isdecimal()):
+        raise UserError(
+            f"{place}: expected {FIELDS}; the sentence is a number from 0, not {sentence[:60]!r}"
+        )
+    try:
+        number = _number(score)
+    except ValueError:
+        raise UserError(
+            f"{place}: expected {FIELDS}; the score is a number, not {score[:60]!r}"
+        ) from None
+    return Hypothesis(int(sentence), text, features, number, tuple(rest), place)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number

@@ -1,0 +1,19 @@
+"""Write the n-best list of a test set."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.decoding.files import list_n_best
+from convs2s.workflow import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    list_n_best(
+        list(map(Path, snakemake.input.models)),
+        Path(snakemake.input.text),
+        Path(snakemake.output[0]),
+        snakemake.params.settings,
+        device=snakemake.resources.device,
+        threads=snakemake.resources.torch_threads,
+    )
