@@ -1,4 +1,4 @@
-"""Beam search against the peer implementation's hypotheses (golden/fairseq/golden_generate)."""
+"""Beam search against the peer's hypotheses, their scores and attention (golden_generate)."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.data.vocabulary import END
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.attention import layer_attention
 from convs2s.decoding.search import SearchOptions, beam_search
 from convs2s.models.ensemble import Ensemble
 from tests.golden import peer
@@ -38,11 +39,12 @@ def test_hypotheses(shared: Path, batch: str, case: str) -> None:
         finished="replace",
     )
     source, _, _ = peer.inputs(folder, batch)
-    found = beam_search(Ensemble([peer.load(folder)]), source, options)
+    model = peer.load(folder).eval()
+    found = beam_search(Ensemble([model]), source, options)
 
     golden = np.load(folder / "golden_generate.npz")
-    tokens, lengths, scores = (
-        golden[f"{batch}.{case}.{name}"] for name in ("tokens", "lengths", "scores")
+    tokens, lengths, scores, attention = (
+        golden[f"{batch}.{case}.{name}"] for name in ("tokens", "lengths", "scores", "attention")
     )
     for sentence, hypotheses in enumerate(found):
         expected = [
@@ -52,3 +54,11 @@ def test_hypotheses(shared: Path, batch: str, case: str) -> None:
         assert [[*one.symbols, END] for one in hypotheses] == expected
         ours = [one.score for one in hypotheses]
         np.testing.assert_allclose(ours, scores[sentence], atol=1e-4)
+        words = source[sentence][source[sentence] != PADDING].tolist()
+        for one, theirs in zip(hypotheses, attention[sentence], strict=True):
+            mean = layer_attention(model, words, [*one.symbols, END]).mean(0)  # (n, m)
+            # theirs: (padded m, padded n), the source padded on the left
+            real = theirs[len(theirs) - len(words) :, : len(mean)]
+            np.testing.assert_allclose(mean.T, real, atol=1e-4, rtol=0)
+            # what the search kept of it, </s> excepted
+            assert one.peaks == real[:-1, :-1].argmax(0).tolist()

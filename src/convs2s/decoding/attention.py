@@ -1,17 +1,20 @@
 """The attention of a finished translation, layer by layer, for looking at."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from convs2s.data.vocabulary import END, SPECIAL_SYMBOLS
 from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.model_file import load_model
+from convs2s.models.network import Network
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,6 @@ class AttentionMap:
     target: list[str]
 
 
-@torch.inference_mode()
 def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
     """Return the attention of one line of a decoded test set, by a pass over its output.
 
@@ -52,9 +54,24 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
             f"config.yaml: plots.sentences names line {line}, but {translations} has {len(rows)}"
         )
     source, target = rows[line - 1]["source_pieces"], rows[line - 1]["pieces"]
-    previous = [END, *target_vocabulary.encode(target)[:-1]]
-    _, attentions = network(
-        torch.tensor([source_vocabulary.encode(source)]), torch.tensor([previous])
+    weights = layer_attention(
+        network, source_vocabulary.encode(source), target_vocabulary.encode(target)
     )
     end = SPECIAL_SYMBOLS[END]
-    return AttentionMap(torch.cat(attentions).numpy(), [*source, end], [*target, end])
+    return AttentionMap(weights.numpy(), [*source, end], [*target, end])
+
+
+@torch.inference_mode()
+def layer_attention(network: Network, source: Sequence[int], target: Sequence[int]) -> Tensor:
+    """Return the attention (layers, n, m) by which a network writes a target, layer by layer.
+
+    Their mean is what a search goes by: it keeps no more of that than where it is highest.
+
+    Args:
+        network: one that attends.
+        source: m indices, ``</s>`` last.
+        target: n indices, ``</s>`` last.
+    """
+    previous = [END, *target[:-1]]
+    _, attentions = network(torch.tensor([source]), torch.tensor([previous]))
+    return torch.cat(attentions)
