@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
+from convs2s import scales
 from convs2s import workflow as flow
 from convs2s.config import load, model_settings
 from convs2s.data.corpus import parse_file_reference
@@ -156,6 +157,26 @@ def model_files(task, model, run):
     """The model files of a run of a model."""
     folder = f"{RESULTS}/{task}/models/{model}"
     return [f"{folder}/{seed}/model.safetensors" for seed in flow.members(run)]
+
+
+def development_set(wildcards):
+    """The set that the length penalty of the wildcards' decoding is tuned on, if it is."""
+    decoding = settings.decodings[wildcards.decoding]
+    return scales.development_set(scale, tasks[wildcards.task], decoding)
+
+
+def tuned(wildcards):
+    """Where the tuned length penalty stands; no file where the number is stated."""
+    development = development_set(wildcards)
+    if development is None:
+        return []
+    name = f"{development}.{wildcards.decoding}.length_penalty.json"
+    return [f"{RESULTS}/{wildcards.task}/models/{wildcards.model}/{wildcards.run}/{name}"]
+
+
+def tuned_for_list(wildcards):
+    """Likewise for an n-best list; the one that the tuning goes by comes before it."""
+    return [] if wildcards.testset == development_set(wildcards) else tuned(wildcards)
 
 
 def test_side(wildcards, stage, side):

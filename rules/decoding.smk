@@ -5,6 +5,7 @@ rule decode_test_set:
     input:
         models=models,
         text=lambda w: test_side(w, "raw", "source"),
+        tuned=tuned,
     output:
         lines="<model>/{run}/{testset}.{decoding}.jsonl",
         text="<model>/{run}/{testset}.{decoding}.txt",

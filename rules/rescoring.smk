@@ -5,6 +5,7 @@ rule list_n_best:
     input:
         models=models,
         text=lambda w: test_side(w, "raw", "source"),
+        tuned=tuned_for_list,
     output:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
@@ -28,6 +29,7 @@ rule score_n_best:
         models=scorers,
         source=lambda w: test_side(w, "tok", "source"),
         list="<model>/{run}/{testset}.{decoding}.nbest.zst",
+        tuned=tuned_for_list,
     output:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
@@ -40,7 +42,7 @@ rule score_n_best:
         device=options["device"],
         torch_threads=threads,
     params:
-        alpha=lambda w: settings.decodings[w.decoding]["length_penalty"],
+        settings=lambda w: settings.decodings[w.decoding],
         code=script_code("score_n_best.py"),
     script:
         "../workflow/scripts/score_n_best.py"

@@ -5,6 +5,7 @@ rule evaluate_bleu:
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
         models=models,
+        tuned=tuned,
         raw=lambda w: test_side(w, "raw", "target"),
         tokenized=lambda w: test_side(w, "tok", "target"),
     output:

@@ -72,6 +72,13 @@ def _check_replacement(where: str, model: str, decoding: str, settings: "Setting
         )
 
 
+def _check_tuning(where: str, task: Mapping[str, Any], decoding: str, settings: "Settings") -> None:
+    """Check that the task has the set that a decoding's length penalty is tuned on."""
+    development = scales.development_set(settings.scale, task, settings.decodings[decoding])
+    what = f"set for '{decoding}' to tune its length penalty on"
+    _known(where, what, development, scales.development_sets(task))
+
+
 def _check_selection(where: str, model: str, task: str, settings: "Settings") -> None:
     """Check that a vocabulary is selected only where it is of words, as the alignment's are."""
     selects = settings.models[model]["architecture"].get("vocabulary_selection") is not None
@@ -96,6 +103,7 @@ def _check_task(where: str, task: Mapping[str, Any], settings: "Settings") -> No
     _check_replacement(
         f"{where}: headline.decoding", headline["model"], headline["decoding"], settings
     )
+    _check_tuning(f"{where}: headline.decoding", task, headline["decoding"], settings)
     for test in headline["tests"]:
         _known(f"{where}: headline.tests", "test set", test, task["corpus"]["tests"])
 
@@ -135,3 +143,4 @@ def _check_stand_in(row: Mapping[str, Any], settings: "Settings") -> None:
     testset = scales.testset(settings.scale, row["testset"])
     where = f"config/scales/{settings.options['scale']}.yaml: tests: of the stand-in task '{task}'"
     _known(where, "test set", testset, settings.tasks[task]["corpus"]["tests"])
+    _check_tuning(where, settings.tasks[task], row["decoding"], settings)

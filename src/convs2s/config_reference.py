@@ -74,7 +74,7 @@ def _type(rule: Mapping[str, Any]) -> str:
 def _default(rule: Mapping[str, Any], required: bool) -> str:
     if required:
         return "required"
-    if "default" not in rule or ("properties" in rule and rule["default"] is not None):
+    if "default" not in rule or (isinstance(rule["default"], dict) and "properties" in rule):
         return ""
     return f"`{_yaml(rule['default'])}`"
 

@@ -33,6 +33,24 @@ def headline_tests(scale: Scale, names: Sequence[str], known: Collection[str]) -
     return list(dict.fromkeys(chosen))
 
 
+def development_set(
+    scale: Scale, task: Mapping[str, Any], decoding: Mapping[str, Any]
+) -> str | None:
+    """Return the set of a task that a decoding's length penalty is tuned on; None: it is stated.
+
+    Where the task has no set of the name that the decoding gives, its stand-in.
+    """
+    if not isinstance(decoding["length_penalty"], Mapping):
+        return None
+    name: str = decoding["length_penalty"]["tuned_on"]
+    return name if name in development_sets(task) else testset(scale, name)
+
+
+def development_sets(task: Mapping[str, Any]) -> list[str]:
+    """Return the sets of a task that a length penalty can be tuned on."""
+    return ["valid", *task["corpus"]["tests"]]
+
+
 def runs(scale: Scale, names: Sequence[str]) -> list[str]:
     """Return the runs of a cell with no more seeds than the scale allows.
 

@@ -1,13 +1,17 @@
 """What several unit tests share."""
 
 import io
+import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from convs2s.cli import main
+from convs2s.model_file import build_network, load_model, save_model
 from convs2s.training.run import TrainingJob, train
 from tests.unit import tiny
 
@@ -34,6 +38,22 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     path = folder / "model.safetensors"
     train(TrainingJob(tiny.prepare(folder / "task"), tiny.settings(), 1, path, None, "cpu", 1))
+    return path
+
+
+@pytest.fixture(scope="session")
+def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of larger random weights and long sentences, whose outputs hang by little."""
+    _, description = load_model(model)
+    architecture = json.loads(json.dumps(description.architecture))
+    architecture["positions"]["maximum"] = 64
+    torch.manual_seed(2)
+    types = len(description.source_vocabulary()), len(description.target_vocabulary())
+    network = build_network(architecture, *types)
+    for parameter in network.parameters():
+        parameter.data.mul_(1.5)
+    path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
+    save_model(path, network.state_dict(), replace(description, architecture=architecture))
     return path
 
 

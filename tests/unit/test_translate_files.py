@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import zstandard
 
 from convs2s.cli import main
@@ -24,7 +23,6 @@ from convs2s.decoding.stream import ArrivingBytes, arriving
 from convs2s.decoding.translate import Translation, Translator
 from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
-from convs2s.model_file import build_network, load_model, save_model
 from tests.unit import tiny
 from tests.unit.conftest import Terminal
 
@@ -40,22 +38,6 @@ def sentences(count: int, longest: int = 8) -> list[str]:
         " ".join(generator.choices(tiny.WORDS, k=generator.randint(1, longest)))
         for _ in range(count)
     ]
-
-
-@pytest.fixture(scope="session")
-def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of larger random weights and long sentences, whose outputs hang by little."""
-    _, description = load_model(model)
-    architecture = json.loads(json.dumps(description.architecture))
-    architecture["positions"]["maximum"] = 64
-    torch.manual_seed(2)
-    types = len(description.source_vocabulary()), len(description.target_vocabulary())
-    network = build_network(architecture, *types)
-    for parameter in network.parameters():
-        parameter.data.mul_(1.5)
-    path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
-    save_model(path, network.state_dict(), replace(description, architecture=architecture))
-    return path
 
 
 # ---- the same whatever the batches, the order, the workers ----

@@ -24,7 +24,11 @@ def first_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Che
     own_pair.write_tasks(root, checkout)
     # Types that nearly every sentence has: all others are unknown to the word model.
     few = {"vocabulary": {"source_size": 3, "target_size": 3}}
-    overrides = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl_word": few}}
+    overrides = {
+        "models": {"small": own_pair.TINY},
+        "tasks": {"mine_en_nl_word": few},
+        "decodings": {"beam5_en_de": {"length_penalty": {"tuned_on": "valid"}}},
+    }
     machine = {"cores": 1, "device": "cpu", "plots": {"sentences": [1]}}
     checkout.configure({**machine, "overrides": overrides})
     return checkout, checkout.shell(own_pair.commands(root)[0])

@@ -10,6 +10,8 @@ from tests.workflow import own_pair
 from tests.workflow.checkout import Checkout, Done
 
 MODEL = "results/mine_en_nl/models/small"
+TUNED = f"{MODEL}/seed1/valid.beam5_en_de.length_penalty"
+RESCORED = ("beam5.rescored-by-small-seed2", "beam5_en_de.rescored-by-small-ensemble2")
 
 # Text of the same task without a validation file, and with BPE codes of each side.
 HELD_OUT = """\
@@ -36,6 +38,8 @@ def further(
     targets = [line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line]
     targets = [target for target in targets if target.startswith(MODEL)]
     targets += [f"{MODEL}/seed1/test.greedy.txt", "results/mine_en_nl_word/bleu.txt"]
+    targets += [f"{MODEL}/seed1/test.{name}.bleu.txt" for name in RESCORED]
+    targets += [f"{MODEL}/seed1/test.beam5_en_de.bleu.json", f"{TUNED}.svg"]
     targets += [f"results/mine_held_out/dataset/{split}.arrow" for split in ("train", "valid")]
     return checkout, checkout.snakemake("--keep-going", *targets)
 
@@ -105,6 +109,34 @@ def test_another_decoding_is_a_name(further: tuple[Checkout, Done]) -> None:
     checkout, done = further
     lines = (checkout / f"{MODEL}/seed1/test.greedy.txt").read_text("utf-8").splitlines()
     assert len(lines) == 20, done.said
+
+
+def test_the_length_penalty_is_tuned_and_used(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    assert "<svg" in (checkout / f"{TUNED}.svg").read_text("utf-8"), done.said
+    tuned = json.loads((checkout / f"{TUNED}.json").read_text("utf-8"))
+    assert (tuned["test_set"], tuned["run"], tuned["lines"]) == ("valid", "seed1", 20)
+    rows = (checkout / f"{TUNED}.tsv").read_text("utf-8").splitlines()[1:]
+    curve = {float(row.split("\t")[0]): float(row.split("\t")[1]) for row in rows}
+    assert curve[tuned["length_penalty"]] == max(curve.values())
+    scored = checkout / f"{MODEL}/seed1/test.beam5_en_de.bleu.json"
+    decoding = json.loads(scored.read_text("utf-8"))["manifest"]["decoding"]
+    assert decoding["length_penalty"] == tuned["length_penalty"]
+
+
+def test_another_model_rescores(further: tuple[Checkout, Done]) -> None:
+    checkout, done = further
+    for name in RESCORED:
+        path = checkout / f"{MODEL}/seed1/test.{name}.bleu.json"
+        bleu = json.loads(path.read_text("utf-8"))["bleu"]
+        tokenized = {choice: scores["tokenized"]["score"] for choice, scores in bleu.items()}
+        assert tokenized["oracle"] >= max(tokenized["first"], tokenized["average"]), done.said
+        text = path.with_name(f"test.{name}.txt").read_text("utf-8")
+        assert text.count("\n") == 20
+        # The list's own choice is the decoding's: the same words have the same score.
+        decoded = path.with_name(f"test.{name.split('.')[0]}.bleu.json")
+        if decoded.is_file():
+            assert json.loads(decoded.read_text("utf-8"))["bleu"] == bleu["first"]
 
 
 def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.files import translate_file
+from convs2s.scoring.length_penalty import with_length_penalty
 from convs2s.workflow import job
 
 snakemake: Any
@@ -13,7 +14,7 @@ with job(snakemake.log[0]):
         list(map(Path, snakemake.input.models)),
         Path(snakemake.input.text),
         (Path(snakemake.output.lines), Path(snakemake.output.text)),
-        snakemake.params.settings,
+        with_length_penalty(snakemake.params.settings, snakemake.input.tuned),
         device=snakemake.resources.device,
         threads=snakemake.resources.torch_threads,
     )

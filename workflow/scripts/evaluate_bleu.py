@@ -6,11 +6,13 @@ from typing import Any
 from convs2s.files import sha256
 from convs2s.manifest import manifest
 from convs2s.scoring.evaluate import evaluate
+from convs2s.scoring.length_penalty import with_length_penalty
 from convs2s.workflow import job
 
 snakemake: Any
 
 with job(snakemake.log[0]):
+    facts = snakemake.params.facts
     evaluate(
         Path(snakemake.input.translations),
         Path(snakemake.input.raw),
@@ -18,7 +20,8 @@ with job(snakemake.log[0]):
         Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
         manifest={
-            **snakemake.params.facts,
+            **facts,
+            "decoding": with_length_penalty(facts["decoding"], snakemake.input.tuned),
             "sha256": {path: sha256(path) for path in snakemake.input},
             **manifest(),
         },

@@ -4,17 +4,19 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.files import score_list
+from convs2s.scoring.length_penalty import with_length_penalty
 from convs2s.workflow import job
 
 snakemake: Any
 
 with job(snakemake.log[0]):
+    settings = with_length_penalty(snakemake.params.settings, snakemake.input.tuned)
     score_list(
         list(map(Path, snakemake.input.models)),
         Path(snakemake.input.source),
         Path(snakemake.input.list),
         Path(snakemake.output[0]),
-        length_penalty=snakemake.params.alpha,
+        length_penalty=settings["length_penalty"],
         device=snakemake.resources.device,
         threads=snakemake.resources.torch_threads,
     )

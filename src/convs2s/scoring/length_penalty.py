@@ -1,0 +1,151 @@
+"""The length penalty that scores best on a development set (section 4.3: en-de's on newstest2015).
+
+A search ranks by alpha only what it has finished: at each step it goes by log-probabilities alone,
+and when it stops does not depend on alpha either. So one n-best list with all finished hypotheses
+holds what a search with any alpha would answer, and tuning needs no other search.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from convs2s.files import atomic_text, read_lines, write_lines
+from convs2s.scoring.bleu import Score, detokenized_bleu, length_ratio, tokenized_bleu
+from convs2s.scoring.n_best import (
+    LENGTH,
+    LIKELIHOOD,
+    Criterion,
+    Group,
+    best,
+    every_sentence,
+    read_n_best,
+)
+from convs2s.scoring.oracle import Reader
+
+ALPHAS = tuple(tenth / 10 for tenth in range(21))
+"""The values that are tried: 0, 0.1, ... 2."""
+
+PLAIN = 1.0
+"""The paper's value where none is tuned; of values that score the same the nearest to it."""
+
+COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
+"""Header of the table."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one value scores.
+
+    Attributes:
+        length_penalty: alpha.
+        tokenized: BLEU by which the best is chosen.
+        detokenized: BLEU of the same translations.
+        length_ratio: their words by those of the references.
+    """
+
+    length_penalty: float
+    tokenized: Score
+    detokenized: Score
+    length_ratio: float
+
+    def row(self) -> str:
+        """Return the line of the table."""
+        scores = self.tokenized.score, self.detokenized.score, self.length_ratio
+        return "\t".join(map(str, (self.length_penalty, *scores)))
+
+
+def by_length_penalty(alpha: float) -> Criterion:
+    """Return a search's final score, log-likelihood / |y|^alpha, of a hypothesis it has listed."""
+    return lambda one: float(one.feature(LIKELIHOOD) / one.feature(LENGTH) ** alpha)
+
+
+def curve(
+    groups: Iterable[Group], raw: Sequence[str], tokenized: Sequence[str], restore: Reader
+) -> list[Point]:
+    """Score what each value of ``ALPHAS`` chooses from an n-best list.
+
+    Args:
+        groups: the list, in words, all hypotheses that a search has finished.
+        raw: the references as published.
+        tokenized: the references in words.
+        restore: from words to plain text.
+
+    Raises:
+        UserError: the list is malformed, or its sentences are not as many as the references.
+    """
+    chosen: dict[float, list[str]] = {alpha: [] for alpha in ALPHAS}
+    for group in every_sentence(groups):
+        for alpha, texts in chosen.items():
+            texts.append(best(group, by_length_penalty(alpha)).text)
+    return [
+        Point(
+            alpha,
+            tokenized_bleu(words, tokenized),
+            detokenized_bleu([restore(line) for line in words], raw),
+            length_ratio(words, tokenized).score,
+        )
+        for alpha, words in chosen.items()
+    ]
+
+
+def best_point(points: Iterable[Point]) -> Point:
+    """Return the point of the highest tokenized BLEU; of equal ones the nearest to ``PLAIN``."""
+    return max(points, key=lambda one: (one.tokenized.score, -abs(one.length_penalty - PLAIN)))
+
+
+def write_length_penalty(
+    n_best: Path,
+    reference_raw: Path,
+    reference_tokenized: Path,
+    output_tsv: Path,
+    output_json: Path,
+    *,
+    restore: Reader,
+    named: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+) -> None:
+    """Tune the length penalty on an n-best list and write its curve and the best value.
+
+    Args:
+        n_best: the list, in words, all hypotheses that a search has finished.
+        reference_raw: the target side as published.
+        reference_tokenized: the target side in words.
+        output_tsv: the curve, a row a value.
+        output_json: ``length_penalty`` and what it rests on.
+        restore: from words to plain text.
+        named: what the tuning is of: task, model, run, decoding, test set, scale.
+        manifest: what the numbers rest on.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    raw, tokenized = (list(read_lines(path)) for path in (reference_raw, reference_tokenized))
+    points = curve(read_n_best(read_lines(n_best), str(n_best)), raw, tokenized, restore)
+    chosen = best_point(points)
+    write_lines(output_tsv, [COLUMNS, *(point.row() for point in points)])
+    result = {
+        **named,
+        "lines": len(raw),
+        "length_penalty": chosen.length_penalty,
+        "tokenized_bleu": asdict(chosen.tokenized),
+        "manifest": manifest,
+    }
+    with atomic_text(output_json) as stream:
+        json.dump(result, stream, ensure_ascii=False, indent=2)
+        stream.write("\n")
+
+
+def with_length_penalty(decoding: Mapping[str, Any], tuned: Sequence[str]) -> dict[str, Any]:
+    """Return a decoding's settings with a number for the length penalty.
+
+    Args:
+        decoding: a validated entry of config/decodings.yaml.
+        tuned: the JSON file of the tuning; none where the number is stated, and for the list that
+            the tuning goes by, whose order does not matter.
+    """
+    if not isinstance(decoding["length_penalty"], Mapping):
+        return dict(decoding)
+    values = [json.loads(Path(path).read_text("utf-8"))["length_penalty"] for path in tuned]
+    return {**decoding, "length_penalty": values[0] if values else PLAIN}
