@@ -1,6 +1,7 @@
 """Decoding: incremental equals full, batches do not matter, ensembles, unknown words."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from convs2s.decoding.translate import Translator
 from convs2s.decoding.unknown_words import replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
-from convs2s.models.ensemble import Ensemble
+from convs2s.models.ensemble import Average, Ensemble
+from convs2s.models.network import Network
 from convs2s.text.preparation import PREPARATIONS, Preparation
-from tests.unit.networks import assert_incremental_equals_full, batch, network, options
+from tests.unit.networks import assert_incremental_equals_full, batch, lstm, network, options
 
 
 @pytest.mark.parametrize(
@@ -55,13 +57,42 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
         assert [one.score for one in found] == pytest.approx([one.score for one in alone])
 
 
-def test_an_ensemble_of_a_model_with_itself_is_the_model() -> None:
+AVERAGES: list[Average] = ["probabilities", "log_probabilities"]
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("make", [network, lstm])
+def test_an_ensemble_of_a_model_with_itself_is_the_model(
+    make: Callable[[], Network], average: Average
+) -> None:
     source = batch(8, 3)
-    single = beam_search(Ensemble([network()]), source, options())
-    twice = beam_search(Ensemble([network(), network()]), source, options())
-    for one, other in zip(itertools.chain(*single), itertools.chain(*twice), strict=True):
-        assert one.symbols == other.symbols
-        assert one.score == pytest.approx(other.score, abs=1e-5)
+    single = beam_search(Ensemble([make()]), source, options())
+    for copies in (2, 3):
+        same = beam_search(Ensemble([make() for _ in range(copies)], average), source, options())
+        for one, other in zip(itertools.chain(*single), itertools.chain(*same), strict=True):
+            assert one.symbols == other.symbols
+            assert one.peaks == other.peaks
+            assert one.score == pytest.approx(other.score, abs=1e-9)
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_what_an_ensemble_averages(average: Average) -> None:
+    networks, source = [network(0), network(1), lstm()], batch(5, 8)
+    first = torch.full((2, 1), END)
+    with torch.no_grad():
+        each = torch.stack([Ensemble([one]).start(source, 1).step(first)[0] for one in networks])
+        together, _ = Ensemble(networks, average).start(source, 1).step(first)
+    expected = each.mean(0) if average == "log_probabilities" else each.exp().mean(0).log()
+    torch.testing.assert_close(together, expected, atol=1e-9, rtol=0)
+
+
+def test_a_decoding_says_what_its_ensemble_averages(model: Path, sharp: Path) -> None:
+    lines = ["w1 w2 w3", "w4 w5"]
+    scores = [
+        [one.score for one in translator(model, sharp, ensemble=average).translate(lines)]
+        for average in AVERAGES
+    ]
+    assert scores[0] != scores[1]
 
 
 def test_lengths_are_kept() -> None:

@@ -1,6 +1,5 @@
 """The LSTM network: its size, reversal, padding, and decoding with it, alone and in ensembles."""
 
-import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -119,14 +118,6 @@ def test_a_sentence_does_not_depend_on_its_batch(finished: str) -> None:
         assert [one.symbols for one in found] == [one.symbols for one in alone]
         assert [one.score for one in found] == pytest.approx([one.score for one in alone])
         assert all(one.peaks is None for one in found)
-
-
-def test_an_ensemble_of_a_model_with_itself_is_the_model() -> None:
-    single = beam_search(Ensemble([lstm()]), batch(8, 3), options())
-    twice = beam_search(Ensemble([lstm(), lstm()]), batch(8, 3), options())
-    for one, other in zip(itertools.chain(*single), itertools.chain(*twice), strict=True):
-        assert one.symbols == other.symbols
-        assert one.score == pytest.approx(other.score, abs=1e-9)
 
 
 def test_a_mixed_ensemble_has_the_attention_of_those_that_attend() -> None:

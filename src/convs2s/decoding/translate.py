@@ -14,7 +14,7 @@ from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
-from convs2s.models.ensemble import Ensemble
+from convs2s.models.ensemble import Average, Ensemble
 from convs2s.models.network import SelectedTypes
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
@@ -107,7 +107,7 @@ class Translator:
             UserError: a file is no model, the models of an ensemble do not fit together, or
             unknown words are to be replaced and no model has attention.
         """
-        self.ensemble, self.description = load_ensemble(models, device)
+        self.ensemble, self.description = load_ensemble(models, device, settings["ensemble"])
         if settings["replace_unknown"] and not self.ensemble.attends:
             raise UserError(
                 f"{models[0]}: has no attention, by which unknown words are replaced: translate "
@@ -250,8 +250,15 @@ class Translator:
         return sum(not piece.endswith("@@") for piece in pieces[:position])
 
 
-def load_ensemble(models: Sequence[Path], device: str) -> tuple[Ensemble, ModelDescription]:
+def load_ensemble(
+    models: Sequence[Path], device: str, average: Average = "probabilities"
+) -> tuple[Ensemble, ModelDescription]:
     """Load the model files of an ensemble, or a single one.
+
+    Args:
+        models: model files.
+        device: ``cpu`` or ``cuda``.
+        average: what of the networks is averaged at each step.
 
     Raises:
         UserError: a file is no model, or the models do not fit together.
@@ -260,7 +267,7 @@ def load_ensemble(models: Sequence[Path], device: str) -> tuple[Ensemble, ModelD
     common = loaded[0][1]
     for path, (_, description) in zip(models, loaded, strict=True):
         _check_alike(models[0], common, path, description)
-    return Ensemble([network for network, _ in loaded]), common
+    return Ensemble([network for network, _ in loaded], average), common
 
 
 def _check_alike(

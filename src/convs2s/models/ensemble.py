@@ -1,13 +1,13 @@
 """One or several networks that predict the next symbol together, step by step.
 
-Ensembles average the networks' probabilities at each step, and their attention (lua, since May
-2017). Shapes: B sentences, K hypotheses of each, m source length, S selected target types (all,
-where none are selected).
+Ensembles average the networks' probabilities at each step (lua, since May 2017) or their
+log-probabilities (before), and their attention. Shapes: B sentences, K hypotheses of each, m source
+length, S selected target types (all, where none are selected).
 """
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +16,17 @@ from torch.nn import functional
 from convs2s.models.layers import fold_weights
 from convs2s.models.network import Network, SelectedTypes, rows_of
 
+Average = Literal["probabilities", "log_probabilities"]
+"""What of the networks is averaged at each step."""
+
 
 class Ensemble(nn.Module):
     """Networks over the same vocabularies, of any kinds; a single one is the common case."""
 
-    def __init__(self, networks: Sequence[Network]) -> None:
+    def __init__(self, networks: Sequence[Network], average: Average = "probabilities") -> None:
         """Take the networks for inference: their weights are folded."""
         super().__init__()
+        self._average: Average = average
         self.networks = nn.ModuleList(networks)
         self.eval()
         fold_weights(self)
@@ -47,7 +51,7 @@ class Ensemble(nn.Module):
             hypotheses: K.
             selected: the target types to choose from; None: all.
         """
-        return Session(self._members(), source, hypotheses, selected)
+        return Session(self._members(), source, hypotheses, selected, self._average)
 
     def _members(self) -> list[Network]:
         return [cast(Network, network) for network in self.networks]
@@ -62,8 +66,10 @@ class Session:
         source: Tensor,
         hypotheses: int,
         selected: SelectedTypes | None,
+        average: Average,
     ) -> None:
         """Encode the source once."""
+        self._average = average
         self._decodings = [network.start(source, hypotheses) for network in networks]
         types = None if selected is None else selected.types
         self._outputs = [rows_of(network.output, types) for network in networks]
@@ -73,7 +79,8 @@ class Session:
         """Predict from each hypothesis's last symbol (B, K).
 
         Returns:
-            Log-probabilities (B, K, S), and the attention (B, K, m): the mean over the networks
+            Log-probabilities (B, K, S); averaged as such, those of all types sum to a probability
+            of less than 1. And the attention (B, K, m): the mean over the networks
             that have attention; None where none has.
         """
         predictions, attentions = [], []
@@ -89,9 +96,11 @@ class Session:
         mean = torch.stack(attentions).mean(0) if attentions else None
         if len(predictions) == 1:
             return predictions[0], mean
+        stacked = torch.stack(predictions)
+        if self._average == "log_probabilities":
+            return stacked.mean(0), mean
         # log of the mean probability: logsumexp minus log N
-        together = torch.logsumexp(torch.stack(predictions), 0) - math.log(len(predictions))
-        return together, mean
+        return torch.logsumexp(stacked, 0) - math.log(len(predictions)), mean
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
