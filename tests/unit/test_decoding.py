@@ -103,10 +103,11 @@ def test_lengths_are_kept() -> None:
     assert min(len(one.symbols) for one in long) >= 6
 
 
-def test_score_is_the_likelihood_over_the_length() -> None:
-    model = network().eval()
+@pytest.mark.parametrize("make", [network, lstm])
+def test_score_is_the_likelihood_over_the_length(make: Callable[[], Network]) -> None:
+    model = make().eval()
     source = batch(5)
-    for alpha in (0.0, 1.0):
+    for alpha in (0.0, 0.6, 1.0):
         best = beam_search(Ensemble([model]), source, options(length_penalty=alpha))[0][0]
         previous = torch.tensor([[END, *best.symbols]])
         with torch.no_grad():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
@@ -25,6 +26,7 @@ from convs2s.scoring.oracle import first_and_oracle
 from convs2s.scoring.rescoring import write_rescoring
 from tests.unit import tiny
 from tests.unit.conftest import Terminal
+from tests.unit.memory import peak_memory
 from tests.unit.networks import batch, lstm, network
 
 SENTENCES, HYPOTHESES = 50, 20
@@ -73,16 +75,21 @@ def write_list(path: Path, hypotheses: Sequence[Hypothesis]) -> Path:
 read_model = cache(load_model)
 
 
-def full_pass(path: Path, source: str, target: str) -> torch.Tensor:
-    """The probability of each symbol, by one pass over the whole sentence and no search's code."""
+def full_pass(path: Path, source: str, *targets: str) -> list[torch.Tensor]:
+    """The probability of each symbol of each target, by a pass over whole sentences.
+
+    None of what decodes or scores has a part in it.
+    """
     net, description = read_model(path)
-    symbols = description.target_vocabulary().encode(target.split())
-    previous = torch.tensor([[END, *symbols[:-1]]])
-    rows = torch.tensor([description.source_vocabulary().encode(source.split())])
+    vocabulary = description.target_vocabulary()
+    symbols = [torch.tensor(vocabulary.encode(target.split())) for target in targets]
+    rows = pad_sequence(symbols, batch_first=True)  # (K, n)
+    previous = torch.cat([torch.full((len(rows), 1), END), rows[:, :-1]], 1)
+    words = torch.tensor(description.source_vocabulary().encode(source.split()))
     with torch.no_grad():
-        logits, _ = net(rows, previous)
-    probabilities: torch.Tensor = logits[0].double().softmax(1)
-    return probabilities[torch.arange(len(symbols)), torch.tensor(symbols)]
+        logits, _ = net(words.expand(len(rows), -1), previous)
+    probabilities = logits.double().softmax(2).gather(2, rows.unsqueeze(2)).squeeze(2)
+    return [row[: len(one)] for row, one in zip(probabilities, symbols, strict=True)]
 
 
 # ---- scores ----
@@ -106,11 +113,15 @@ def test_scores_equal_a_full_forward_pass(
     assert [one.text for one in found] == [one.text for one in listed]
     assert len(found) == SENTENCES * HYPOTHESES
     for one, given in zip(found, listed, strict=True):
-        each = [full_pass(path, sources[one.sentence], one.text) for path in paths]
-        expected = float(torch.stack(each).mean(0).log().sum())  # probabilities are averaged
-        assert one.feature("Model") == pytest.approx(expected, abs=1e-4)
         assert one.score == pytest.approx(given.score, rel=1e-8)
         assert one.features.split(" Model=")[0] == given.features
+    for number, source in enumerate(sources):
+        of_source = [one for one in found if one.sentence == number]
+        each = [full_pass(path, source, *(one.text for one in of_source)) for path in paths]
+        for one, *probabilities in zip(of_source, *each, strict=True):
+            # an ensemble's probabilities are averaged
+            expected = float(torch.stack(probabilities).mean(0).log().sum())
+            assert one.feature("Model") == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("make", [network, lstm])
@@ -154,7 +165,7 @@ def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Pat
     for row, (source, target) in zip(rows, pairs, strict=True):
         score, symbols = row.split("\t")
         assert int(symbols) == len(target.split()) + 1
-        expected = float(full_pass(model, source, target).log().sum())
+        expected = float(full_pass(model, source, target)[0].log().sum())
         assert float(score) == pytest.approx(expected, abs=1e-4)
     write_lines(tmp_path / "target", ["w2x"])
     with pytest.raises(SystemExit, match=r"source has 3 lines but .*target has 1"):
@@ -191,8 +202,31 @@ def test_the_form_of_the_text(run: Terminal, model: Path, tmp_path: Path) -> Non
         (words, ("w1,", "w1x, &#124;")),
     ):
         (group,) = read_n_best([printed.rstrip("\n")], "printed")
-        expected = float(full_pass(model, source, target).log().sum())
+        expected = float(full_pass(model, source, target)[0].log().sum())
         assert group[0].feature("Model") == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_overlong_target_is_scored_with_a_warning(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = " ".join(["w1x"] * 40)
+    (score,) = PairScorer([model], "cpu", "pieces").score([("w1", [target])])[0]
+    expected = float(full_pass(model, "w1", target)[0].log().sum())
+    assert score.log_probability == pytest.approx(expected, abs=1e-3)
+    assert "a line of 40 symbols is longer than the model's 16 positions" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["--target", "--n-best"])
+def test_memory_does_not_grow_with_the_files(model: Path, tmp_path: Path, kind: str) -> None:
+    peaks = []
+    for lines in (20_000, 200_000):
+        write_lines(tmp_path / "source", ("w1 w2" for _ in range(lines)))
+        rows = (f"{i} ||| w2x w1x ||| A= 1 ||| -1" for i in range(lines))
+        write_lines(tmp_path / "list", rows if kind == "--n-best" else ("w2x" for _ in rows))
+        files = ("--source", tmp_path / "source", kind, tmp_path / "list")
+        peaks.append(peak_memory("score-pairs", model, *files, "--pretokenized", "--threads", 1))
+    assert peaks[1] < 1.1 * peaks[0]
 
 
 # ---- lists ----

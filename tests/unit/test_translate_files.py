@@ -25,6 +25,7 @@ from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
 from tests.unit import tiny
 from tests.unit.conftest import Terminal
+from tests.unit.memory import peak_memory
 
 SHORT = {"beam": 2, "maximum_length": {"factor": 0.2, "offset": 2}}
 """Settings that keep tests fast, and the same as options of the command."""
@@ -344,23 +345,10 @@ def test_the_input_is_not_overwritten(run: Terminal, model: Path, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_memory_does_not_grow_with_the_file(model: Path, tmp_path: Path, workers: int) -> None:
-    peaks = [_peak(model, tmp_path, lines, workers) for lines in (20_000, 200_000)]
+    files = ("--input", tmp_path / "in", "--output", tmp_path / "out", "--workers", workers)
+    peaks = []
+    for lines in (20_000, 200_000):
+        write_lines(tmp_path / "in", sentences(lines, longest=3))
+        _, _, _, *arguments = command(model, *SHORT_OPTIONS, "--beam", 1, *files)
+        peaks.append(peak_memory(*arguments, "--batch-sentences", 256))
     assert peaks[1] < 1.1 * peaks[0]
-
-
-def _peak(model: Path, folder: Path, lines: int, workers: int) -> int:
-    """Return the most kilobytes that the command or one of its workers had resident."""
-    write_lines(folder / "in", sentences(lines, longest=3))
-    # A process's ru_maxrss begins at that of the one which started it: VmHWM does not.
-    watched = (
-        "import re, resource, sys; from pathlib import Path; from convs2s.cli import main; "
-        "main(sys.argv[1:]); status = Path('/proc/self/status').read_text(); "
-        "print(re.search(r'VmHWM:\\s*(\\d+)', status)[1], "
-        "resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    )
-    files = ("--input", folder / "in", "--output", folder / "out", "--workers", workers)
-    _, *rest = command(model, *SHORT_OPTIONS, "--beam", 1, "--batch-sentences", 256, *files)
-    done = subprocess.run(
-        [sys.executable, "-c", watched, *rest[2:]], capture_output=True, text=True, check=True
-    )
-    return max(map(int, done.stdout.split()))

@@ -212,10 +212,12 @@ def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[t
 def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Group]]]:
     """Collect whole lists until they have ``CHUNK`` targets."""
     chunk: list[tuple[str, Group]] = []
+    targets = 0
     for pair in pairs:
         chunk.append(pair)
-        if sum(len(group) for _, group in chunk) >= CHUNK:
+        targets += len(pair[1])
+        if targets >= CHUNK:
             yield chunk
-            chunk = []
+            chunk, targets = [], 0
     if chunk:
         yield chunk
