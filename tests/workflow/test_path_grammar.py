@@ -46,6 +46,9 @@ def test_every_cell_of_the_tables_can_be_made(
     assert done.planned["train_model"] >= len(trained)
     scored = [path for path in paths if path.endswith(".bleu.json")]
     assert done.planned["evaluate_bleu"] == len(scored)
+    # English-German's runs and ensemble tune their length penalty, each for itself.
+    tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
+    assert done.planned["tune_length_penalty"] == len(tuned) > 1
 
 
 def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:
