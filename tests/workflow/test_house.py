@@ -10,7 +10,13 @@ import pytest
 
 LONGEST_RULE, LONGEST_MODULE, LONGEST_FUNCTION = 25, 400, 60
 
-RUN_A_NETWORK = {"attention_map.py", "decode.py", "import_released.py"}
+RUN_A_NETWORK = {
+    "attention_map.py",
+    "decode.py",
+    "import_released.py",
+    "list_n_best.py",
+    "score_n_best.py",
+}
 
 RULE = re.compile(r"^( *)(?:rule|checkpoint|use rule)\b.*:\n(?:(?:\1 +.*)?\n)*", re.MULTILINE)
 

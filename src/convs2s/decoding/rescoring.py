@@ -75,10 +75,14 @@ class PairScorer:
         """
         self.ensemble, description = load_ensemble(models, device)
         self.device, self.form = device, form
-        self._vocabularies = description.source_vocabulary(), description.target_vocabulary()
-        languages = description.languages
-        self._source = Splitter(description, languages["source"], form)
-        self._target = Splitter(description, languages["target"], form)
+        self._splitters = {
+            side: Splitter(description, language, form)
+            for side, language in description.languages.items()
+        }
+        self._vocabularies = {
+            "source": description.source_vocabulary(),
+            "target": description.target_vocabulary(),
+        }
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
         """Score the targets of each source together.
@@ -111,10 +115,9 @@ class PairScorer:
             yield _Unit(symbols, [rows[place] for place in part], [(index, p) for p in part])
 
     def _encode(self, side: str, line: str) -> list[int]:
-        split = self._source if side == "source" else self._target
-        pieces = split(line)
+        pieces = self._splitters[side](line)
         warn_if_overlong(pieces, self.ensemble.positions(side), line)
-        return self._vocabularies[side == "target"].encode(pieces)
+        return self._vocabularies[side].encode(pieces)
 
 
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
