@@ -3,11 +3,12 @@
 import ast
 import fcntl
 import hashlib
+import json
 import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,9 @@ from convs2s.errors import UserError
 from convs2s.files import read_lines
 
 PACKAGE = Path(__file__).resolve().parent
+
+UNTUNED = 1.0
+"""The length penalty of the n-best list by which another one is tuned."""
 
 
 def provide_environment() -> None:
@@ -169,6 +173,20 @@ def model_facts(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
 def dataset_facts(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a token store's reader must know of its text."""
     return {**model_facts(name, task), "vocabulary": task["vocabulary"]}
+
+
+def with_length_penalty(decoding: Mapping[str, Any], tuned: Sequence[str]) -> dict[str, Any]:
+    """Return a decoding's settings with a number for the length penalty.
+
+    Args:
+        decoding: a validated entry of config/decodings.yaml.
+        tuned: the JSON file of the tuning; none where the number is stated, and for the list that
+            the tuning goes by, whose order does not matter.
+    """
+    if not isinstance(decoding["length_penalty"], Mapping):
+        return dict(decoding)
+    values = [json.loads(Path(path).read_text("utf-8"))["length_penalty"] for path in tuned]
+    return {**decoding, "length_penalty": values[0] if values else UNTUNED}
 
 
 def references(tasks: Mapping[str, Any]) -> set[str]:

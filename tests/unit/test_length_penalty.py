@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config import decoding_defaults, load
 from convs2s.config_schema import check
-from convs2s.decoding.files import list_n_best
+from convs2s.decoding.n_best_files import list_n_best
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
@@ -19,10 +19,10 @@ from convs2s.scoring.length_penalty import (
     best_point,
     by_length_penalty,
     curve,
-    with_length_penalty,
     write_length_penalty,
 )
 from convs2s.scoring.n_best import Hypothesis, best, own_score, read_n_best
+from convs2s.workflow import with_length_penalty
 from tests.unit.test_translate_files import sentences
 
 SETTINGS = {"beam": 4, "maximum_length": {"factor": 1.0, "offset": 4}, "finished": "replace"}

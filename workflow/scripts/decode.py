@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.files import translate_file
-from convs2s.scoring.length_penalty import with_length_penalty
-from convs2s.workflow import job
+from convs2s.workflow import job, with_length_penalty
 
 snakemake: Any
 

@@ -6,8 +6,7 @@ from typing import Any
 from convs2s.files import sha256
 from convs2s.manifest import manifest
 from convs2s.scoring.evaluate import evaluate
-from convs2s.scoring.length_penalty import with_length_penalty
-from convs2s.workflow import job
+from convs2s.workflow import job, with_length_penalty
 
 snakemake: Any
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.decoding.files import list_n_best
-from convs2s.scoring.length_penalty import with_length_penalty
-from convs2s.workflow import job
+from convs2s.decoding.n_best_files import list_n_best
+from convs2s.workflow import job, with_length_penalty
 
 snakemake: Any
 

@@ -135,17 +135,3 @@ def write_length_penalty(
     with atomic_text(output_json) as stream:
         json.dump(result, stream, ensure_ascii=False, indent=2)
         stream.write("\n")
-
-
-def with_length_penalty(decoding: Mapping[str, Any], tuned: Sequence[str]) -> dict[str, Any]:
-    """Return a decoding's settings with a number for the length penalty.
-
-    Args:
-        decoding: a validated entry of config/decodings.yaml.
-        tuned: the JSON file of the tuning; none where the number is stated, and for the list that
-            the tuning goes by, whose order does not matter.
-    """
-    if not isinstance(decoding["length_penalty"], Mapping):
-        return dict(decoding)
-    values = [json.loads(Path(path).read_text("utf-8"))["length_penalty"] for path in tuned]
-    return {**decoding, "length_penalty": values[0] if values else PLAIN}

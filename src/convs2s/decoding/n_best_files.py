@@ -1,0 +1,77 @@
+"""N-best lists of a test set: made from its raw text, and scored by another model."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from convs2s.decoding.formats import n_best_line
+from convs2s.decoding.rescoring import PairScorer, score_n_best
+from convs2s.decoding.translate import Translator
+from convs2s.devices import pick_device
+from convs2s.files import read_lines, write_lines
+from convs2s.scoring.n_best import MODEL, read_n_best
+
+
+def list_n_best(
+    models: Sequence[Path],
+    source: Path,
+    output: Path,
+    settings: Mapping[str, Any],
+    *,
+    device: str,
+    threads: int,
+) -> None:
+    """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
+
+    Its texts are words that blanks separate, unknown ones replaced: what tokenized BLEU is of.
+
+    Args:
+        models: model files; several make an ensemble.
+        source: raw text, one sentence a line.
+        output: the list to write.
+        settings: a validated entry of config/decodings.yaml.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+    """
+    torch.set_num_threads(threads)
+    translator = Translator(models, settings, pick_device(device))
+    translations = translator.translate(read_lines(source), n_best=settings["beam"])
+    write_lines(
+        output,
+        (
+            n_best_line(one, " ".join(one.tokens), settings["length_penalty"])
+            for translation in tqdm(translations, unit="line")
+            for one in translation.n_best
+        ),
+    )
+
+
+def score_list(
+    models: Sequence[Path],
+    source: Path,
+    n_best: Path,
+    output: Path,
+    *,
+    length_penalty: float,
+    device: str,
+    threads: int,
+) -> None:
+    """Write an n-best list with what models say of its hypotheses as one more feature.
+
+    Args:
+        models: model files; several make an ensemble.
+        source: words, one sentence a line.
+        n_best: a list of its translations, in words.
+        output: the list to write.
+        length_penalty: alpha of the feature, log-probability / |y|^alpha.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+    """
+    torch.set_num_threads(threads)
+    scorer = PairScorer(models, pick_device(device), "words")
+    groups = read_n_best(tqdm(read_lines(n_best), unit="hypothesis"), str(n_best))
+    scored = score_n_best(scorer, read_lines(source), groups, MODEL, length_penalty)
+    write_lines(output, (one.line() for one in scored))
