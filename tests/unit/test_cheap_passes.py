@@ -21,6 +21,7 @@ def test_the_loss_equals_torchs(
     monkeypatch: pytest.MonkeyPatch, smoothing: float, block: int
 ) -> None:
     monkeypatch.setattr(cross_entropy, "BLOCK", block)
+    monkeypatch.setattr(cross_entropy, "ROWS", 1)
     torch.manual_seed(1)
     inputs = [torch.randn(shape, dtype=torch.float64) for shape in ((11, 5), (13, 5), (13,))]
     features, weight, bias = (one.requires_grad_() for one in inputs)
@@ -33,6 +34,21 @@ def test_the_loss_equals_torchs(
         gradients(3 * ours, *inputs), gradients(3 * theirs, *inputs), strict=True
     ):
         torch.testing.assert_close(mine, other)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_in_bf16_is_near_that_in_fp32(smoothing: float) -> None:
+    torch.manual_seed(1)
+    inputs = [torch.randn(shape) for shape in ((200, 32), (500, 32), (500,))]
+    features, weight, bias = (one.requires_grad_() for one in inputs)
+    target = torch.randint(500, (200,))
+    exact = summed_cross_entropy(features, weight, bias, target, smoothing)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = summed_cross_entropy(features, weight, bias, target, smoothing)
+    assert rounded.item() == pytest.approx(exact.item(), rel=1e-3)
+    for mine, other in zip(gradients(rounded, *inputs), gradients(exact, *inputs), strict=True):
+        assert mine.dtype == torch.float32
+        assert (mine - other).norm() < 0.02 * other.norm()
 
 
 def test_the_loss_of_a_validation_keeps_no_gradients() -> None:
@@ -69,6 +85,14 @@ def test_dropout_keeps_the_mean_and_scales_the_gradient() -> None:
     assert dropped.mean().item() == pytest.approx(1.0, abs=0.002)
     (gradient,) = gradients(dropped.sum(), x)
     torch.testing.assert_close(gradient, dropped)  # x is 1
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_dropout_zeroes_all_padding(training: bool) -> None:
+    padding = torch.tensor([[False, False], [False, True]])
+    dropped = dropout(torch.ones(2, 2, 100), 0.2, training, padding)
+    assert not dropped[1, 1].any()
+    assert all(dropped[row, column].any() for row, column in ((0, 0), (0, 1), (1, 0)))
 
 
 def test_dropout_follows_torchs_seed() -> None:

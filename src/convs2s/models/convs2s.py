@@ -165,8 +165,7 @@ class Encoder(nn.Module):
         x = self.enter(embedded)  # (B, m, d)
         for block in self.blocks:
             kept = block.residual(x)
-            x = x.masked_fill(padding.unsqueeze(2), 0.0)
-            x = dropout(x, self.dropout, self.training)
+            x = dropout(x, self.dropout, self.training, padding)
             # As many outputs as inputs; of an even window the larger half lies behind.
             x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * HALF
         keys = self.leave(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)

@@ -32,18 +32,26 @@ class _Mask(torch.autograd.Function):
         return (gradients[0] * keep).mul_(ctx.scale), None, None
 
 
-def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
+def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | None = None) -> Tensor:
     """Zero each value with ``probability`` and divide the others by what is left of 1.
 
     On a CPU the probability is rounded to a multiple of 2^-16.
+
+    Args:
+        x: (B, n, d).
+        probability: 0 to 1.
+        training: whether anything is dropped.
+        padding: (B, n), True where all values become zero, in training and otherwise.
     """
     dropped = round(probability * _LEVELS)
-    if not training or dropped == 0:
-        return x
-    if x.device.type != "cpu":
-        return functional.dropout(x, probability)
-    keep = random_bits(x.numel()) >= dropped - _LEVELS // 2
-    masked: Tensor = _Mask.apply(x, keep.view(x.shape), _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
+    if not training or dropped == 0 or x.device.type != "cpu":
+        if padding is not None:
+            x = x.masked_fill(padding.unsqueeze(2), 0.0)
+        return functional.dropout(x, probability, training)
+    keep = (random_bits(x.numel()) >= dropped - _LEVELS // 2).view(x.shape)
+    if padding is not None:
+        keep.masked_fill_(padding.unsqueeze(2), False)
+    masked: Tensor = _Mask.apply(x, keep, _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
     return masked
 
 

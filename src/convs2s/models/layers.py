@@ -35,8 +35,8 @@ class WeightNormalised(nn.Module):
         """Return the normalised weight as a matrix (outputs, inputs)."""
         if self._folded is not None:
             return self._folded
-        matrix = self.direction.flatten(1)
-        weight: Tensor = matrix * (self.gain / matrix.norm(dim=1)).unsqueeze(1)
+        # One pass over memory each way, where products and norms of tensors make several.
+        weight: Tensor = torch._weight_norm(self.direction.flatten(1), self.gain.unsqueeze(1), 0)
         return weight
 
     def fold(self) -> None:
@@ -145,7 +145,16 @@ class Embedding(nn.Module):
             positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
             positions = positions.clamp(max=len(self.positions) - 1)
             embedded = embedded + functional.embedding(positions, self.positions)
-        return dropout(embedded, self.dropout, self.training)
+        return dropout(in_autocast(embedded), self.dropout, self.training)
+
+
+def in_autocast(x: Tensor) -> Tensor:
+    """Return ``x`` in the precision of autocast, where it is on.
+
+    It casts what enters a matrix product, each time anew, and a sum of both precisions is fp32.
+    """
+    kind = x.device.type
+    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
 
 
 class _ScaleGradient(torch.autograd.Function):

@@ -21,7 +21,10 @@ def build_optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
     if recipe.optimiser == "adam":
         return torch.optim.Adam(parameters, recipe.learning_rate, betas=(0.9, 0.98), fused=True)
     momentum = recipe.momentum if recipe.optimiser == "nesterov" else 0.0
-    return torch.optim.SGD(parameters, recipe.learning_rate, momentum, nesterov=momentum > 0.0)
+    nesterov = momentum > 0.0
+    return torch.optim.SGD(
+        parameters, recipe.learning_rate, momentum, nesterov=nesterov, fused=True
+    )
 
 
 def change_rate(

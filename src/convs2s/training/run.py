@@ -16,6 +16,7 @@ from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device, worker_device
 from convs2s.files import atomic_text, sha256
 from convs2s.manifest import manifest
+from convs2s.memory import keep_freed_memory
 from convs2s.model_file import ModelDescription, build_network, save_model
 from convs2s.text.lexicon import read_dictionary
 from convs2s.training.data import TrainingData
@@ -70,6 +71,7 @@ def train(job: TrainingJob) -> None:
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
     stop = EarlyStop(job.time_limit, os.getppid() if is_worker() else None)
+    keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
     torch.manual_seed(job.seed)
