@@ -1,0 +1,57 @@
+"""The arithmetic that a model asks for, whoever does it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from convs2s.models.architecture import Architecture, Layer
+
+
+@dataclass(frozen=True)
+class Flops:
+    """Floating-point operations of a forward pass: multiply-adds, each counted as two.
+
+    Attributes:
+        source: of each source symbol.
+        target: of each target symbol that is fed, the output layer's among them.
+        pair: of each source symbol for each target symbol: attention.
+    """
+
+    source: float
+    target: float
+    pair: float
+
+    def forward(self, source: int, target: int, pairs: int) -> float:
+        """Return those of a forward pass; training takes three times as many.
+
+        Args:
+            source: symbols, padding not counted.
+            target: symbols, padding not counted.
+            pairs: the product of both, summed over the sentence pairs.
+        """
+        return self.source * source + self.target * target + self.pair * pairs
+
+
+def flops(settings: Mapping[str, Any], target_types: int) -> Flops:
+    """Return a ConvS2S's, for a validated ``architecture`` of config/models.yaml."""
+    architecture = Architecture.from_settings(settings)
+    embedding, output = architecture.embedding, architecture.output_embedding
+    attending = [
+        layer
+        for layer, attends in zip(architecture.decoder, architecture.attention, strict=True)
+        if attends
+    ]
+    encoder = stack(architecture.encoder, embedding) + architecture.encoder[-1].width * embedding
+    decoder = stack(architecture.decoder, embedding) + architecture.decoder[-1].width * output
+    decoder += sum(2 * layer.width * embedding for layer in attending) + output * target_types
+    return Flops(2.0 * encoder, 2.0 * decoder, 4.0 * embedding * len(attending))
+
+
+def stack(layers: tuple[Layer, ...], embedding: int) -> int:
+    """Return the multiply-adds of a stack of blocks and the map into it, for each position."""
+    inputs = (layers[0].width, *(layer.width for layer in layers[:-1]))
+    total = embedding * layers[0].width
+    for width, layer in zip(inputs, layers, strict=True):
+        total += layer.kernel * width * 2 * layer.width
+        total += 0 if width == layer.width else width * layer.width
+    return total
