@@ -6,9 +6,22 @@ from torch import Tensor
 from torch.nn import functional
 
 from convs2s.models.dropout import dropout
+from convs2s.models.product import linear
 from convs2s.models.windows import windows
 from convs2s.training import cross_entropy
 from convs2s.training.cross_entropy import summed_cross_entropy
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (7, 5)])
+def test_a_product_by_the_convolution_kernel_is_the_product(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(1)
+    inputs = [torch.randn(one, requires_grad=True) for one in (shape, (6, 5), (6,))]
+    ours, theirs = linear(*inputs), functional.linear(*inputs)
+    torch.testing.assert_close(ours, theirs)
+    factors = torch.randn_like(theirs)
+    mine = gradients((ours * factors).sum(), *inputs)
+    for one, other in zip(mine, gradients((theirs * factors).sum(), *inputs), strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def gradients(loss: Tensor, *inputs: Tensor) -> list[Tensor]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.models.dropout import dropout
+from convs2s.models.product import linear
 from convs2s.models.windows import windows
 
 HALF = math.sqrt(0.5)
@@ -59,7 +60,7 @@ class Linear(WeightNormalised):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
-        return functional.linear(x, self.weight(), self.bias)
+        return linear(x, self.weight(), self.bias)
 
 
 class GatedConvolution(WeightNormalised):
@@ -81,7 +82,7 @@ class GatedConvolution(WeightNormalised):
 
     def gate(self, windows: Tensor) -> Tensor:
         """Map windows (..., kernel * inputs) to (..., outputs)."""
-        return functional.glu(functional.linear(windows, self.weight(), self.bias), dim=-1)
+        return functional.glu(linear(windows, self.weight(), self.bias), dim=-1)
 
 
 class PlainOutput(nn.Module):

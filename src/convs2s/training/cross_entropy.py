@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from convs2s.models.product import linear
+
 BLOCK = 1 << 22
 """Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache."""
 
@@ -35,29 +37,26 @@ class _SummedCrossEntropy(torch.autograd.Function):
         d_features = torch.empty_like(features)
         d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         total = torch.zeros((), dtype=torch.float64, device=features.device)
-        matrix, offset = weight.to(features.dtype), bias.to(features.dtype)
-        types = len(weight)
-        step = max(ROWS, BLOCK // types)
+        matrix = weight.to(features.dtype, copy=True).requires_grad_(wanted)
+        offset = bias.to(features.dtype, copy=True).requires_grad_(wanted)
+        step = max(ROWS, BLOCK // len(weight))
         for start in range(0, len(features), step):
-            block = features[start : start + step]  # (r, f)
-            truth = target[start : start + step]  # (r,)
-            truth = truth + torch.arange(len(truth), device=truth.device) * types  # of the block
-            logits = functional.linear(block, matrix, offset)  # (r, V)
-            if not wanted:
-                normaliser = torch.logsumexp(logits.to(bias.dtype), 1)  # (r,)
-                total += _summed_loss(logits, truth, normaliser, smoothing)
-                continue
-            shares = torch.softmax(logits, 1)
-            # Of the largest logit and its share, each found in a pass that a CPU does in vectors.
-            normaliser = logits.amax(1).to(bias.dtype) - shares.amax(1).to(bias.dtype).log()
-            total += _summed_loss(logits, truth, normaliser, smoothing)
-            # Softmax minus the smoothed truth: the gradient of the loss by the logits.
-            if smoothing:
-                shares -= smoothing / types
-            shares.view(-1)[truth] -= 1.0 - smoothing
-            d_bias += shares.sum(0)
-            d_features[start : start + step] = shares @ matrix
-            d_weight += shares.t() @ block
+            rows = slice(start, start + step)
+            block = features[rows].detach().requires_grad_(wanted)  # (r, f)
+            with torch.set_grad_enabled(wanted):
+                output = linear(block, matrix, offset)  # (r, V)
+            logits = output.detach()
+            if wanted:
+                shares = torch.softmax(logits, 1)
+                total += _block_loss(logits, shares, target[rows], smoothing, bias.dtype)
+                back = torch.autograd.grad(output, (block, matrix, offset), shares)
+                d_features[rows] = back[0]
+                d_weight += back[1]
+                d_bias += back[2]
+            else:
+                total += functional.cross_entropy(
+                    logits.to(bias.dtype), target[rows], reduction="sum", label_smoothing=smoothing
+                )
         ctx.gradients = d_features, d_weight, d_bias
         return total.to(bias.dtype)
 
@@ -69,19 +68,28 @@ class _SummedCrossEntropy(torch.autograd.Function):
         return d_features, d_weight, d_bias, None, None, None
 
 
-def _summed_loss(logits: Tensor, truth: Tensor, normaliser: Tensor, smoothing: float) -> Tensor:
-    """Return the loss of a block of logits (r, V).
+def _block_loss(
+    logits: Tensor, shares: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
+) -> Tensor:
+    """Return the summed loss of a block, and turn its softmax into the gradient by the logits.
 
     Args:
-        logits: in any precision.
-        truth: (r,), where the true types are among all logits of the block.
-        normaliser: (r,), log of the sum of the logits' exponentials.
+        logits: (r, V).
+        shares: (r, V), their softmax; becomes itself minus the smoothed truth.
+        target: (r,), the true types.
         smoothing: probability mass spread evenly over all types.
+        precision: of the sums.
     """
+    types = logits.shape[1]
+    truth = target + torch.arange(len(target), device=target.device) * types  # in the whole block
+    # From the largest logit and its share, each found in a pass that a CPU makes in vectors.
+    normaliser = logits.amax(1).to(precision) - shares.amax(1).to(precision).log()  # (r,)
     loss = normaliser.sum(dtype=torch.float64)
     loss -= (1.0 - smoothing) * logits.view(-1)[truth].sum(dtype=torch.float64)
     if smoothing:
-        loss -= smoothing / logits.shape[1] * logits.sum(dtype=normaliser.dtype).double()
+        loss -= smoothing / types * logits.sum(dtype=precision).double()
+        shares -= smoothing / types
+    shares.view(-1)[truth] -= 1.0 - smoothing
     return loss
 
 
