@@ -12,7 +12,7 @@ from convs2s.training import cross_entropy
 from convs2s.training.cross_entropy import summed_cross_entropy
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (7, 5)])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (16, 2, 5), (7, 5), (32, 5)])
 def test_a_product_by_the_convolution_kernel_is_the_product(shape: tuple[int, ...]) -> None:
     torch.manual_seed(1)
     inputs = [torch.randn(one, requires_grad=True) for one in (shape, (6, 5), (6,))]

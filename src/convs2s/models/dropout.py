@@ -55,6 +55,7 @@ def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | Non
     return masked
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def random_bits(count: int) -> Tensor:
     """Return ``count`` uniform 16-bit integers, seeded by torch's generator."""
     seed = int(torch.randint(2**62, ()))

@@ -4,6 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+IMAGES = 16
+"""Images from which on torch hands a convolution of width 1 to oneDNN with a single thread, too."""
+
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return ``x @ weight.t() + bias``, where it is learned from.
@@ -20,8 +23,20 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     plain = x.dtype != torch.float32 or kind != "cpu" or torch.is_autocast_enabled(kind)
     if plain or not torch.is_grad_enabled() or not torch.backends.mkldnn.is_available():
         return functional.linear(x, weight, bias)
+    rows = x if x.dim() == 3 and len(x) >= IMAGES else _in_images(x)  # (images, n, inputs)
     # Channels come last in memory, so that these are views.
-    image = x.reshape(1, 1, -1, x.shape[-1]).permute(0, 3, 1, 2)  # (1, inputs, 1, N)
+    image = rows.unsqueeze(1).permute(0, 3, 1, 2)  # (images, inputs, 1, n)
     kernel = weight.unflatten(1, (1, 1, -1)).permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
-    out = functional.conv2d(image, kernel, bias)  # (1, outputs, 1, N)
-    return out.permute(0, 2, 3, 1).reshape(*x.shape[:-1], len(weight))
+    out = functional.conv2d(image, kernel, bias)  # (images, outputs, 1, n)
+    flat = out.permute(0, 2, 3, 1).reshape(-1, len(weight))
+    count = x.numel() // x.shape[-1]
+    return (flat if len(flat) == count else flat[:count]).view(*x.shape[:-1], -1)
+
+
+def _in_images(x: Tensor) -> Tensor:
+    """Return the rows (..., inputs) of ``x`` as (IMAGES, n, inputs), zeros behind them."""
+    rows = x.reshape(-1, x.shape[-1])
+    missing = -len(rows) % IMAGES
+    if missing:
+        rows = functional.pad(rows, (0, 0, 0, missing))
+    return rows.view(IMAGES, -1, x.shape[-1])
