@@ -34,7 +34,7 @@ PEER = {
 
 PEER_TYPES = (4385, 5766)
 PEER_PAIRS = 28_355
-WMT_TYPES = 40_000
+WMT_TYPES, TINY_TYPES = 40_000, 400
 WMT_PAIRS, WMT_LENGTH = 80, 25
 WMT_BATCHES = 12
 
@@ -56,22 +56,35 @@ class Workload:
     text: str
 
 
-def workload(shape: str, precision: str, folder: Path) -> Workload:
-    """Make one of ``SHAPES``; its store is written into ``folder``."""
+def workload(shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS) -> Workload:
+    """Make one of ``SHAPES``, or a tiny one; its store is written into ``folder``.
+
+    Args:
+        shape: its name.
+        precision: of the training.
+        folder: where to write.
+        pairs: sentence pairs of a synthetic batch.
+    """
     path = folder / f"{shape}.arrow"
     if shape == "multi30k":
         given = {"description": "the peer's"} | PEER
         filled = with_defaults(given, schema("model"))
-        shared = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
-        types, text = write_peer(path, shared / "golden" / "fairseq_multi30k" / "bpe")
+        types, text = write_peer(path, peer_folder() / "bpe")
     else:
-        filled = model_settings(load(ROOT), f"fconv_{shape}")
-        types, text = (WMT_TYPES, WMT_TYPES), "synthetic"
-        write_store(path, synthetic([WMT_LENGTH] * WMT_PAIRS * WMT_BATCHES, types))
-        batch = {"sentences": WMT_PAIRS, "words": None, "part_words": None}
+        filled = model_settings(load(ROOT), "demo" if shape == "tiny" else f"fconv_{shape}")
+        count = TINY_TYPES if shape == "tiny" else WMT_TYPES
+        types, text = (count, count), "synthetic"
+        write_store(path, synthetic([WMT_LENGTH] * pairs * WMT_BATCHES, types))
+        batch = {"sentences": pairs, "words": None, "part_words": None}
         filled["training"]["batch"] |= batch
     filled["training"]["precision"] = precision
     return Workload(filled, types, TokenStore(path), text)
+
+
+def peer_folder() -> Path:
+    """Return where the peer's input and its results are, if they are there."""
+    shared = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
+    return shared / "golden" / "fairseq_multi30k"
 
 
 def write_peer(path: Path, folder: Path) -> tuple[tuple[int, int], str]:

@@ -122,6 +122,18 @@ def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
 
 
+@pytest.mark.slow
+def test_a_compiled_network_makes_the_same_updates(task: Path, tmp_path: Path) -> None:
+    eager, compiled = (
+        tiny.trainer(task, tmp_path, dropout=0.2, compile=compile) for compile in (False, True)
+    )
+    for number, rows in enumerate(eager.plan(1)):
+        for each in (eager, compiled):
+            each.updater.update(each.train, rows, 1, number, 0.25)
+    for mine, other in zip(eager.network.parameters(), compiled.network.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-6, rtol=0)
+
+
 def test_separate_parts_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
     limits = BatchLimits(32, None, 40)
     joint = tiny.trainer(task, tmp_path, batch=limits).plan(1)

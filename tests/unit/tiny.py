@@ -79,6 +79,7 @@ def trainer(
     dropout: float = 0.0,
     seed: int = 1,
     workers: Workers = ALONE,
+    device: str = "cpu",
     **changes: Any,
 ) -> Trainer:
     """Return a trainer of the tiny model in float64, with its states in ``folder``."""
@@ -95,7 +96,7 @@ def trainer(
         (data.train, data.valid),
         StateFolder(folder, {}),
         seed=seed,
-        device="cpu",
+        device=device,
         checkpoint_minutes=60,
         stop=EarlyStop(),
         workers=workers,

@@ -34,6 +34,7 @@ class Recipe:
         maximum_epochs: the most epochs, or None; the last one may be a part of an epoch.
         average: the last epochs whose mean parameters are the result, or None for the best epoch's.
         precision: ``fp32``, or ``bf16`` arithmetic over fp32 parameters.
+        compile: whether torch.compile makes kernels of the network's own.
     """
 
     batch: BatchLimits
@@ -55,6 +56,7 @@ class Recipe:
     maximum_epochs: float | None
     average: int | None
     precision: Literal["fp32", "bf16"]
+    compile: bool
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "Recipe":
@@ -80,4 +82,5 @@ class Recipe:
             maximum_epochs=settings["maximum_epochs"],
             average=settings["average"],
             precision=settings["precision"],
+            compile=settings["compile"],
         )

@@ -58,6 +58,10 @@ class Updater:
         self.seed, self.device, self.selection = seed, device, selection
         self.workers = workers
         self.optimiser = build_optimiser(network, recipe)
+        # Every batch has lengths of its own.
+        self._features = (
+            torch.compile(network.features, dynamic=True) if recipe.compile else network.features
+        )
 
     def update(
         self, store: TokenStore, rows: Indices, epoch: int, number: int, rate: float
@@ -149,7 +153,7 @@ class Updater:
         kind = torch.device(self.device).type
         with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             real = target != PADDING
-            features = self.network.features(source, previous)[real]  # (N, f_out)
+            features = self._features(source, previous)[real]  # (N, f_out)
             weight, bias = rows_of(self.network.output, chosen)  # (S, f_out), (S,)
             return summed_cross_entropy(features, weight, bias, target[real], label_smoothing)
 
