@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import SearchOptions
@@ -12,7 +11,7 @@ from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.lstm import Lstm, LstmArchitecture
-from convs2s.models.network import Network, rows_of
+from convs2s.models.network import Network
 
 TYPES = 20
 
@@ -22,12 +21,13 @@ def assert_incremental_equals_full(model: Network, source: Tensor, previous: Ten
     model.eval()
     with torch.no_grad():
         logits, attentions = model(source, previous)
-        session = Ensemble([model]).start(source, 1)  # with folded weights, as in decoding
-        decoding = model.start(source, 1)
+        session = Ensemble([model]).start(source, 1)
+        prepared = model.prepared("fp32")
+        decoding = prepared.start(source, 1)
         for position in range(previous.shape[1]):
             symbols = previous[:, position : position + 1]
             features, _ = decoding.step(symbols)
-            now = functional.linear(features, *rows_of(model.output, None))
+            now = prepared.output(features)
             torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
             predictions, attention = session.step(symbols)
             expected = logits[:, position].log_softmax(1)

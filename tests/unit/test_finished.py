@@ -12,6 +12,7 @@ from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.layers import PlainOutput
+from convs2s.models.linear_maps import Precision, linear_map
 from convs2s.models.network import Network
 from tests.unit.networks import batch, lstm, network, options
 
@@ -60,7 +61,16 @@ class Bigrams(Network):
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         return self.layer(self.features(source, previous)), []
 
-    def start(self, source: Tensor, hypotheses: int) -> "Bigrams":
+    def prepared(self, precision: Precision) -> "PreparedBigrams":
+        return PreparedBigrams(self, precision)
+
+
+class PreparedBigrams:
+    def __init__(self, network: Bigrams, precision: Precision) -> None:
+        self.features = network.features
+        self.output = linear_map(network.layer.words, network.layer.bias, precision)
+
+    def start(self, source: Tensor, hypotheses: int) -> "PreparedBigrams":
         return self
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:

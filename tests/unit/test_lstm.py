@@ -208,9 +208,9 @@ def saved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def translator(*models: Path, replace_unknown: bool = False) -> Translator:
-    settings = decoding_defaults() | {"replace_unknown": replace_unknown, "beam": 2}
-    return Translator(list(models), settings, "cpu")
+def translator(*models: Path, replace_unknown: bool = False, **settings: str) -> Translator:
+    fixed = {"replace_unknown": replace_unknown, "beam": 2}
+    return Translator(list(models), decoding_defaults() | fixed | settings, "cpu")
 
 
 def test_a_model_file_comes_back(saved: Path, tmp_path: Path) -> None:
@@ -227,6 +227,11 @@ def test_a_model_file_comes_back(saved: Path, tmp_path: Path) -> None:
 def test_replacement_without_attention_is_refused(saved: Path) -> None:
     with pytest.raises(UserError, match=r"has no attention, .* replace_unknown: false"):
         translator(saved, replace_unknown=True)
+
+
+def test_int8_is_refused(saved: Path) -> None:
+    with pytest.raises(UserError, match="an LSTM decodes in fp32 or bf16"):
+        translator(saved, precision="int8")
 
 
 def test_a_mixed_ensemble_replaces_unknown_words(saved: Path, model: Path) -> None:
@@ -250,9 +255,11 @@ def test_vocabularies_are_checked_whatever_the_network(saved: Path, tmp_path: Pa
 
 def test_bf16_is_near() -> None:
     model = lstm().float()
-    ensemble, source = Ensemble([model]), batch(6, 3)
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        near, _ = ensemble.start(source, 1).step(torch.full((2, 1), END))
-    exact, _ = ensemble.start(source, 1).step(torch.full((2, 1), END))
+    source = batch(6, 3)
+    with torch.inference_mode():
+        near, exact = (
+            Ensemble([model], precision=precision).start(source, 1).step(torch.full((2, 1), END))[0]
+            for precision in ("bf16", "fp32")
+        )
     assert near.shape == (2, 1, TYPES)
-    torch.testing.assert_close(near.exp(), exact.detach().exp(), atol=0.05, rtol=0)
+    torch.testing.assert_close(near.exp(), exact.exp(), atol=0.05, rtol=0)

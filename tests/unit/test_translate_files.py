@@ -23,12 +23,19 @@ from convs2s.decoding.stream import ArrivingBytes, arriving
 from convs2s.decoding.translate import Translation, Translator
 from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
+from convs2s.models.linear_maps import runs_int8
 from tests.unit import tiny
 from tests.unit.conftest import Terminal
 from tests.unit.memory import peak_memory
 
 SHORT = {"beam": 2, "maximum_length": {"factor": 0.2, "offset": 2}}
 """Settings that keep tests fast, and the same as options of the command."""
+
+PRECISIONS = [
+    "fp32",
+    "bf16",
+    pytest.param("int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")),
+]
 
 SHORT_OPTIONS = ("--beam", 2, "--maximum-length.factor", 0.2, "--maximum-length.offset", 2)
 
@@ -49,7 +56,7 @@ def translated(model: Path, lines: list[str], **settings: Any) -> list[Translati
     return list(translator.translate(lines))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_batch_size_and_order_change_no_translation(sharp: Path, precision: str) -> None:
     lines = sentences(200, longest=40)
     expected = translated(sharp, lines, precision=precision, batch_sentences=128)
@@ -65,15 +72,16 @@ def test_batch_size_and_order_change_no_translation(sharp: Path, precision: str)
             assert one.score == pytest.approx(expected[place].score, abs=1e-5, rel=0)
 
 
-def test_a_sentence_is_computed_alike_in_every_batch_in_bf16(sharp: Path) -> None:
-    """To the bit, on what this machine computes bf16 with: no tolerance can hide a last bit."""
+@pytest.mark.parametrize("precision", PRECISIONS[1:])
+def test_a_sentence_is_computed_alike_in_every_batch(sharp: Path, precision: str) -> None:
+    """To the bit, on what this machine computes with: no tolerance can hide a last bit."""
     lines = sentences(60, longest=40)
-    together = translated(sharp, lines, precision="bf16", batch_sentences=60)
-    alone = translated(sharp, lines, precision="bf16", batch_sentences=1)
+    together = translated(sharp, lines, precision=precision, batch_sentences=60)
+    alone = translated(sharp, lines, precision=precision, batch_sentences=1)
     assert [one.score for one in together] == [one.score for one in alone]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_workers_change_nothing(run: Terminal, sharp: Path, tmp_path: Path, precision: str) -> None:
     write_lines(tmp_path / "in", sentences(200, longest=20))
     options = (*SHORT_OPTIONS, "--threads", 1, "--precision", precision, "--batch-sentences", 7)

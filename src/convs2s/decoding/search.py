@@ -131,11 +131,12 @@ class _Search:
     def step(self) -> None:
         """Extend every hypothesis by one symbol; finish and drop what is done."""
         beam, length = self.options.beam, self.symbols.shape[2] - 1
-        predictions, attention = self.session.step(self.symbols[:, :, -1])
-        totals = self._constrain(predictions, length) + self.scores.unsqueeze(2)  # (A, K, S)
-        types = totals.shape[2]
-        scores, places = totals.flatten(1).topk(min(2 * beam, beam * types))  # (A, 2K)
-        parents, symbols = places // types, places % types
+        predictions, places, attention = self.session.best(
+            self.symbols[:, :, -1], 2 * beam, lambda part, rows: self._constrain(part, rows, length)
+        )  # (A, K, C) of each hypothesis
+        totals = predictions.add_(self.scores.unsqueeze(2)).flatten(1)
+        scores, chosen = totals.topk(min(2 * beam, totals.shape[1]))  # (A, 2K)
+        parents, symbols = chosen // places.shape[2], places.flatten(1).gather(1, chosen)
         if self.types is not None:
             symbols = self.types[symbols]
         if self.options.finished == "leave":
@@ -158,8 +159,8 @@ class _Search:
         self.session.select(parents)
         self._leave(length)
 
-    def _constrain(self, predictions: Tensor, length: int) -> Tensor:
-        """Bar what may not come next after ``length`` symbols.
+    def _constrain(self, predictions: Tensor, sentences: slice, length: int) -> None:
+        """Bar what may not come next after ``length`` symbols of some of the sentences.
 
         The special symbols stand at their own indices among the selected types as well.
         """
@@ -167,12 +168,11 @@ class _Search:
         predictions[:, :, UNKNOWN] -= self.options.unknown_penalty
         if length < self.options.minimum_length:
             predictions[:, :, END] = -torch.inf
-        full = self.maximum <= length
+        full = self.maximum[sentences] <= length
         if full.any():
             ending = predictions[full][:, :, END].clone()
             predictions[full] = -torch.inf
             predictions[full.nonzero().squeeze(1), :, END] = ending
-        return predictions
 
     def _narrow(self, scores: Tensor) -> Tensor:
         """Bar the candidates (A, 2K) past the beam, which has lost what is finished."""

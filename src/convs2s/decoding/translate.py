@@ -15,6 +15,7 @@ from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Average, Ensemble
+from convs2s.models.linear_maps import Precision, runs_int8
 from convs2s.models.network import SelectedTypes
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
@@ -107,7 +108,9 @@ class Translator:
             UserError: a file is no model, the models of an ensemble do not fit together, or
             unknown words are to be replaced and no model has attention.
         """
-        self.ensemble, self.description = load_ensemble(models, device, settings["ensemble"])
+        self.ensemble, self.description = load_ensemble(
+            models, device, settings["ensemble"], settings["precision"]
+        )
         if settings["replace_unknown"] and not self.ensemble.attends:
             raise UserError(
                 f"{models[0]}: has no attention, by which unknown words are replaced: translate "
@@ -118,7 +121,6 @@ class Translator:
         self.selection = self.description.selection if of_model else None
         self.batch_sentences: int = settings["batch_sentences"]
         self.replace: bool = settings["replace_unknown"]
-        self.bf16: bool = settings["precision"] == "bf16"
         self.device = device
         self.pretokenized = pretokenized
         languages, name = self.description.languages, self.description.preparation
@@ -188,9 +190,7 @@ class Translator:
         """Search for the outputs of prepared sentences, none of them empty."""
         rows = [self.source.encode(sentence) for sentence in pieces]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        kind = torch.device(self.device).type
-        with torch.autocast(kind, torch.bfloat16, enabled=self.bf16):
-            return beam_search(self.ensemble, source, self.options, self._selected(rows))
+        return beam_search(self.ensemble, source, self.options, self._selected(rows))
 
     def _selected(self, rows: Sequence[Sequence[int]]) -> SelectedTypes | None:
         if self.selection is None:
@@ -251,7 +251,10 @@ class Translator:
 
 
 def load_ensemble(
-    models: Sequence[Path], device: str, average: Average = "probabilities"
+    models: Sequence[Path],
+    device: str,
+    average: Average = "probabilities",
+    precision: Precision = "fp32",
 ) -> tuple[Ensemble, ModelDescription]:
     """Load the model files of an ensemble, or a single one.
 
@@ -259,15 +262,33 @@ def load_ensemble(
         models: model files.
         device: ``cpu`` or ``cuda``.
         average: what of the networks is averaged at each step.
+        precision: of the networks' arithmetic.
 
     Raises:
-        UserError: a file is no model, or the models do not fit together.
+        UserError: a file is no model, the models do not fit together, or there is no arithmetic of
+        this precision for one of them or on this machine.
     """
     loaded = [load_model(path, device) for path in models]
     common = loaded[0][1]
     for path, (_, description) in zip(models, loaded, strict=True):
         _check_alike(models[0], common, path, description)
-    return Ensemble([network for network, _ in loaded], average), common
+        if precision == "int8":
+            _check_int8(path, description, device)
+    return Ensemble([network for network, _ in loaded], average, precision), common
+
+
+def _check_int8(path: Path, description: ModelDescription, device: str) -> None:
+    if description.architecture["kind"] == "lstm":
+        raise UserError(
+            f"{path}: an LSTM decodes in fp32 or bf16, there is no int8 for its layers: translate "
+            "with precision: bf16 (--precision bf16)"
+        )
+    if device != "cpu" or not runs_int8():
+        raise UserError(
+            "precision: int8 needs a CPU with VNNI instructions, and this is "
+            f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
+            "(--precision bf16), or on such a CPU (--device cpu)"
+        )
 
 
 def _check_alike(

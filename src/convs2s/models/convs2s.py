@@ -1,7 +1,7 @@
 """The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
 
-Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width,
-L decoder blocks, V target types.
+Shapes: B batch, m source length, n target length, f embedding width, d block width, L decoder
+blocks, V target types. How it decodes step by step: ``convs2s.models.prepared``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +22,9 @@ from convs2s.models.layers import (
     OutputTable,
     scale_gradient,
 )
-from convs2s.models.network import Network, choose
-
-VECTOR = 16
-"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits)."""
+from convs2s.models.linear_maps import Precision
+from convs2s.models.network import Network
+from convs2s.models.prepared import PreparedConvS2S
 
 
 @dataclass(frozen=True)
@@ -43,28 +42,6 @@ class EncodedSource:
     values: Tensor
     padding: Tensor
     scale: Tensor
-
-    def alone(self) -> "EncodedSource":
-        """Return the same such that no sentence's rounding depends on the others of its batch.
-
-        In bf16 a last bit decides between outputs. A softmax adds its terms up in vectors, and a
-        row that ends in part of one in another order than a row with more padding: the source is
-        padded to whole vectors. And bf16's ``rsqrt`` differs between vectors and single numbers.
-        """
-        more = -self.keys.shape[1] % VECTOR
-        keys, values = (functional.pad(one, (0, 0, 0, more)) for one in (self.keys, self.values))
-        padding = functional.pad(self.padding, (0, more), value=True)
-        precision = torch.promote_types(keys.dtype, torch.float32)
-        return EncodedSource(keys, values, padding, length_scale(padding, precision))
-
-    def keep(self, sentences: Tensor) -> "EncodedSource":
-        """Return some of the sentences: ``sentences`` indexes B."""
-        return EncodedSource(
-            self.keys[sentences],
-            self.values[sentences],
-            self.padding[sentences],
-            self.scale[sentences],
-        )
 
 
 def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
@@ -90,7 +67,7 @@ class Attention(nn.Module):
         """Attend from each position.
 
         Args:
-            hidden: (B, q, d), the GLU's output before the residual; q positions or hypotheses.
+            hidden: (B, q, d), the GLU's output before the residual; q positions.
             embedded: (B, q, f), the target embeddings g.
             encoded: the source.
 
@@ -216,37 +193,6 @@ class Decoder(nn.Module):
             x = (x + kept) * HALF
         return self._features(x), attentions
 
-    def step(
-        self, previous: Tensor, position: int, inputs: list[Tensor], encoded: EncodedSource
-    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Read one symbol of each hypothesis (incremental decoding).
-
-        Args:
-            previous: (B, K), each hypothesis's last symbol.
-            position: its position, the same for all.
-            inputs: of each block, the last k - 1 inputs of its convolution (B, K, k - 1, d).
-            encoded: the source, shared by a sentence's K hypotheses.
-
-        Returns:
-            What enters the output layer (B, K, f_out), the shifted inputs, and the attention
-            (B, K, m) of each block.
-        """
-        batch, hypotheses = previous.shape
-        embedded = self.embedding(previous.view(-1, 1), position).view(batch, hypotheses, -1)
-        x = self.enter(embedded)  # (B, K, d)
-        attentions: list[Tensor] = []
-        shifted = []
-        for block, earlier in zip(self.blocks, inputs, strict=True):
-            kept = block.residual(x)
-            window = torch.cat([earlier, x.unsqueeze(2)], dim=2)  # (B, K, k, d)
-            shifted.append(window[:, :, 1:])
-            x = block.convolution.gate(window.flatten(2))
-            if block.attention is not None:
-                x, attention = block.attention(x, embedded, encoded)
-                attentions.append(attention)
-            x = (x + kept) * HALF
-        return self._features(x), shifted, attentions
-
     def _features(self, x: Tensor) -> Tensor:
         return dropout(self.leave(x), self.dropout, self.training)  # (..., f_out)
 
@@ -297,49 +243,6 @@ class ConvS2S(Network):
         features, attentions = self.decoder(previous, self.encode(source))
         return self.output(features), attentions
 
-    def start(self, source: Tensor, hypotheses: int) -> "ConvDecoding":
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-        return ConvDecoding(self.decoder, self.encode(source), hypotheses)
-
-
-class ConvDecoding:
-    """The last inputs of every convolution; the source is never copied for each hypothesis."""
-
-    def __init__(self, decoder: Decoder, encoded: EncodedSource, hypotheses: int) -> None:
-        """Start with zeros (B, K, k - 1, d) as each convolution's earlier inputs."""
-        self._decoder, self._encoded = decoder, encoded.alone()
-        self._length = encoded.keys.shape[1]
-        self._position = 0
-        self._inputs = [
-            decoder.embedding.words.new_zeros(
-                len(encoded.keys),
-                hypotheses,
-                block.convolution.kernel - 1,
-                block.convolution.inputs,
-            )
-            for block in decoder.blocks
-        ]
-
-    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
-        """Read each hypothesis's last symbol (B, K).
-
-        Returns:
-            What enters the output layer (B, K, f_out), and the attention (B, K, m), the mean over
-            the attending blocks.
-        """
-        features, self._inputs, layers = self._decoder.step(
-            previous, self._position, self._inputs, self._encoded
-        )
-        self._position += 1
-        precision = torch.promote_types(features.dtype, torch.float32)
-        attention = torch.stack(layers).to(precision).mean(0)  # (B, K, m and padding)
-        return features, attention[:, :, : self._length]
-
-    def select(self, parents: Tensor) -> None:
-        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
-        self._inputs = [choose(earlier, parents) for earlier in self._inputs]
-
-    def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences alone: ``sentences`` indexes B."""
-        self._inputs = [earlier[sentences] for earlier in self._inputs]
-        self._encoded = self._encoded.keep(sentences)
+    def prepared(self, precision: Precision) -> PreparedConvS2S:
+        """Return the weights as decoding needs them."""
+        return PreparedConvS2S(self, precision)

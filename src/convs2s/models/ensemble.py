@@ -6,39 +6,51 @@ length, S selected target types (all, where none are selected).
 """
 
 import math
-from collections.abc import Sequence
-from typing import Literal, cast
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
-from convs2s.models.layers import fold_weights
-from convs2s.models.network import Network, SelectedTypes, rows_of
+from convs2s.models.largest import largest
+from convs2s.models.linear_maps import Precision
+from convs2s.models.network import Network, PreparedNetwork, SelectedTypes
+
+PART_NUMBERS = 1 << 21
+"""Predictions that are computed and searched at a time: 8 MB, which stays in a cache."""
 
 Average = Literal["probabilities", "log_probabilities"]
 """What of the networks is averaged at each step."""
 
 
-class Ensemble(nn.Module):
+class Ensemble:
     """Networks over the same vocabularies, of any kinds; a single one is the common case."""
 
-    def __init__(self, networks: Sequence[Network], average: Average = "probabilities") -> None:
-        """Take the networks for inference: their weights are folded."""
-        super().__init__()
+    def __init__(
+        self,
+        networks: Sequence[Network],
+        average: Average = "probabilities",
+        precision: Precision = "fp32",
+    ) -> None:
+        """Prepare networks for inference; they stay as they are.
+
+        Args:
+            networks: one or several.
+            average: what of the networks is averaged at each step.
+            precision: ``fp32`` for the precision of their weights; ``int8`` for ConvS2S alone.
+        """
         self._average: Average = average
-        self.networks = nn.ModuleList(networks)
-        self.eval()
-        fold_weights(self)
+        self.networks = [network.eval() for network in networks]
+        self._prepared = [network.prepared(precision) for network in networks]
 
     @property
     def attends(self) -> bool:
         """Whether any of the networks has attention."""
-        return any(network.attends for network in self._members())
+        return any(network.attends for network in self.networks)
 
     def positions(self, side: str) -> int | None:
         """Return the most symbols of a side, ``</s>`` counted, that every network has room for."""
-        limits = [network.positions[side] for network in self._members()]
+        limits = [network.positions[side] for network in self.networks]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def start(
@@ -51,10 +63,7 @@ class Ensemble(nn.Module):
             hypotheses: K.
             selected: the target types to choose from; None: all.
         """
-        return Session(self._members(), source, hypotheses, selected, self._average)
-
-    def _members(self) -> list[Network]:
-        return [cast(Network, network) for network in self.networks]
+        return Session(self._prepared, source, hypotheses, selected, self._average)
 
 
 class Session:
@@ -62,7 +71,7 @@ class Session:
 
     def __init__(
         self,
-        networks: Sequence[Network],
+        networks: Sequence[PreparedNetwork],
         source: Tensor,
         hypotheses: int,
         selected: SelectedTypes | None,
@@ -71,8 +80,8 @@ class Session:
         """Encode the source once."""
         self._average = average
         self._decodings = [network.start(source, hypotheses) for network in networks]
-        types = None if selected is None else selected.types
-        self._outputs = [rows_of(network.output, types) for network in networks]
+        maps = [network.output for network in networks]
+        self._outputs = maps if selected is None else [one.of(selected.types) for one in maps]
         self._barred = None if selected is None else selected.barred  # (B, S)
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -83,24 +92,65 @@ class Session:
             of less than 1. And the attention (B, K, m): the mean over the networks
             that have attention; None where none has.
         """
-        predictions, attentions = [], []
-        for decoding, output in zip(self._decodings, self._outputs, strict=True):
-            features, attention = decoding.step(previous)
-            logits = functional.linear(features, *output)  # (B, K, S)
+        features, attention = self._read(previous)
+        logits, normaliser = self._predict(features, slice(None))
+        return logits.sub_(normaliser), attention
+
+    def best(
+        self, previous: Tensor, count: int, constrain: Callable[[Tensor, slice], None]
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Predict, and return the most probable continuations of each hypothesis.
+
+        It goes through the batch in parts that stay in a processor's cache.
+
+        Args:
+            previous: (B, K), each hypothesis's last symbol.
+            count: how many; at most S are returned.
+            constrain: changes predictions (B', K, S) of some of the sentences in place.
+
+        Returns:
+            Log-probabilities (B, K, count), the best first, the places among the S types, and the
+            attention as ``step`` has it.
+        """
+        features, attention = self._read(previous)
+        found = []
+        sentences = max(1, PART_NUMBERS // (previous.shape[1] * self._outputs[0].outputs))
+        for start in range(0, len(previous), sentences):
+            part = slice(start, start + sentences)
+            logits, normaliser = self._predict([one[part] for one in features], part)
+            constrain(logits, part)
+            values, places = largest(logits, min(count, logits.shape[2]))
+            found.append((values.sub_(normaliser), places))
+        scores, places = (torch.cat(parts) for parts in zip(*found, strict=True))
+        return scores, places, attention
+
+    def _read(self, previous: Tensor) -> tuple[list[Tensor], Tensor | None]:
+        """Return what enters each output layer, and the mean attention."""
+        steps = [decoding.step(previous) for decoding in self._decodings]
+        attentions = [attention for _, attention in steps if attention is not None]
+        mean = torch.stack(attentions).mean(0) if attentions else None
+        return [features for features, _ in steps], mean
+
+    def _predict(self, features: Sequence[Tensor], part: slice) -> tuple[Tensor, Tensor]:
+        """Return logits (B', K, S) of a part of the sentences, and the logs of their sums of exp.
+
+        The log-probabilities are the first without the second, (B', K, 1).
+        """
+        predictions = []
+        for one, output in zip(features, self._outputs, strict=True):
+            logits = output(one)  # (B', K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
             if self._barred is not None:
-                logits = logits.masked_fill(self._barred.unsqueeze(1), -torch.inf)
-            predictions.append(functional.log_softmax(logits, dim=2))
-            if attention is not None:
-                attentions.append(attention)
-        mean = torch.stack(attentions).mean(0) if attentions else None
+                logits = logits.masked_fill(self._barred[part].unsqueeze(1), -torch.inf)
+            predictions.append((logits, logits.logsumexp(2, keepdim=True)))
         if len(predictions) == 1:
-            return predictions[0], mean
-        stacked = torch.stack(predictions)
+            return predictions[0]
+        stacked = torch.stack([logits - normaliser for logits, normaliser in predictions])
         if self._average == "log_probabilities":
-            return stacked.mean(0), mean
-        # log of the mean probability: logsumexp minus log N
-        return torch.logsumexp(stacked, 0) - math.log(len(predictions)), mean
+            together = stacked.mean(0)
+        else:  # log of the mean probability: logsumexp minus log N
+            together = torch.logsumexp(stacked, 0) - math.log(len(predictions))
+        return together, together.new_zeros(1, 1, 1)
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""

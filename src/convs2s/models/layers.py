@@ -30,19 +30,12 @@ class WeightNormalised(nn.Module):
         self.direction = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
         self.gain = nn.Parameter(self.direction.detach().flatten(1).norm(dim=1))
         self.bias = nn.Parameter(torch.zeros(shape[0]))
-        self._folded: Tensor | None = None
 
     def weight(self) -> Tensor:
         """Return the normalised weight as a matrix (outputs, inputs)."""
-        if self._folded is not None:
-            return self._folded
         # One pass over memory each way, where products and norms of tensors make several.
         weight: Tensor = torch._weight_norm(self.direction.flatten(1), self.gain.unsqueeze(1), 0)
         return weight
-
-    def fold(self) -> None:
-        """Compute the weight once and for all; for inference only."""
-        self._folded = self.weight().detach()
 
 
 class Linear(WeightNormalised):
@@ -175,10 +168,3 @@ def scale_gradient(x: Tensor, factor: float) -> Tensor:
     """Return ``x``; its gradient is multiplied by ``factor`` on the way back."""
     scaled: Tensor = _ScaleGradient.apply(x, factor)  # type: ignore[no-untyped-call]
     return scaled
-
-
-def fold_weights(model: nn.Module) -> None:
-    """Compute every normalised weight of the model once and for all, for inference."""
-    for module in model.modules():
-        if isinstance(module, WeightNormalised):
-            module.fold()

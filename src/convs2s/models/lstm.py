@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from convs2s.models.dropout import dropout
 from convs2s.models.layers import Embedding, PlainOutput
+from convs2s.models.linear_maps import Precision, linear_map
 from convs2s.models.network import Network, choose
 
 State = tuple[Tensor, Tensor]
@@ -181,24 +182,49 @@ class Lstm(Network):
         """Return logits (B, n, V), and no attention."""
         return self.output(self.features(source, previous)), []
 
+    def prepared(self, precision: Precision) -> "PreparedLstm":
+        """Return the weights as decoding needs them: in fp32 or bf16."""
+        return PreparedLstm(self, precision)
+
+
+class PreparedLstm:
+    """The network as it is; in bf16, torch rounds the layers' weights at each step."""
+
+    def __init__(self, network: Lstm, precision: Precision) -> None:
+        """Take a network for decoding in fp32 or bf16; there is no int8 for its layers."""
+        if precision == "int8":
+            raise NotImplementedError("an LSTM in int8")
+        self._network = network
+        weight, bias = network.output.weight().detach(), network.output.bias.detach()
+        self.output = linear_map(weight, bias, precision)
+        self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
+
     def start(self, source: Tensor, hypotheses: int) -> "LstmDecoding":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-        return LstmDecoding(self.decoder, self.encode(source), hypotheses)
+        with self._rounds:
+            encoded = self._network.encode(source)
+        return LstmDecoding(self._network.decoder, encoded, hypotheses, self._rounds)
 
 
 class LstmDecoding:
     """The states of every hypothesis, (B, K, c) of each layer."""
 
-    def __init__(self, decoder: Decoder, encoded: list[State], hypotheses: int) -> None:
-        """Start every hypothesis of a sentence from its final state (1, B, c)."""
-        self._decoder = decoder
+    def __init__(
+        self, decoder: Decoder, encoded: list[State], hypotheses: int, rounds: torch.autocast
+    ) -> None:
+        """Start every hypothesis of a sentence from its final state (1, B, c).
+
+        ``rounds`` is the precision that the decoder runs in.
+        """
+        self._decoder, self._rounds = decoder, rounds
         self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         """Read each hypothesis's last symbol (B, K): what enters the output layer (B, K, c)."""
         batch, hypotheses = previous.shape
         rows = self._each(self._states, lambda x: x.flatten(0, 1).unsqueeze(0).contiguous())
-        x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
+        with self._rounds:
+            x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
         self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
         return x.view(batch, hypotheses, -1), None
 

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from convs2s.models.linear_maps import LinearMap, Precision
+
 WORD_TABLES = {"source": "encoder.embedding.words", "target": "decoder.embedding.words"}
 """The weights of every network that have a row for each type of a side's vocabulary."""
 
@@ -63,6 +65,19 @@ class Decoding(Protocol):
         """Go on with these sentences alone: ``sentences`` indexes B."""
 
 
+class PreparedNetwork(Protocol):
+    """A network's weights in the form and precision that decoding needs.
+
+    Attributes:
+        output: the map from features to logits.
+    """
+
+    output: LinearMap
+
+    def start(self, source: Tensor, hypotheses: int) -> Decoding:
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+
+
 class Network(nn.Module, ABC):
     """An encoder and a decoder; its weights hold those that ``WORD_TABLES`` names."""
 
@@ -113,8 +128,8 @@ class Network(nn.Module, ABC):
         """Return logits (B, n, V) and the attention (B, n, m) of each attending layer."""
 
     @abstractmethod
-    def start(self, source: Tensor, hypotheses: int) -> Decoding:
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+    def prepared(self, precision: Precision) -> PreparedNetwork:
+        """Return the weights as decoding needs them; they do not follow the network's."""
 
 
 def choose(state: Tensor, parents: Tensor) -> Tensor:

@@ -1,0 +1,119 @@
+"""Linear maps as decoding computes them: in the weights' own precision, in bf16 or in int8.
+
+Each row of a result follows from its own row of the input alone, whatever other rows are computed
+with it: the output of a sentence must not depend on its batch.
+"""
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Precision = Literal["fp32", "bf16", "int8"]
+
+LARGEST = 127
+"""The largest magnitude of an 8-bit value here: -128 is left out, so that signs are symmetric."""
+
+ROWS_HINT = 128
+"""Rows that the layout of int8 weights is chosen for; it serves any number."""
+
+
+class LinearMap(Protocol):
+    """A map of (..., inputs) to (..., outputs).
+
+    Attributes:
+        outputs: how many.
+    """
+
+    outputs: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Map the rows."""
+
+    def of(self, outputs: Tensor) -> "LinearMap":
+        """Return the map to some of the outputs alone: indices (S,)."""
+
+
+def linear_map(weight: Tensor, bias: Tensor, precision: Precision) -> LinearMap:
+    """Return the map of a weight (outputs, inputs) and a bias (outputs,).
+
+    ``fp32`` leaves both as they are, fp64 included.
+    """
+    if precision == "int8":
+        return Int8Map.of_weight(weight, bias)
+    if precision == "bf16":
+        return PlainMap(weight.bfloat16(), bias.bfloat16())
+    return PlainMap(weight, bias)
+
+
+def runs_int8() -> bool:
+    """Return whether this machine multiplies 8-bit integers exactly.
+
+    Without VNNI, x86 adds products of bytes up in 16 bits, which overflow.
+    """
+    return torch.backends.mkldnn.is_available() and torch.cpu._is_vnni_supported()
+
+
+class PlainMap:
+    """A map in the precision of its weight."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        """Take a weight (outputs, inputs) and a bias (outputs,)."""
+        self._weight, self._bias = weight, bias
+        self.outputs = len(weight)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) of the weight's precision to (..., outputs)."""
+        rows = x.reshape(-1, x.shape[-1])
+        if len(rows) == 1 and x.dtype == torch.bfloat16:
+            # The product with a single row adds up in another order: make it one of two.
+            rows = rows.expand(2, -1)
+        y = functional.linear(rows, self._weight, self._bias)
+        return y[: x.shape[:-1].numel()].view(*x.shape[:-1], -1)
+
+    def of(self, outputs: Tensor) -> "PlainMap":
+        """Return the map to some of the outputs alone."""
+        return PlainMap(self._weight.index_select(0, outputs), self._bias.index_select(0, outputs))
+
+
+class Int8Map:
+    """A map of 8-bit integers: a scale for each output of the weight and each row of the input.
+
+    Integers add up exactly, in any order. The kernel's fast case is unsigned inputs and a single
+    scale for all rows, so inputs are shifted by 128, which ``offset`` takes off again, and the rows
+    are scaled after it.
+    """
+
+    def __init__(self, weight: Tensor, scale: Tensor, bias: Tensor) -> None:
+        """Take an integer weight (outputs, inputs), its outputs' scales and the bias (outputs,)."""
+        self._weight, self._scale, self._bias = weight, scale, bias
+        self.outputs = len(weight)
+        self._packed = torch.ops.onednn.qlinear_prepack(weight, [ROWS_HINT, weight.shape[1]])
+        self._offset = weight.sum(1).float() * scale * -128.0
+        self._zero = torch.zeros(len(weight), dtype=torch.int32)
+
+    @classmethod
+    def of_weight(cls, weight: Tensor, bias: Tensor) -> "Int8Map":
+        """Round a weight (outputs, inputs) to integers."""
+        scale = (weight.abs().amax(1) / LARGEST).clamp_min(torch.finfo(torch.float32).tiny)
+        integers = (weight / scale.unsqueeze(1)).round().to(torch.int8)
+        return cls(integers, scale.float(), bias.float())
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) in fp32 to (..., outputs) in fp32."""
+        rows = x.reshape(-1, x.shape[-1])
+        scale = (rows.abs().amax(1, keepdim=True) / LARGEST).clamp_min(1e-30)  # (rows, 1)
+        # Rounded to the nearest: what is cut off is positive.
+        integers = (rows * scale.reciprocal()).add_(128.5).to(torch.uint8)
+        y: Tensor = torch.ops.onednn.qlinear_pointwise(
+            *(integers, 1.0, 0, self._packed, self._scale, self._zero, self._offset),
+            *(1.0, 0, torch.float32, "none", [], ""),
+        )
+        y = y.mul_(scale).add_(self._bias)  # (rows, outputs)
+        return y.view(*x.shape[:-1], -1)
+
+    def of(self, outputs: Tensor) -> "Int8Map":
+        """Return the map to some of the outputs alone."""
+        parts = (self._weight, self._scale, self._bias)
+        return Int8Map(*(part.index_select(0, outputs) for part in parts))

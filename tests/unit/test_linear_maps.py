@@ -1,0 +1,68 @@
+"""Linear maps in every precision, and the largest of many numbers."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from convs2s.models.largest import largest
+from convs2s.models.linear_maps import Precision, linear_map, runs_int8
+
+NEEDS_VNNI = pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")
+
+
+@pytest.mark.parametrize("shape", [(7, 24, 40), (64, 256, 512), (1, 3, 2)])
+@pytest.mark.parametrize(
+    ("precision", "tolerance"),
+    [("fp32", 1e-6), ("bf16", 0.02), pytest.param("int8", 0.02, marks=NEEDS_VNNI)],
+)
+def test_maps_are_near(precision: Precision, tolerance: float, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(1)
+    rows, inputs, outputs = shape
+    x, weight, bias = torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(outputs)
+    x *= torch.logspace(-2, 2, rows).unsqueeze(1)  # rows of all sizes
+    weight *= torch.logspace(-1, 1, outputs).unsqueeze(1)  # and outputs
+    given = x.bfloat16() if precision == "bf16" else x
+    found = linear_map(weight, bias, precision)(given).float()
+    # What rounding may do: a share of the product of the norms.
+    norms = x.norm(dim=1, keepdim=True) * weight.norm(dim=1) + bias.abs()
+    error = (found - functional.linear(x, weight, bias)).abs() / norms
+    assert float(error.max()) < tolerance
+
+
+@NEEDS_VNNI
+def test_int8_sums_exactly() -> None:
+    """Rows and weights of integers whose largest is 127 have nothing to round."""
+    torch.manual_seed(1)
+    x, weight = (torch.randint(-127, 128, size).float() for size in ((5, 4096), (9, 4096)))
+    x[:, 0], weight[:, 0] = 127.0, -127.0
+    exact = functional.linear(x.double(), weight.double())
+    found = linear_map(weight, torch.zeros(9), "int8")(x)
+    torch.testing.assert_close(found.double(), exact, rtol=1e-6, atol=8.0)
+
+
+@NEEDS_VNNI
+def test_int8_of_zeros_is_the_bias() -> None:
+    bias = torch.arange(3.0)
+    found = linear_map(torch.zeros(3, 8), bias, "int8")(torch.zeros(2, 4, 8))
+    assert torch.equal(found, bias.expand(2, 4, 3))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=NEEDS_VNNI)])
+def test_some_outputs_are_those_of_all(precision: Precision) -> None:
+    torch.manual_seed(1)
+    x, whole = torch.randn(3, 16), linear_map(torch.randn(20, 16), torch.randn(20), precision)
+    x = x.bfloat16() if precision == "bf16" else x
+    outputs = torch.tensor([0, 3, 19])
+    torch.testing.assert_close(whole.of(outputs)(x), whole(x)[:, outputs])
+
+
+@pytest.mark.parametrize("total", [5, 40, 1000, 4097])
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_largest_are_topks(total: int, count: int) -> None:
+    torch.manual_seed(1)
+    numbers = torch.randn(3, 2, total)
+    numbers[0, 0, total // 2] = -torch.inf
+    values, places = largest(numbers, count)
+    expected = numbers.topk(count)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(places, expected.indices)
