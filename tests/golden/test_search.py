@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,13 +24,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("batch", ["ragged", "nopad"])
-@pytest.mark.parametrize("case", CASES)
-def test_hypotheses(shared: Path, batch: str, case: str) -> None:
-    folder = shared / "golden" / "fairseq"
-    cases = json.loads((folder / "golden.json").read_text())["generation_cases"]
-    arguments = cases[f"{batch}.{case}"]["args"]
-    options = SearchOptions(
+def search_options(arguments: dict[str, Any]) -> SearchOptions:
+    """Return the peer's options of a generation as ours."""
+    return SearchOptions(
         beam=arguments["beam"],
         length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
         minimum_length=arguments["min_len"],
@@ -38,6 +35,14 @@ def test_hypotheses(shared: Path, batch: str, case: str) -> None:
         unknown_penalty=arguments["unkpen"],
         finished="replace",
     )
+
+
+@pytest.mark.parametrize("batch", ["ragged", "nopad"])
+@pytest.mark.parametrize("case", CASES)
+def test_hypotheses(shared: Path, batch: str, case: str) -> None:
+    folder = shared / "golden" / "fairseq"
+    cases = json.loads((folder / "golden.json").read_text())["generation_cases"]
+    options = search_options(cases[f"{batch}.{case}"]["args"])
     source, _, _ = peer.inputs(folder, batch)
     model = peer.load(folder).eval()
     found = beam_search(Ensemble([model]), source, options)

@@ -1,0 +1,264 @@
+"""How fast does a model translate, beside the machine's own matrix rate and a plain decoder?
+
+    python benchmarks/generation.py --shape multi30k|wmt_en_fr --beam N --precision fp32|bf16|int8
+
+``multi30k``: the peer's model of Multi30k English-German and the 1000 sentences of its test set,
+where the folder that CONVS2S_SHARED names has them; else random weights of that shape and outputs
+of 14 symbols. ``wmt_en_fr``: random weights of ``fconv_wmt_en_fr`` (258 million), 64 sentences of
+25 symbols, outputs of 30. What is timed is everything from pieces to pieces. Prints medians of five
+runs and, last, one JSON object: symbols (of the best hypothesis, ``</s>`` counted) and sentences
+per second, and the share of the machine's bf16 matrix rate, from the FLOPs of all hypotheses.
+"""
+
+import argparse
+import json
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from convs2s.config import decoding_defaults, load, model_settings
+from convs2s.data.vocabulary import SPECIAL_SYMBOLS
+from convs2s.decoding.formats import OutputFormat
+from convs2s.decoding.translate import Translation, Translator
+from convs2s.decoding.workers import ChunkTranslator, translate_chunks
+from convs2s.files import read_lines
+from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+from convs2s.model_file import ModelDescription, build_network, load_model, save_model
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.layers import Linear
+from convs2s.text.bpe import join
+from machine import gemm_rate, median_seconds
+from plain_decoder import plain_search
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is translated.
+
+    Attributes:
+        model: the model file.
+        lines: the sources' pieces.
+        lengths: settings that bound the outputs' lengths.
+        plain_lines: how many of the lines the plain decoder gets.
+        reference: the translations' words, where there are any.
+    """
+
+    model: Path
+    lines: list[str]
+    lengths: dict[str, Any]
+    plain_lines: int
+    reference: list[str] | None = None
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = _arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        workload = WORKLOADS[arguments.shape](Path(folder))
+        settings = decoding_defaults() | workload.lengths
+        settings |= {"beam": arguments.beam, "precision": arguments.precision}
+        settings |= {"replace_unknown": False, "batch_sentences": arguments.batch_sentences}
+        threads = arguments.threads
+        plain = apart(plain_rate, workload, settings, threads)
+        # A process that forks must not have computed with several threads.
+        torch.set_num_threads(threads if arguments.workers == 1 else 1)
+        translator = Translator([workload.model], settings, "cpu", pretokenized=True)
+        lines = list(enumerate(workload.lines, start=1))
+        found = translator.translate_chunk(lines, arguments.beam)
+
+        translate = ChunkTranslator(translator, OutputFormat(False, None, 1.0))
+        size = -(-len(lines) // arguments.workers)
+        chunks = [lines[start : start + size] for start in range(0, len(lines), size)]
+
+        def work() -> None:
+            options = {"workers": arguments.workers, "threads": threads}
+            for _ in translate_chunks(translate, chunks, **options):
+                pass
+
+        rates = [apart(rate_of_gemm, threads)]
+        work()
+        seconds = median_seconds(work)
+        rates.append(apart(rate_of_gemm, threads))
+        flops = model_flops(cast(ConvS2S, translator.ensemble.networks[0]), found)
+    report(found, seconds, sum(rates) / 2, flops, plain, workload.reference)
+
+
+def report(
+    found: Sequence[Translation],
+    seconds: float,
+    rate: float,
+    flops: float,
+    plain: float,
+    reference: Sequence[str] | None,
+) -> None:
+    """Print the figures."""
+    symbols = sum(len(one.pieces) + 1 for one in found)
+    print(f"{len(found)} sentences, {symbols} symbols: {seconds:.3f} s, median of 5 runs")
+    print(f"bf16 matrix rate (mean of before and after): {rate / 1e9:.0f} GFLOP/s")
+    print(f"model: {flops / 1e9:.0f} GFLOP, {flops / seconds / 1e9:.0f} GFLOP/s")
+    print(f"plain decoder, fp32: {plain:.2f} sentences/s")
+    figures = {
+        "tokens_per_second": round(symbols / seconds, 1),
+        "sentences_per_second": round(len(found) / seconds, 2),
+        "share_of_gemm": round(flops / seconds / rate, 4),
+        "gemm_gflops": round(rate / 1e9),
+        "plain_sentences_per_second": round(plain, 3),
+    }
+    if reference is not None:
+        from convs2s.scoring.bleu import tokenized_bleu
+
+        score = tokenized_bleu([join(one.text) for one in found], reference)
+        print(f"BLEU = {score.score:.2f}  {score.signature}  ({len(found)} lines)")
+        figures["bleu"] = round(score.score, 2)
+    print(json.dumps(figures))
+
+
+def apart(function: Callable[..., float], *arguments: Any) -> float:
+    """Run a measurement in a process of its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def rate_of_gemm(threads: int) -> float:
+    """Return the machine's bf16 FLOP/s."""
+    torch.set_num_threads(threads)
+    return gemm_rate()
+
+
+def plain_rate(workload: Workload, settings: dict[str, Any], threads: int) -> float:
+    """Return the sentences per second of the plain decoder, in fp32."""
+    from convs2s.decoding.search import SearchOptions
+
+    torch.set_num_threads(threads)
+    network, description = load_model(workload.model)
+    vocabulary, options = description.source_vocabulary(), SearchOptions.from_settings(settings)
+    lines = random.Random(1).sample(workload.lines, workload.plain_lines)
+    rows = [torch.tensor(vocabulary.encode(line.split())) for line in lines]
+    plain_search(cast(ConvS2S, network), rows[0], options)
+    started = time.perf_counter()
+    for row in rows:
+        plain_search(cast(ConvS2S, network), row, options)
+    return len(rows) / (time.perf_counter() - started)
+
+
+def model_flops(network: ConvS2S, found: Sequence[Translation]) -> float:
+    """Return the FLOPs of reading the sources and writing all finished hypotheses.
+
+    Multiply-adds of matrices count twice, nothing else counts; nor does padding.
+    """
+    widths = [
+        block.attention.enter.direction.shape[0] * 2  # scores and context, for a source position
+        for block in network.decoder.blocks
+        if block.attention is not None
+    ]
+    reading, writing = (
+        sum(
+            one.direction.numel()
+            for one in side.modules()
+            if isinstance(getattr(one, "direction", None), torch.nn.Parameter)
+        )
+        for side in (network.encoder, network.decoder)
+    )
+    if not isinstance(network.output, Linear):
+        writing += network.output.weight().numel()
+    total = 0
+    for one in found:
+        source = len(one.source_pieces) + 1
+        symbols = sum(len(hypothesis.pieces) + 1 for hypothesis in one.n_best)
+        total += source * reading + symbols * (writing + source * sum(widths))
+    return 2.0 * total
+
+
+def multi30k(folder: Path) -> Workload:
+    """Return the peer's model and test set, or random weights and words of their shape."""
+    shared = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
+    peer, path = shared / "golden" / "fairseq_multi30k", folder / "model.safetensors"
+    if not peer.is_dir():
+        layer = {"width": 256, "kernel": 3}
+        sides = {"encoder": [{"layers": 4, **layer}], "decoder": [{"layers": 3, **layer}]}
+        architecture = model_settings(load(ROOT), "small")["architecture"] | sides
+        write_random_model(path, architecture, types=8000)
+        return Workload(path, random_lines(1000, 14), forced(14), 20)
+    import_fairseq(
+        FairseqFiles(
+            *(peer / name for name in ("checkpoint_best.pt", "dict.en.txt", "dict.de.txt")),
+            codes=peer / "codes.8000",
+        ),
+        path,
+        task="multi30k",
+        languages=None,
+        preparation="moses_test",
+    )
+    lines, reference = (list(read_lines(peer / name)) for name in ("src.bpe.en", "ref.tok.de"))
+    return Workload(path, lines, forced(200, least=0), 20, reference)
+
+
+def wmt_en_fr(folder: Path) -> Workload:
+    """Return random weights of the shape of the released English-French network."""
+    path = folder / "model.safetensors"
+    architecture = model_settings(load(ROOT), "fconv_wmt_en_fr")["architecture"]
+    write_random_model(path, architecture, types=40_000)
+    return Workload(path, random_lines(64, 25), forced(30), 1)
+
+
+def forced(most: int, least: int | None = None) -> dict[str, Any]:
+    """Return settings for outputs of at most, or of exactly, so many symbols."""
+    return {
+        "minimum_length": most if least is None else least,
+        "maximum_length": {"factor": 0.0, "offset": most},
+    }
+
+
+def random_lines(count: int, length: int) -> list[str]:
+    """Return sentences of random words."""
+    generator = random.Random(1)
+    return [" ".join(f"w{generator.randrange(5000)}" for _ in range(length)) for _ in range(count)]
+
+
+def write_random_model(path: Path, architecture: dict[str, Any], types: int) -> None:
+    """Write a model file with freshly drawn weights."""
+    torch.manual_seed(1)
+    symbols = [*SPECIAL_SYMBOLS, *(f"w{number}" for number in range(types - len(SPECIAL_SYMBOLS)))]
+    description = ModelDescription(
+        task="random",
+        languages={"source": "en", "target": "fr"},
+        preparation="moses_test",
+        architecture=architecture,
+        source_types=symbols,
+        target_types=symbols,
+        codes=None,
+        glossaries=[],
+        splittable=None,
+        dictionary={},
+        training={},
+    )
+    save_model(path, build_network(architecture, types, types).state_dict(), description)
+
+
+WORKLOADS = {"multi30k": multi30k, "wmt_en_fr": wmt_en_fr}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Speed of translation.")
+    parser.add_argument("--shape", choices=WORKLOADS, required=True)
+    parser.add_argument("--beam", type=int, default=5, help="[5]")
+    parser.add_argument("--precision", choices=("fp32", "bf16", "int8"), default="fp32")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of all workers")
+    parser.add_argument("--workers", type=int, default=1, help="processes, each with a share [1]")
+    parser.add_argument("--batch-sentences", type=int, default=64, help="[64]")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Beam search as one would first write it: a sentence at a time, the whole output again each step.
+
+It is what the package's decoder is measured against, and passes the same tests.
+"""
+
+import math
+from dataclasses import fields
+
+import torch
+from torch import Tensor
+
+from convs2s.data.vocabulary import END, PADDING, UNKNOWN
+from convs2s.decoding.search import SearchOptions
+from convs2s.models.convs2s import ConvS2S, EncodedSource
+
+
+@torch.inference_mode()
+def plain_search(
+    network: ConvS2S, source: Tensor, options: SearchOptions
+) -> list[tuple[list[int], float]]:
+    """Search for the outputs of one sentence.
+
+    Args:
+        network: in evaluation mode.
+        source: (m,) indices that end in ``</s>``.
+        options: as the package's search has them; finished hypotheses are replaced.
+
+    Returns:
+        The symbols of each finished hypothesis without ``</s>`` and its score, the best first.
+    """
+    encoded = network.encode(source.unsqueeze(0))
+    beam = options.beam
+    maximum = int((len(source) - 1) * options.maximum_factor) + options.maximum_offset
+    if network.positions["target"] is not None:
+        maximum = min(maximum, network.positions["target"] - 1)
+    hypotheses: list[tuple[list[int], float]] = [([], 0.0)]
+    finished: list[tuple[list[int], float]] = []
+    for length in range(maximum + 1):
+        previous = torch.tensor([[END, *symbols] for symbols, _ in hypotheses])  # (K, t)
+        features, _ = network.decoder(previous, _repeated(encoded, len(hypotheses)))
+        predictions = network.output(features[:, -1]).log_softmax(1)  # (K, V)
+        predictions[:, PADDING] = -torch.inf
+        predictions[:, UNKNOWN] -= options.unknown_penalty
+        if length < options.minimum_length:
+            predictions[:, END] = -torch.inf
+        if length == maximum:
+            ending = predictions[:, END].clone()
+            predictions.fill_(-torch.inf)
+            predictions[:, END] = ending
+        totals = predictions + torch.tensor([[total] for _, total in hypotheses])
+        best = totals.flatten().topk(2 * beam)
+        going: list[tuple[list[int], float]] = []
+        for place, (total, index) in enumerate(zip(*map(Tensor.tolist, best), strict=True)):
+            parent, symbol = divmod(index, predictions.shape[1])
+            symbols = hypotheses[parent][0]
+            if symbol != END:
+                going.append(([*symbols, symbol], total))
+            elif place < beam and math.isfinite(total):
+                finished.append((symbols, total / (length + 1) ** options.length_penalty))
+        hypotheses = going[:beam]
+        if len(finished) >= beam:
+            break
+    return sorted(finished[:beam], key=lambda one: -one[1])
+
+
+def _repeated(encoded: EncodedSource, times: int) -> EncodedSource:
+    """Return the source of one sentence for each of its hypotheses."""
+    parts = (getattr(encoded, field.name) for field in fields(encoded))
+    return EncodedSource(*(part.expand(times, *part.shape[1:]) for part in parts))
