@@ -229,7 +229,7 @@ def random_lines(count: int, length: int) -> list[str]:
 def write_random_model(path: Path, architecture: dict[str, Any], types: int) -> None:
     """Write a model file with freshly drawn weights."""
     torch.manual_seed(1)
-    symbols = [*SPECIAL_SYMBOLS, *(f"w{number}" for number in range(types - len(SPECIAL_SYMBOLS)))]
+    symbols = [f"w{number}" for number in range(types - len(SPECIAL_SYMBOLS))]
     description = ModelDescription(
         task="random",
         languages={"source": "en", "target": "fr"},

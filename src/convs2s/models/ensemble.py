@@ -16,8 +16,9 @@ from convs2s.models.largest import largest
 from convs2s.models.linear_maps import Precision
 from convs2s.models.network import Network, PreparedNetwork, SelectedTypes
 
-PART_NUMBERS = 1 << 21
-"""Predictions that are computed and searched at a time: 8 MB, which stays in a cache."""
+PART_NUMBERS, PART_ROWS = 1 << 19, 32
+"""Predictions that are computed and searched at a time stay in a cache (2 MB), but for a product of
+few rows all weights would have to be read as often as for one of many."""
 
 Average = Literal["probabilities", "log_probabilities"]
 """What of the networks is averaged at each step."""
@@ -114,7 +115,8 @@ class Session:
         """
         features, attention = self._read(previous)
         found = []
-        sentences = max(1, PART_NUMBERS // (previous.shape[1] * self._outputs[0].outputs))
+        rows = max(PART_ROWS, PART_NUMBERS // self._outputs[0].outputs)
+        sentences = max(1, rows // previous.shape[1])
         for start in range(0, len(previous), sentences):
             part = slice(start, start + sentences)
             logits, normaliser = self._predict([one[part] for one in features], part)
