@@ -265,9 +265,18 @@ def _tasks(root: Path, changes: dict[str, Values], where: str, scale: Values) ->
     for name in entries:
         place = _place(f"config/tasks/{name}.yaml", name in changes, where)
         task = tasks[name] = check(_with_text(entries, name, place), "task", place)
-        tests = task["headline"]["tests"] or list(task["corpus"]["tests"])
-        task["headline"]["tests"] = scales.headline_tests(scale, tests, task["corpus"]["tests"])
+        task["headline"] |= _stand_ins(task, scale)
     return tasks
+
+
+def _stand_ins(task: Values, scale: Values) -> Values:
+    """Return what a task's headline rests on at a scale."""
+    headline, tests = task["headline"], list(task["corpus"]["tests"])
+    return {
+        "model": scales.headline_model(scale, headline["model"]),
+        "seeds": scales.headline_seeds(scale, headline["seeds"]),
+        "tests": scales.headline_tests(scale, headline["tests"] or tests, tests),
+    }
 
 
 def _with_text(entries: dict[str, Values], name: str, place: str) -> Values:

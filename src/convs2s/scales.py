@@ -51,6 +51,16 @@ def development_sets(task: Mapping[str, Any]) -> list[str]:
     return ["valid", *task["corpus"]["tests"]]
 
 
+def headline_model(scale: Scale, name: str) -> str:
+    """Return the model that a task's headline rests on: the stand-in, where the scale names one."""
+    return str(scale["models"].get(name, name))
+
+
+def headline_seeds(scale: Scale, seeds: Sequence[int]) -> list[int]:
+    """Return a headline's seeds, no more than the scale allows."""
+    return list(seeds)[: scale["seeds"]]
+
+
 def runs(scale: Scale, names: Sequence[str]) -> list[str]:
     """Return the runs of a cell with no more seeds than the scale allows.
 

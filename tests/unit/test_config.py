@@ -128,6 +128,12 @@ def test_the_mirrors_headline_is_on_a_test_set_that_it_has(root: Path) -> None:
     assert tasks["wmt14_en_de"]["headline"]["tests"] == ["newstest2014"]
 
 
+def test_a_scales_models_and_seeds_stand_in_headlines_too(root: Path) -> None:
+    tasks = config.load(root, {"scale": "mirror"}).tasks
+    headlines = [tasks[name]["headline"] for name in ("wmt14_en_fr", "wmt16_en_ro")]
+    assert [(one["model"], one["seeds"]) for one in headlines] == [("small", [1, 2])] * 2
+
+
 # ---- files, schemas and pages in step ----
 
 
