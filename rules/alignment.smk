@@ -3,7 +3,7 @@
 
 rule align_words:
     input:
-        lambda w: both_sides(w, "clean", "train"),
+        lambda w: both_sides(w, "train"),
     output:
         "<results>/{task}/alignment/links",
     log:
@@ -19,7 +19,7 @@ rule align_words:
 
 rule lexicon:
     input:
-        text=lambda w: both_sides(w, "clean", "train"),
+        text=lambda w: both_sides(w, "train"),
         links="<results>/{task}/alignment/links",
     output:
         dictionary="<results>/{task}/alignment/dictionary.tsv",

@@ -100,12 +100,15 @@ def languages_of(wildcards):
     return [tasks[wildcards.task]["languages"][side] for side in ("source", "target")]
 
 
-def both_sides(wildcards, stage, part):
-    """The source and target files of a part of the corpus at a stage."""
-    return [
-        text_path(wildcards, f"corpus/{stage}/{part}.{lang}.zst")
-        for lang in languages_of(wildcards)
-    ]
+def side(wildcards, part, language):
+    """One side of a part of the corpus, in the words that models read."""
+    stage = flow.model_text(tasks[wildcards.task])
+    return text_path(wildcards, f"corpus/{stage}/{part}.{language}.zst")
+
+
+def both_sides(wildcards, part):
+    """The source and target files of a part of the corpus, in the words that models read."""
+    return [side(wildcards, part, language) for language in languages_of(wildcards)]
 
 
 def codes(wildcards, language):
@@ -223,15 +226,21 @@ def download_source(name):
     }
 
 
-def alignment_tables(wildcards):
-    """The alignment's tables that a training takes, by the names of its options.
+def tables_of_text(wildcards):
+    """The tables of a text that a training takes, by the names of its options.
 
-    Only models over words replace unknown ones by the dictionary; some select their vocabulary.
+    Only models over words replace unknown ones by the dictionary; some select their vocabulary;
+    some read truecased text.
     """
-    is_word = tasks[wildcards.task]["vocabulary"]["kind"] == "word"
-    selects = settings.models[wildcards.model]["architecture"].get("vocabulary_selection")
-    names = [*(["dictionary"] if is_word else []), *(["candidates"] if selects else [])]
-    return {name: text_path(wildcards, f"alignment/{name}.tsv") for name in names}
+    task = tasks[wildcards.task]
+    tables = {}
+    if task["vocabulary"]["kind"] == "word":
+        tables["dictionary"] = ["alignment/dictionary.tsv"]
+    if settings.models[wildcards.model]["architecture"].get("vocabulary_selection"):
+        tables["candidates"] = ["alignment/candidates.tsv"]
+    if task["preparation"]["truecase"]:
+        tables["truecasers"] = [f"corpus/truecaser.{lang}.tsv" for lang in languages_of(wildcards)]
+    return {name: [text_path(wildcards, p) for p in paths] for name, paths in tables.items()}
 
 
 def wanted_cells(name):

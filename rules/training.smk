@@ -21,7 +21,7 @@ rule model_settings:
 
 rule train_model:
     input:
-        unpack(alignment_tables),
+        unpack(tables_of_text),
         settings="<model>/settings.json",
         dataset=expand("<results>/{{task}}/dataset/{split}.arrow", split=["train", "valid"]),
     output:
@@ -39,7 +39,9 @@ rule train_model:
         machine=lambda w: f"--device {options['device']} --threads {threads(w)}",
     params:
         folder=lambda w: f"{RESULTS}/{w.task}",
-        tables=lambda w: " ".join(f"--{key} {file}" for key, file in alignment_tables(w).items()),
+        tables=lambda w: " ".join(
+            f"--{option} {' '.join(files)}" for option, files in tables_of_text(w).items()
+        ),
         version=TRAINING_VERSION,
     shell:
         "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"

@@ -3,7 +3,7 @@
 
 rule joint_codes:
     input:
-        lambda w: both_sides(w, "clean", "train"),
+        lambda w: both_sides(w, "train"),
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -19,7 +19,7 @@ rule joint_codes:
 
 use rule joint_codes as codes_of_one_side with:
     input:
-        lambda w: text_path(w, f"corpus/clean/train.{w.lang}.zst"),
+        lambda w: side(w, "train", w.lang),
     output:
         "<results>/{task}/vocabulary/codes.{lang}",
     log:
@@ -28,7 +28,7 @@ use rule joint_codes as codes_of_one_side with:
 
 rule vocabulary:
     input:
-        text=lambda w: text_path(w, f"corpus/clean/train.{w.lang}.zst"),
+        text=lambda w: side(w, "train", w.lang),
         codes=lambda w: codes(w, w.lang),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
@@ -46,7 +46,7 @@ rule vocabulary:
 
 rule binarise:
     input:
-        text=lambda w: both_sides(w, "clean", w.split),
+        text=lambda w: both_sides(w, w.split),
         codes=lambda w: [path for lang in languages_of(w) for path in codes(w, lang)],
         vocabularies=lambda w: [
             f"{RESULTS}/{w.task}/vocabulary/{lang}.tsv" for lang in languages_of(w)

@@ -86,6 +86,13 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", type=Path, required=True, help="the model file to write")
     command.add_argument("--dictionary", type=Path, help="dictionary.tsv for unknown words")
     command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
+    command.add_argument(
+        "--truecasers",
+        nargs=2,
+        type=Path,
+        metavar=("SOURCE", "TARGET"),
+        help="truecasers of a truecased text",
+    )
     add_device(command)
     command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     command.add_argument(
@@ -120,6 +127,7 @@ def _train(arguments: argparse.Namespace) -> None:
         device=arguments.device,
         threads=arguments.threads,
         candidates=arguments.candidates,
+        truecasers=arguments.truecasers,
         time_limit=arguments.time_limit,
     )
     launch(job, max(1, arguments.workers), arguments.command)

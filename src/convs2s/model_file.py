@@ -1,7 +1,7 @@
 """A model is one file: weights and everything that turns raw text into text again."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class ModelDescription:
         dictionary: source word -> target word, for unknown-word replacement.
         training: summary of the training: seed, epochs, updates, validation perplexity.
         selection: which target types are scored for a sentence, or None for all.
+        truecasers: language -> the words of its truecaser (``convs2s.text.truecase``); empty where
+            the model reads words in the case that they have.
     """
 
     task: str
@@ -54,6 +56,7 @@ class ModelDescription:
     dictionary: dict[str, str]
     training: dict[str, Any]
     selection: VocabularySelection | None = None
+    truecasers: dict[str, list[str]] = field(default_factory=dict)
 
     def source_vocabulary(self) -> Vocabulary:
         """Return the source vocabulary."""

@@ -147,6 +147,11 @@ def preparation(task: Mapping[str, Any], part: str) -> str:
     return str(task["preparation"]["test" if part in task["corpus"]["tests"] else "train"])
 
 
+def model_text(task: Mapping[str, Any]) -> str:
+    """Return the stage of the corpus whose words the task's models read."""
+    return "truecased" if task["preparation"]["truecase"] else "clean"
+
+
 def vocabulary_size(task: Mapping[str, Any], language: str) -> int | None:
     """Return the most types of a language's vocabulary, or None for all."""
     side = "source" if task["languages"]["source"] == language else "target"

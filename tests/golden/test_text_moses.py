@@ -7,6 +7,7 @@ the input back. ``detok`` is detokenizer.perl on the output of ``tok-a``.
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,8 @@ def ours(kind: str, language: str) -> Callable[[str], str]:
         return Detokenizer(language)
     if kind.startswith("fairseq-"):
         return Preparation(kind.replace("fairseq-", "moses_"), language).prepare
+    if kind == "wmt16":
+        return Preparation("wmt16_plain", language).prepare
     return Tokenizer(language, aggressive=kind != "tok", escape=kind != "tok-a-noesc")
 
 
@@ -66,8 +69,9 @@ def original(shared: Path, name: str, language: str) -> list[str]:
     return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "language"), [*product(KINDS, LANGUAGES), ("wmt16", "en"), ("wmt16", "ro")]
+)
 def test_real_text_is_equal(shared: Path, kind: str, language: str) -> None:
     section = next(s for s in original(shared, "input", f"{language}.sections") if "nasty" in s)
     real = int(section.split("-")[0]) - 1  # the hand-written lines come last

@@ -29,6 +29,19 @@ def test_training_text_is_normalised_and_test_text_is_not() -> None:
     assert test == "“ It &apos;s low @-@ cost ” , he said … ( 5 % )"
 
 
+def test_romanian_gets_commas_for_cedillas_and_keeps_its_diacritics() -> None:
+    line = "Ştiţi că ŢARA învaţă să câştige în „România”?"
+    english = "Ştiţi că"
+    kept, plain = (Preparation(name, "ro").prepare(line) for name in ("wmt16", "wmt16_plain"))
+    assert kept == "Știți că ȚARA învață să câștige în &quot; România &quot; ?"
+    assert plain == "Stiti ca TARA invata sa castige in &quot; Romania &quot; ?"
+    assert (
+        Preparation("wmt16", "ro").restore(kept) == 'Știți că ȚARA învață să câștige în "România"?'
+    )
+    for name in ("wmt16", "wmt16_plain"):
+        assert Preparation(name, "en").prepare(english) == english
+
+
 @pytest.mark.parametrize("name", PREPARATIONS)
 def test_restore_gives_text_without_entities(name: str) -> None:
     preparation = Preparation(name, "fr")

@@ -7,6 +7,7 @@ from typing import Literal
 from convs2s.model_file import ModelDescription
 from convs2s.text.bpe import Bpe
 from convs2s.text.preparation import Preparation
+from convs2s.text.truecase import Truecaser
 
 Form = Literal["raw", "words", "pieces"]
 """What a line is: text as people write it, words that blanks separate, or the model's pieces."""
@@ -16,7 +17,7 @@ class Splitter:
     """Splits lines of one side."""
 
     def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
-        """Take the preparation and the codes from a model.
+        """Take the preparation, the truecaser and the codes from a model.
 
         Args:
             description: of the model that reads the pieces.
@@ -24,6 +25,8 @@ class Splitter:
             form: what they are.
         """
         self._preparation = Preparation(description.preparation, language)
+        words = description.truecasers.get(language)
+        self._truecase = None if words is None else Truecaser(words)
         self._bpe, self._form = bpe_of(description), form
 
     def __call__(self, line: str) -> list[str]:
@@ -31,6 +34,8 @@ class Splitter:
         if self._form == "pieces":
             return line.split()
         words = self._preparation.prepare(line) if self._form == "raw" else line
+        if self._truecase is not None:
+            words = self._truecase(words)
         return (words if self._bpe is None else self._bpe.split(words)).split()
 
 

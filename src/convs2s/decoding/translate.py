@@ -19,6 +19,7 @@ from convs2s.models.linear_maps import Precision, runs_int8
 from convs2s.models.network import SelectedTypes
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
+from convs2s.text.truecase import detruecase
 
 CHUNK = 2048
 """Lines that are read, sorted by length and translated together; memory does not grow further."""
@@ -31,6 +32,7 @@ ALIKE = (
     "codes",
     "glossaries",
     "selection",
+    "truecasers",
 )
 """What the models of an ensemble must have in common."""
 
@@ -130,6 +132,7 @@ class Translator:
         self._split = Splitter(self.description, languages["source"], form)
         self._target_side = Preparation(name, languages["target"])
         self._of_words = self.description.codes is None
+        self._is_truecased = bool(self.description.truecasers)
 
     def translate(
         self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
@@ -209,9 +212,9 @@ class Translator:
             source_tokens=self._words(source),
             source_pieces=source,
             text=self._text(after),
-            tokens=self._words(after),
+            tokens=self._target_words(after),
             text_before=self._text(pieces),
-            tokens_before=self._words(pieces),
+            tokens_before=self._target_words(pieces),
             pieces=pieces,
             score=hypothesis.score,
             replacements=[self._by_words(one, pieces, source) for one in replacements],
@@ -228,7 +231,11 @@ class Translator:
     def _text(self, pieces: Sequence[str]) -> str:
         if self.pretokenized:
             return " ".join(pieces)
-        return self._target_side.restore(" ".join(self._words(pieces)))
+        return self._target_side.restore(" ".join(self._target_words(pieces)))
+
+    def _target_words(self, pieces: Sequence[str]) -> list[str]:
+        words = self._words(pieces)
+        return detruecase(words) if self._is_truecased else words
 
     def _words(self, pieces: Sequence[str]) -> list[str]:
         """Return the words of pieces; those of a word model are words already, ``@@`` or not."""

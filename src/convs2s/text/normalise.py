@@ -20,6 +20,10 @@ _STOPS_BEFORE_QUOTE_LINEAR = r'(?:(?<!\.)|\G)(\.++)"(\s*[^<])'
 # The languages for which sacremoses chooses the comma and quote rule as Perl does (Czech: none).
 _KNOWN_COMMA_RULE = frozenset({"en", "de", "es", "fr", "cs", "cz"})
 
+# Unicode's older letters with a cedilla stand for Romanian's with a comma.
+_COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
+_PLAIN_LETTERS = str.maketrans("ȘșȚțĂăÂâÎî", "SsTtAaAaIi")
+
 _NON_PRINTING = regex.compile(r"\p{C}")
 
 
@@ -56,6 +60,16 @@ def remove_non_printing(line: str) -> str:
     if line.isprintable():  # true of nearly every line, and much cheaper than the search
         return line
     return str(_NON_PRINTING.sub(" ", line))
+
+
+def normalise_romanian(line: str) -> str:
+    """Write s and t with a comma below where there is a cedilla (``normalise-romanian.py``)."""
+    return line.translate(_COMMA_BELOW)
+
+
+def remove_romanian_diacritics(line: str) -> str:
+    """Write plain letters for a normalised line's Romanian ones (``remove-diacritics.py``)."""
+    return line.translate(_PLAIN_LETTERS)
 
 
 def _rules(language: str) -> list[tuple[str, str]]:

@@ -9,7 +9,12 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.normalise import Normaliser, remove_non_printing
+from convs2s.text.normalise import (
+    Normaliser,
+    normalise_romanian,
+    remove_non_printing,
+    remove_romanian_diacritics,
+)
 from convs2s.text.tokenise import Detokenizer, Tokenizer
 
 Step = Callable[[str], str]
@@ -25,6 +30,19 @@ def _moses_test(language: str) -> tuple[Step, ...]:
     return straighten_apostrophes, Tokenizer(language)
 
 
+def _wmt16(language: str) -> tuple[Step, ...]:
+    """All text of Sennrich et al. (2016b): wmt16-scripts' preprocess.sh, with every diacritic."""
+    romanian = (normalise_romanian,) if language == "ro" else ()
+    return Normaliser(language), *romanian, Tokenizer(language)
+
+
+def _wmt16_plain(language: str) -> tuple[Step, ...]:
+    """The same script to the letter: it translates from Romanian, and into no diacritics."""
+    *steps, tokenise = _wmt16(language)
+    romanian = (remove_romanian_diacritics,) if language == "ro" else ()
+    return *steps, *romanian, tokenise
+
+
 def straighten_apostrophes(line: str) -> str:
     """Replace U+2019 by the ASCII apostrophe, as the released scripts do to test sets."""
     return line.replace("\u2019", "'")
@@ -34,6 +52,8 @@ def straighten_apostrophes(line: str) -> str:
 PREPARATIONS: dict[str, Callable[[str], tuple[Step, ...]]] = {
     "moses_train": _moses_train,
     "moses_test": _moses_test,
+    "wmt16": _wmt16,
+    "wmt16_plain": _wmt16_plain,
 }
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from convs2s.manifest import manifest
 from convs2s.memory import keep_freed_memory
 from convs2s.model_file import ModelDescription, build_network, save_model
 from convs2s.text.lexicon import read_dictionary
+from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
 from convs2s.training.progress import log
 from convs2s.training.recipe import Recipe
@@ -47,6 +48,7 @@ class TrainingJob:
         threads: CPU threads of each worker.
         candidates: the alignment's candidates where the model selects its vocabulary, or None.
         time_limit: minutes after which a scheduler ends the job, or None.
+        truecasers: those of source and target, to put into the model file, or None.
     """
 
     folder: Path
@@ -58,6 +60,7 @@ class TrainingJob:
     threads: int
     candidates: Path | None = None
     time_limit: float | None = None
+    truecasers: Sequence[Path] | None = None
 
 
 def train(job: TrainingJob) -> None:
@@ -159,6 +162,7 @@ def export(
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
         training=summary,
         selection=selection,
+        truecasers=read_truecasers(job, data),
     )
     folder = job.output.parent
     with atomic_text(folder / "history.jsonl") as stream:
@@ -170,6 +174,13 @@ def export(
         made = {"identity": state.identity, **machine, **manifest()}
         json.dump({**summary, "manifest": made}, stream, indent=2)
     save_model(job.output, weights, description)
+
+
+def read_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[str]]:
+    """Return language -> the words of its truecaser; empty where the training has none."""
+    languages = data.preparation["languages"]
+    tables = zip((languages["source"], languages["target"]), job.truecasers or (), strict=False)
+    return {language: read_truecaser(table) for language, table in tables}
 
 
 def summarise(

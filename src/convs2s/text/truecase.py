@@ -1,0 +1,103 @@
+"""Truecasing: words at the start of a sentence get the case that they have elsewhere.
+
+The rules are those of Moses' ``train-truecaser.perl``, ``truecase.perl`` and ``detruecase.perl``,
+for tokenized text whose special characters are escaped. sacremoses has them as well, but counts
+other words (after a closing sentence it skips what opens the next one) and holds the whole text in
+memory. Where two cases of a word are equally frequent, Perl takes either, here it is the one with
+the smaller letters.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import dropwhile, pairwise
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_lines
+
+_HEADER = "word\tcount"
+_SENTENCE_END = frozenset(".:?!")
+_BEFORE_FIRST_WORD = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"})
+
+
+class Truecaser:
+    """``truecase.perl``: at the start of a sentence a word's most frequent case, else its own."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """Take words as ``read_truecaser`` gives them: of each, the most frequent case first."""
+        self._known = frozenset(words := list(words))
+        self._best: dict[str, str] = {}
+        for word in words:
+            self._best.setdefault(word.lower(), word)
+
+    def __call__(self, tokens: str) -> str:
+        """Return tokens, joined by single spaces, in their true case."""
+        cased = []
+        starts = True
+        for word in tokens.split(" "):
+            is_as_known = word in self._known and not starts
+            cased.append(word if is_as_known else self._best.get(word.lower(), word))
+            starts = _starts_next(word, starts)
+        return " ".join(cased)
+
+
+def detruecase(words: Sequence[str]) -> list[str]:
+    """Return words with the first letter of each sentence capital, as ``detruecase.perl`` does."""
+    cased = []
+    starts = True
+    for word in words:
+        cased.append(word[:1].upper() + word[1:] if starts else word)
+        starts = _starts_next(word, starts)
+    return cased
+
+
+def _starts_next(word: str, starts: bool) -> bool:
+    """Say whether the word after this one starts a sentence."""
+    return word in _SENTENCE_END or (starts and word in _BEFORE_FIRST_WORD)
+
+
+def count_cases(lines: Iterable[str]) -> Counter[str]:
+    """Count words that have a case and do not start a sentence, as ``train-truecaser.perl`` does.
+
+    Args:
+        lines: tokens joined by single spaces.
+    """
+    counts: Counter[str] = Counter()
+    for line in lines:
+        from_first = dropwhile(_BEFORE_FIRST_WORD.__contains__, line.split(" "))
+        counts.update(word for before, word in pairwise(from_first) if before not in _SENTENCE_END)
+    return Counter({word: n for word, n in counts.items() if word.lower() != word.upper()})
+
+
+def write_truecaser(corpus: Path, output: Path) -> None:
+    """Learn a truecaser from tokenized text and write it as a table of words and counts.
+
+    The cases of a word stand together, the most frequent first.
+    """
+    counts = count_cases(read_lines(corpus))
+    by_letters = sorted(counts, reverse=True)  # small letters come after capital ones
+    ordered = sorted(by_letters, key=lambda word: (word.lower(), -counts[word]))
+    write_lines(output, [_HEADER, *(f"{word}\t{counts[word]}" for word in ordered)])
+
+
+def read_truecaser(path: Path) -> list[str]:
+    """Return the words of a truecaser in the order of its table.
+
+    Raises:
+        UserError: the file is missing or is no such table; the message names the line.
+    """
+    lines = read_lines(path)
+    if next(lines, None) != _HEADER:
+        raise UserError(f"{path}:1: no truecaser: the first line must be 'word<TAB>count'")
+    words = []
+    for number, line in enumerate(lines, start=2):
+        word, tab, count = line.partition("\t")
+        if not (word and tab and count.isdecimal()):
+            raise UserError(f"{path}:{number}: expected 'word<TAB>count', found {line[:60]!r}")
+        words.append(word)
+    return words
+
+
+def truecase_file(corpus: Path, truecaser: Path, output: Path) -> None:
+    """Write tokenized text in its true case."""
+    write_lines(output, map(Truecaser(read_truecaser(truecaser)), read_lines(corpus)))

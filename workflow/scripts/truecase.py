@@ -1,0 +1,14 @@
+"""Write one side of a split in its true case."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.text.truecase import truecase_file
+from convs2s.workflow import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    truecase_file(
+        Path(snakemake.input.text), Path(snakemake.input.truecaser), Path(snakemake.output[0])
+    )

@@ -1,0 +1,12 @@
+"""Learn which case the words of one side have."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.text.truecase import write_truecaser
+from convs2s.workflow import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    write_truecaser(Path(snakemake.input[0]), Path(snakemake.output[0]))
