@@ -42,6 +42,14 @@ def test_romanian_gets_commas_for_cedillas_and_keeps_its_diacritics() -> None:
         assert Preparation(name, "en").prepare(english) == english
 
 
+def test_stanfords_training_text_reads_like_tokenized_test_text() -> None:
+    """Its tokens are Moses' but for the mark of a hyphen."""
+    line = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
+    theirs = line.replace("@-@", "##AT##-##AT##")
+    assert Preparation("stanford", "en").prepare(theirs) == line
+    assert Preparation("moses_test", "en").prepare("the 9-year-old said ' hello ' & went") == line
+
+
 @pytest.mark.parametrize("name", PREPARATIONS)
 def test_restore_gives_text_without_entities(name: str) -> None:
     preparation = Preparation(name, "fr")

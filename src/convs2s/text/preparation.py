@@ -43,6 +43,16 @@ def _wmt16_plain(language: str) -> tuple[Step, ...]:
     return *steps, *romanian, tokenise
 
 
+def _stanford(language: str) -> tuple[Step, ...]:
+    """Training text that Luong et al. (2015) tokenized: only its mark of hyphens is another."""
+    return (mark_hyphens_as_moses,)
+
+
+def mark_hyphens_as_moses(line: str) -> str:
+    """Replace ``##AT##-##AT##`` by ``@-@``, which stands for a hyphen in test sets."""
+    return line.replace("##AT##-##AT##", "@-@")
+
+
 def straighten_apostrophes(line: str) -> str:
     """Replace U+2019 by the ASCII apostrophe, as the released scripts do to test sets."""
     return line.replace("\u2019", "'")
@@ -52,6 +62,7 @@ def straighten_apostrophes(line: str) -> str:
 PREPARATIONS: dict[str, Callable[[str], tuple[Step, ...]]] = {
     "moses_train": _moses_train,
     "moses_test": _moses_test,
+    "stanford": _stanford,
     "wmt16": _wmt16,
     "wmt16_plain": _wmt16_plain,
 }
