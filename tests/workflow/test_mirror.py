@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config import decoding_defaults
+from convs2s.decoding.translate import Translator
+from convs2s.files import read_lines
+from convs2s.text.truecase import read_truecaser
 from tests.workflow import own_pair
 from tests.workflow.checkout import Checkout
 
@@ -41,6 +45,43 @@ def test_targets_are_planned_from_the_archives(
     assert done.planned["download_file"] == (11 if is_mirror else 12)
     assert done.planned["train_model"] == (6 if is_mirror else 9)
     assert done.planned["truecaser"] == 2
+
+
+def test_a_romanian_model_is_trained_on_truecased_text_and_given_the_truecaser(
+    checkout: Checkout, shared: Path
+) -> None:
+    # The development set stands for the 14 times larger training text.
+    dev = "http://data.statmt.org/wmt19/translation-task/dev.tgz#dev/newsdev2016-enro"
+    sides = {"source": f"{dev}-src.en.sgm", "target": f"{dev}-ref.ro.sgm"}
+    task = {"corpus": {"train": [sides]}, "vocabulary": {"merges": 300}}
+    beside(shared, checkout).configure(
+        {
+            "scale": "mirror",
+            "mirrors": ["../shared/mirror"],
+            "shards": 1,
+            "device": "cpu",
+            "cores": 1,
+            "overrides": {"models": {"small": own_pair.TINY}, "tasks": {"wmt16_en_ro": task}},
+        }
+    )
+    model = f"{RESULTS}/wmt16_en_ro/models/small/seed1/model.safetensors"
+    done = checkout.snakemake(model)
+    assert done.code == 0, done.said[-3000:]
+    corpus = checkout.folder / RESULTS / "wmt16_en_ro/corpus"
+    for language, word in (("en", "the"), ("ro", "în")):
+        first = [line.split()[0] for line in read_lines(corpus / f"truecased/train.{language}.zst")]
+        assert word in first
+        assert word.capitalize() not in first
+    romanian = set("".join(read_lines(corpus / "truecased/train.ro.zst")))
+    assert set("șțăâî") <= romanian
+    assert not set("şţŞŢ") & romanian
+    translator = Translator([checkout / model], decoding_defaults() | {"minimum_length": 3}, "cpu")
+    assert translator.description.truecasers == {
+        language: read_truecaser(corpus / f"truecaser.{language}.tsv") for language in ("en", "ro")
+    }
+    upper, lower = translator.translate(["The vote is in Romania.", "the vote is in Romania."])
+    assert upper.source_pieces == lower.source_pieces
+    assert upper.text == upper.text[0].upper() + upper.text[1:]
 
 
 @pytest.mark.slow
