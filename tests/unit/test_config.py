@@ -200,6 +200,20 @@ def test_every_address_of_a_corpus_is_in_the_list_of_downloads(settings: config.
     assert addresses <= set(settings.downloads)
 
 
+def test_the_list_of_downloads_has_what_registries_state(
+    settings: config.Settings, shared: Path
+) -> None:
+    rows = (shared / "spec/archives.tsv").read_text("utf-8").splitlines()
+    header, *stated = [row.split("\t") for row in rows if not row.startswith("#")]
+    assert len(stated) >= 30
+    for row in stated:
+        fields = dict(zip(header, row, strict=True))
+        entry = settings.downloads[fields["url"]]
+        for name in ("bytes", "sha256", "md5", "licence"):
+            known = None if fields[name] == "?" else fields[name]
+            assert (None if entry[name] is None else str(entry[name])) == known, fields["url"]
+
+
 def test_members_are_in_the_archives_of_the_mirror(settings: config.Settings, shared: Path) -> None:
     members: dict[Path, set[str]] = {}
     for file in _files(settings):
