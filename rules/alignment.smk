@@ -11,7 +11,7 @@ rule align_words:
     conda:
         "../envs/text.yaml"
     params:
-        pairs=lambda w: tasks[w.task]["alignment"]["pairs"],
+        sample=lambda w: tasks[w.task]["alignment"],
         code=script_code("align.py"),
     script:
         "../workflow/scripts/align.py"

@@ -68,12 +68,18 @@ wildcard_constraints:
     scorer=flow.alternatives(settings.models),
     run=RUN,
     scorer_run=RUN,
+    scatteritem="[0-9]+-of-[0-9]+",
     decoding=flow.alternatives(settings.decodings),
 
 
 def script_code(name):
     """The fingerprint of a script and of everything in the package that it runs."""
     return flow.fingerprint(ROOT / "workflow" / "scripts" / name)
+
+
+def intermediate(paths):
+    """Outputs that are removed once nothing needs them, unless the configuration keeps them."""
+    return paths if options["keep_intermediates"] else temp(paths)
 
 
 def files_of(task, split):
@@ -109,6 +115,11 @@ def side(wildcards, part, language):
 def both_sides(wildcards, part):
     """The source and target files of a part of the corpus, in the words that models read."""
     return [side(wildcards, part, language) for language in languages_of(wildcards)]
+
+
+def words(wildcards, language):
+    """How often each word of a side's training text occurs."""
+    return text_path(wildcards, f"corpus/words/{language}.tsv.zst")
 
 
 def codes(wildcards, language):

@@ -19,6 +19,10 @@ rule prepare:
     input:
         of_tasks("dataset/train.arrow", TRAINED_TASKS),
         of_tasks("dataset/valid.arrow", TRAINED_TASKS),
+        [
+            f"{RESULTS}/{text}/corpus/counts.txt"
+            for text in dict.fromkeys(flow.text_of(tasks, task) for task in TRAINED_TASKS)
+        ],
     localrule: True
 
 

@@ -1,9 +1,40 @@
-"""From cleaned text to numbers: BPE codes, vocabularies, token stores."""
+"""From cleaned text to numbers: word counts, BPE codes, vocabularies, token stores."""
+
+
+rule count_words:
+    input:
+        text=lambda w: side(w, "train", w.lang),
+        pairs="<results>/{task}/corpus/clean/train.json",
+    output:
+        intermediate("<results>/{task}/corpus/words/{scatteritem}.{lang}.tsv.zst"),
+    log:
+        "<logs>/{task}/count_words/{scatteritem}.{lang}.log",
+    conda:
+        "../envs/text.yaml"
+    params:
+        code=script_code("count_words.py"),
+    script:
+        "../workflow/scripts/count_words.py"
+
+
+rule add_word_counts:
+    input:
+        gather.shards("<results>/{{task}}/corpus/words/{scatteritem}.{{lang}}.tsv.zst"),
+    output:
+        "<results>/{task}/corpus/words/{lang}.tsv.zst",
+    log:
+        "<logs>/{task}/add_word_counts/{lang}.log",
+    conda:
+        "../envs/text.yaml"
+    params:
+        code=script_code("add_word_counts.py"),
+    script:
+        "../workflow/scripts/add_word_counts.py"
 
 
 rule joint_codes:
     input:
-        lambda w: both_sides(w, "train"),
+        lambda w: [words(w, lang) for lang in languages_of(w)],
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -19,7 +50,7 @@ rule joint_codes:
 
 use rule joint_codes as codes_of_one_side with:
     input:
-        lambda w: side(w, "train", w.lang),
+        lambda w: words(w, w.lang),
     output:
         "<results>/{task}/vocabulary/codes.{lang}",
     log:
@@ -28,7 +59,7 @@ use rule joint_codes as codes_of_one_side with:
 
 rule vocabulary:
     input:
-        text=lambda w: side(w, "train", w.lang),
+        words=lambda w: words(w, w.lang),
         codes=lambda w: codes(w, w.lang),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
@@ -46,18 +77,16 @@ rule vocabulary:
 
 rule binarise:
     input:
-        text=lambda w: both_sides(w, w.split),
+        text=lambda w: both_sides(w, "valid"),
         codes=lambda w: [path for lang in languages_of(w) for path in codes(w, lang)],
         vocabularies=lambda w: [
             f"{RESULTS}/{w.task}/vocabulary/{lang}.tsv" for lang in languages_of(w)
         ],
     output:
-        store="<results>/{task}/dataset/{split}.arrow",
-        facts="<results>/{task}/dataset/{split}.json",
+        store="<results>/{task}/dataset/valid.arrow",
+        facts="<results>/{task}/dataset/valid.json",
     log:
-        "<logs>/{task}/binarise/{split}.log",
-    wildcard_constraints:
-        split="train|valid",
+        "<logs>/{task}/binarise/valid.log",
     conda:
         "../envs/text.yaml"
     params:
@@ -65,3 +94,36 @@ rule binarise:
         code=script_code("binarise.py"),
     script:
         "../workflow/scripts/binarise.py"
+
+
+use rule binarise as binarise_shard with:
+    input:
+        text=lambda w: both_sides(w, "train"),
+        pairs=lambda w: text_path(w, "corpus/clean/train.json"),
+        codes=lambda w: [path for lang in languages_of(w) for path in codes(w, lang)],
+        vocabularies=lambda w: [
+            f"{RESULTS}/{w.task}/vocabulary/{lang}.tsv" for lang in languages_of(w)
+        ],
+    output:
+        store=intermediate("<results>/{task}/dataset/train.{scatteritem}.arrow"),
+        facts=intermediate("<results>/{task}/dataset/train.{scatteritem}.json"),
+    log:
+        "<logs>/{task}/binarise/train.{scatteritem}.log",
+
+
+rule join_shards:
+    input:
+        stores=gather.shards("<results>/{{task}}/dataset/train.{scatteritem}.arrow"),
+        facts=gather.shards("<results>/{{task}}/dataset/train.{scatteritem}.json"),
+    output:
+        store="<results>/{task}/dataset/train.arrow",
+        facts="<results>/{task}/dataset/train.json",
+    log:
+        "<logs>/{task}/join_shards.log",
+    conda:
+        "../envs/text.yaml"
+    params:
+        facts=lambda w: flow.dataset_facts(w.task, tasks[w.task]),
+        code=script_code("join_shards.py"),
+    script:
+        "../workflow/scripts/join_shards.py"

@@ -28,7 +28,15 @@ __all__ = [
 Values = dict[str, Any]
 
 # What a task with `text: OTHER` has from OTHER.
-SHARED = ("languages", "corpus", "hold_out", "preparation", "clean", "alignment")
+SHARED = (
+    "languages",
+    "corpus",
+    "hold_out",
+    "preparation",
+    "clean",
+    "paper_pairs",
+    "alignment",
+)
 
 _OPTION_FILES = ("config.yaml", "config.local.yaml")
 # Names become parts of file names, and Snakemake matches them as wildcards.

@@ -7,9 +7,11 @@ name is always complete.
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Protocol, TextIO, cast
 
@@ -59,11 +61,15 @@ def open_bytes(path: str | Path, mode: str = "r") -> BinaryIO:
     return cast(BinaryIO, xopen(path, cast(Any, mode + "b"), threads=0))
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(path: str | Path, start: int = 0) -> Iterator[str]:
     """Yield the lines of a text file without their line feeds.
 
     A byte order mark at the start is dropped. Every other character is kept: what to do about a
     carriage return or a NUL is for the preparation to say.
+
+    Args:
+        path: the file.
+        start: how many lines to pass over first, at the speed of the disk.
 
     Raises:
         UserError: the file is missing, is not in its compression format, or a line is not UTF-8.
@@ -72,7 +78,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
         if Path(path).stat().st_size == 0:
             return  # also what a compressor writes that was given no line
         with open_bytes(path) as stream:
-            yield from decode_lines(stream, str(path))
+            next(islice(stream, start, start), None)
+            yield from decode_lines(stream, str(path), start)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (EOFError, OSError) as error:
@@ -102,13 +109,18 @@ def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
         yield line
 
 
-def decode_lines(stream: IO[bytes] | Iterable[bytes], name: str) -> Iterator[str]:
+def decode_lines(stream: IO[bytes] | Iterable[bytes], name: str, before: int = 0) -> Iterator[str]:
     """Yield the lines of an open binary stream as text, without their line feeds.
+
+    Args:
+        stream: where the lines come from.
+        name: how errors call it.
+        before: lines that were passed over already.
 
     Raises:
         UserError: a line is not UTF-8; the message names ``name`` and the line.
     """
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(stream, start=before + 1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -121,15 +133,17 @@ def decode_lines(stream: IO[bytes] | Iterable[bytes], name: str) -> Iterator[str
         yield text.removesuffix("\n")
 
 
-def read_line_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
-    """Yield the line pairs of two parallel files.
+def read_line_pairs(
+    source: str | Path, target: str | Path, start: int = 0
+) -> Iterator[tuple[str, str]]:
+    """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on.
 
     Raises:
         UserError: one side has more lines than the other; the message names both counts.
     """
-    sides = read_lines(source), read_lines(target)
-    number = 0
-    for number, line in enumerate(sides[0], start=1):
+    sides = read_lines(source, start), read_lines(target, start)
+    number = start
+    for number, line in enumerate(sides[0], start=start + 1):
         other = next(sides[1], None)
         if other is None:
             raise misaligned(source, number + sum(1 for _ in sides[0]), target, number - 1)
@@ -157,6 +171,15 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
             stream.write(line + "\n")
             count += 1
     return count
+
+
+def join_texts(parts: Sequence[Path], path: Path) -> None:
+    """Write text files end to end; the bytes depend on the text alone, not on where it was cut."""
+    with atomic_path(path) as temporary, open_bytes(temporary, "w") as joined:
+        for part in parts:
+            if part.stat().st_size:  # none is what a compressor writes that was given no line
+                with open_bytes(part) as stream:
+                    shutil.copyfileobj(stream, joined)
 
 
 def sha256(path: str | Path) -> str:

@@ -142,9 +142,14 @@ def hold_out(task: Mapping[str, Any], split: str) -> dict[str, Any] | None:
     return {"every": task["hold_out"]["every"], "held": split == "valid"}
 
 
-def preparation(task: Mapping[str, Any], part: str) -> str:
-    """Return the name of the recipe that turns a part of the corpus into tokens."""
-    return str(task["preparation"]["test" if part in task["corpus"]["tests"] else "train"])
+def corpus_facts(name: str, task: Mapping[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands beside the numbers of a corpus's pairs."""
+    return {
+        "task": name,
+        "clean": task["clean"],
+        "paper_pairs": task["paper_pairs"],
+        "stand_in": scale["stand_in"],
+    }
 
 
 def model_text(task: Mapping[str, Any]) -> str:

@@ -89,17 +89,19 @@ def test_profile_keeps_its_retries_and_resources(
     assert threads is None or int(cpus) == threads
 
 
-# Each level of jobs waits for twelve seconds or more, so `make test` submits the last three levels
-# of eight, from cleaned text to token stores; `make test-all` submits all.
-CLEAN = [
-    f"results/demo_en_fr/corpus/clean/{part}.{language}.zst"
-    for part in ("train", "valid")
+# Each level of jobs waits for twelve seconds or more, so `make test` submits the last four levels
+# of ten, from word counts to token stores; `make test-all` submits all.
+COUNTED = [
+    f"results/demo_en_fr/corpus/{path}"
     for language in ("en", "fr")
+    for path in (f"clean/valid.{language}.zst", f"words/{language}.tsv.zst")
 ]
 
 
 @pytest.mark.parametrize(
-    "made_here", [CLEAN, pytest.param([], marks=pytest.mark.slow)], ids=["last steps", "all steps"]
+    "made_here",
+    [COUNTED, pytest.param([], marks=pytest.mark.slow)],
+    ids=["last steps", "all steps"],
 )
 def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path, made_here: list[str]) -> None:
     if made_here:

@@ -1,12 +1,15 @@
 """BPE against the output of subword-nmt's own commands."""
 
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from convs2s.data.dataset import write_codes
+from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files import read_lines
-from convs2s.text.bpe import Bpe, count_pieces, count_words, join, learn_codes
+from convs2s.text.bpe import Bpe, count_pieces, join
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +35,7 @@ def assert_splits(golden: Path, name: str, option: str, bpe: Bpe) -> None:
     assert [join(line) for line in wanted] == given
 
 
+LANGUAGES = ["en", "de"]
 NAMES = [
     "nasty190.en",
     "news300.de",
@@ -64,14 +68,31 @@ def test_fewer_merges(golden: Path, codes: str) -> None:
     assert_splits(golden, "train1000.en", ".merges2000", Bpe(codes, merges=2000))
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_piece_counts_are_the_vocabulary(golden: Path, codes: str, language: str) -> None:
-    words = count_words([golden / f"train.tok.{language}"])
-    assert count_pieces(words, Bpe(codes)) == vocabulary(golden, language)
+@pytest.fixture(scope="module")
+def words(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """How often each word of the training text occurs: three shards' tables of each language."""
+    folder = tmp_path_factory.mktemp("words")
+    tables = {
+        language: [folder / f"{n}.{language}.tsv" for n in range(3)] for language in LANGUAGES
+    }
+    for language, paths in tables.items():
+        for start, path in zip((0, 10_000, 20_000), paths, strict=True):
+            count_words(islice(read_lines(golden / f"train.tok.{language}", start), 10_000), path)
+    return tables
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_piece_counts_are_the_vocabulary(
+    golden: Path, codes: str, words: dict[str, list[Path]], language: str
+) -> None:
+    counted = count_pieces(added_counts(words[language]), Bpe(codes))
+    assert counted == vocabulary(golden, language)
 
 
 @pytest.mark.parametrize("merges", [300, pytest.param(8000, marks=pytest.mark.slow)])
-def test_joint_codes_are_learn_joint_bpe(golden: Path, codes: str, merges: int) -> None:
-    words = count_words([golden / "train.tok.en", golden / "train.tok.de"])
+def test_joint_codes_are_learn_joint_bpe(
+    codes: str, words: dict[str, list[Path]], tmp_path: Path, merges: int
+) -> None:
+    write_codes([*words["en"], *words["de"]], tmp_path / "codes", merges)
     first = codes.split("\n")[: 1 + merges]
-    assert learn_codes(words, merges) == "\n".join(first) + "\n"
+    assert (tmp_path / "codes").read_text("utf-8") == "\n".join(first) + "\n"

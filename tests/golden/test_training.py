@@ -13,6 +13,7 @@ import torch
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data.batches import pad
 from convs2s.data.dataset import binarise, build_vocabulary
+from convs2s.data.word_counts import count_words
 from convs2s.decoding.search import SearchOptions, beam_search
 from convs2s.files import read_lines
 from convs2s.model_file import load_model
@@ -55,7 +56,8 @@ def prepare(text: Path, folder: Path) -> Path:
     facts = {"task": "peer", "languages": languages, "preparation": "moses_test"}
     tables = folder / "vocabulary" / "en.tsv", folder / "vocabulary" / "de.tsv"
     for language, table in zip(("en", "de"), tables, strict=True):
-        build_vocabulary(text / f"train.{language}", None, table, vocabulary, None)
+        count_words(read_lines(text / f"train.{language}"), folder / "words.tsv")
+        build_vocabulary(folder / "words.tsv", None, table, vocabulary, None)
     for split, name in (("train", "train"), ("valid", "val")):
         corpus = text / f"{name}.en", text / f"{name}.de"
         outputs = folder / "dataset" / f"{split}.arrow", folder / "dataset" / f"{split}.json"

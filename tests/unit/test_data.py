@@ -16,7 +16,7 @@ from convs2s.data.vocabulary import (
     Vocabulary,
     most_frequent,
     read_vocabulary,
-    write_vocabulary,
+    write_counts,
 )
 from convs2s.errors import UserError
 from convs2s.files import write_lines
@@ -31,19 +31,19 @@ def test_encode_and_decode() -> None:
 
 
 def test_text_spelt_like_a_special_symbol_is_unknown() -> None:
-    kept = most_frequent({"<pad>": 9, "</s>": 8, "a": 1}, None)
+    kept = most_frequent([("<pad>", 9), ("</s>", 8), ("a", 1)], None)
     assert Vocabulary([symbol for symbol, _ in kept]).encode(["<pad>", "</s>", "a"]) == [2, 2, 3, 1]
 
 
 def test_most_frequent_breaks_ties_by_code_point() -> None:
-    counts = {"b": 2, "a": 2, "é": 2, "z": 5, "rare": 1}
+    counts = [("b", 2), ("a", 2), ("é", 2), ("z", 5), ("rare", 1)]
     assert [s for s, _ in most_frequent(counts, 3)] == ["z", "a", "b"]
     assert [s for s, _ in most_frequent(counts, None, minimum_count=2)] == ["z", "a", "b", "é"]
 
 
 def test_a_vocabulary_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "en.tsv"
-    write_vocabulary(path, [("#", 3), ("a\u2028b", 2), ('"', 1)])
+    write_counts(path, [("#", 3), ("a\u2028b", 2), ('"', 1)])
     assert read_vocabulary(path).symbols[3:] == ("#", "a\u2028b", '"')
 
 
@@ -62,11 +62,11 @@ def test_a_broken_vocabulary_is_named(tmp_path: Path, text: str, message: str) -
 
 
 def test_a_vocabulary_threshold_splits_rare_pieces_again(tmp_path: Path) -> None:
-    corpus, codes = tmp_path / "train.en", tmp_path / "codes"
-    write_lines(corpus, ["abab"] * 5 + ["ab"])
+    words, codes = tmp_path / "en.words.tsv", tmp_path / "codes"
+    write_counts(words, [("ab", 1), ("abab", 5)])
     write_lines(codes, ["#version: 0.2", "a b</w>", "a b", "ab ab</w>"])
     settings = {"glossaries": [], "threshold": 3, "minimum_count": 1}
-    build_vocabulary(corpus, codes, tmp_path / "en.tsv", settings, None)
+    build_vocabulary(words, codes, tmp_path / "en.tsv", settings, None)
     assert set(read_vocabulary(tmp_path / "en.tsv").symbols[3:]) == {"abab", "a@@", "b"}
 
 

@@ -41,12 +41,16 @@ def test_hazardous_pairs_have_no_links_and_harm_no_others(tmp_path: Path) -> Non
     assert [path.name for path in links_path.parent.iterdir()] == ["links"]
 
 
-def test_a_sample_is_spread_over_the_corpus(tmp_path: Path) -> None:
+def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     source, target = written(tmp_path, [("the house", "la maison")] * 10)
-    assert align(source, target, tmp_path / "links", pairs=3) == 3
-    assert [bool(links) for links in read_links(tmp_path / "links")] == [
-        number in (4, 7, 10) for number in range(1, 11)
-    ]
+
+    def drawn(seed: int) -> list[bool]:
+        assert align(source, target, tmp_path / "links", pairs=3, seed=seed) == 3
+        return [bool(links) for links in read_links(tmp_path / "links")]
+
+    samples = [drawn(seed) for seed in range(5)]
+    assert drawn(0) == samples[0]
+    assert len({tuple(sample) for sample in samples}) > 1
 
 
 def test_nothing_to_align(tmp_path: Path) -> None:

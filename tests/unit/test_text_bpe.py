@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import write_lines
 from convs2s.text import bpe as module
-from convs2s.text.bpe import Bpe, count_pieces, count_words, join, learn_codes
+from convs2s.text.bpe import Bpe, count_pieces, join, learn_codes
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
 
@@ -17,29 +16,29 @@ def test_learning_is_silent_and_does_not_depend_on_order(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    codes = learn_codes(WORDS, 10)
+    codes = learn_codes(WORDS.items(), 10)
     assert codes.startswith("#version: 0.2\ns t</w>\ne st</w>\n")
-    assert learn_codes(dict(reversed(WORDS.items())), 10) == codes
+    assert learn_codes(reversed(WORDS.items()), 10) == codes
     assert capfd.readouterr() == ("", "")
     assert not list(tmp_path.iterdir())
 
 
 def test_learning_stops_where_no_pair_occurs_twice() -> None:
-    assert learn_codes({"ab": 2, "xy": 1}, 100) == "#version: 0.2\na b</w>\n"
+    assert learn_codes([("ab", 2), ("xy", 1)], 100) == "#version: 0.2\na b</w>\n"
 
 
 def test_words_of_one_letter_need_no_codes() -> None:
-    codes = learn_codes({"a": 3, "b": 1}, 10)
+    codes = learn_codes([("a", 3), ("b", 1)], 10)
     assert Bpe(codes).split("a b ab") == "a b a@@ b"
 
 
 def test_no_words_is_an_error() -> None:
     with pytest.raises(UserError, match="holds no word"):
-        learn_codes({}, 10)
+        learn_codes([], 10)
 
 
 def test_split_and_join() -> None:
-    bpe = Bpe(learn_codes(WORDS, 10))
+    bpe = Bpe(learn_codes(WORDS.items(), 10))
     assert bpe.split("lowest  newer") == "lo@@ west ne@@ w@@ e@@ r"
     assert bpe.split("") == ""
     assert join("low@@ est new@@ est") == "lowest newest"
@@ -47,7 +46,7 @@ def test_split_and_join() -> None:
 
 
 def test_vocabulary_and_glossaries() -> None:
-    codes = learn_codes(WORDS, 10)
+    codes = learn_codes(WORDS.items(), 10)
     assert Bpe(codes, {"lo@@", "w@@", "est"}).split("lowest") == "lo@@ w@@ est"
     assert Bpe(codes, glossaries=["lowest"]).split("lowest") == "lowest"
     with pytest.raises(UserError, match="lower the vocabulary's threshold"):
@@ -61,14 +60,12 @@ def test_broken_codes_are_an_error_with_the_line() -> None:
 
 def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CACHED_WORDS", 2)
-    bpe = Bpe(learn_codes(WORDS, 10))
+    bpe = Bpe(learn_codes(WORDS.items(), 10))
     line = "low lower newest lowest"
     assert bpe.split(line) == bpe.split(line) == "low lo@@ w@@ e@@ r newest lo@@ west"
 
 
-def test_counts(tmp_path: Path) -> None:
-    write_lines(tmp_path / "en", ["low lower", "", "low"])
-    words = count_words([tmp_path / "en"])
-    assert words == {"low": 2, "lower": 1}
-    pieces = count_pieces(words, Bpe(learn_codes({"low": 2, "x": 1}, 10)))
+def test_counts() -> None:
+    codes = learn_codes([("low", 2), ("x", 1)], 10)
+    pieces = count_pieces([("low", 2), ("lower", 1)], Bpe(codes))
     assert pieces == {"low": 2, "l@@": 1, "o@@": 1, "w@@": 1, "e@@": 1, "r": 1}

@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.clean import Report, clean_corpus, gather, reason_to_drop, tidy
+from convs2s.text.clean import Report, added_reports, clean_corpus, reason_to_drop, tidy
 
 
 def clean(folder: Path, source: list[str], target: list[str], ratio: float | None = 1.5) -> Report:
@@ -63,14 +63,28 @@ def test_limits_are_inclusive() -> None:
     assert reason_to_drop("a b c", "a b", minimum=2, maximum=3, ratio=1.5) is None
 
 
-def test_gathered_shards_are_in_order_and_their_counts_added(tmp_path: Path) -> None:
+def test_lines_are_prepared_before_they_are_judged(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.en", ["A.", "A,B"])
+    write_lines(tmp_path / "in.fr", ["C D", "C"])
+    report = clean_corpus(
+        tmp_path / "in.en",
+        tmp_path / "in.fr",
+        tmp_path / "out.en",
+        tmp_path / "out.fr",
+        tmp_path / "report.json",
+        minimum=1,
+        maximum=None,
+        ratio=1.5,
+        prepare=(lambda line: line.replace(",", " , "), str.lower),
+    )
+    assert report["dropped"]["ratio"] == 2
+    assert (tmp_path / "out.en").read_bytes() == b""
+
+
+def test_reports_of_shards_are_added(tmp_path: Path) -> None:
     reports = []
     for number, source in enumerate((["a b", ""], ["c d", "e f"])):
         clean(tmp_path, source, ["x y", "x y"])
         reports.append((tmp_path / "report.json").rename(tmp_path / f"{number}.json"))
-        (tmp_path / "out.en").rename(tmp_path / f"{number}.en")
-    texts = [tmp_path / "0.en", tmp_path / "1.en"]
-    gather(texts, reports, tmp_path / "all.en", tmp_path / "all.json")
-    assert list(read_lines(tmp_path / "all.en")) == ["a b", "c d", "e f"]
-    total = json.loads((tmp_path / "all.json").read_text())
+    total = added_reports(reports)
     assert (total["read"], total["kept"], total["dropped"]["empty"]) == (4, 3, 1)

@@ -10,7 +10,8 @@ import torch
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data.dataset import binarise, build_vocabulary
 from convs2s.data.vocabulary import Vocabulary
-from convs2s.files import write_lines
+from convs2s.data.word_counts import count_words
+from convs2s.files import read_lines, write_lines
 from convs2s.model_file import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.recipe import Recipe
@@ -65,7 +66,8 @@ def prepare_pairs(
         write_lines(corpus[1], (" ".join(f"{w}{mark}" for w in reversed(words)) for words in part))
         if split == "train":
             for text, table in zip(corpus, tables, strict=True):
-                build_vocabulary(text, None, table, vocabulary, None)
+                count_words(read_lines(text), folder / "words.tsv")
+                build_vocabulary(folder / "words.tsv", None, table, vocabulary, None)
         dataset = folder / "dataset"
         outputs = dataset / f"{split}.arrow", dataset / f"{split}.json"
         binarise(corpus, (None, None), tables, outputs, facts)

@@ -167,8 +167,8 @@ def test_held_out_validation_and_codes_of_each_side(further: tuple[Checkout, Don
     checkout, done = further
     folder = "results/mine_held_out"
     counts = {
-        split: json.loads((checkout / f"{folder}/corpus/clean/{part}.json").read_text("utf-8"))
-        for split, part in (("train", "train.en"), ("valid", "valid"))
+        split: json.loads((checkout / f"{folder}/corpus/clean/{split}.json").read_text("utf-8"))
+        for split in ("train", "valid")
     }
     assert {split: count["read"] for split, count in counts.items()} == {"train": 294, "valid": 6}
     codes = [checkout / f"{folder}/vocabulary/codes.{language}" for language in ("en", "nl")]

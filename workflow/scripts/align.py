@@ -9,4 +9,4 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     source, target = snakemake.input
-    align(source, target, snakemake.output[0], pairs=snakemake.params.pairs)
+    align(source, target, snakemake.output[0], **snakemake.params.sample)

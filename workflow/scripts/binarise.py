@@ -1,9 +1,11 @@
-"""Write a split's token store."""
+"""Write the token store of a split, or of a shard of it."""
 
 from pathlib import Path
 from typing import Any
 
 from convs2s.data.dataset import binarise
+from convs2s.data.store import shard_rows
+from convs2s.text.clean import read_report
 from convs2s.workflow import job
 
 snakemake: Any
@@ -13,10 +15,14 @@ with job(snakemake.log[0]):
     source_vocabulary, target_vocabulary = map(Path, snakemake.input.vocabularies)
     # Joint codes are one file for both sides, and word models have none.
     codes: list[Path | None] = [*map(Path, snakemake.input.codes)] or [None]
+    rows = None
+    if counted := snakemake.input.get("pairs"):  # a shard: the validation text has none
+        rows = shard_rows(snakemake.wildcards.scatteritem, read_report(Path(counted))["kept"])
     binarise(
         (source, target),
         (codes[0], codes[-1]),
         (source_vocabulary, target_vocabulary),
         (Path(snakemake.output.store), Path(snakemake.output.facts)),
         snakemake.params.facts,
+        rows,
     )

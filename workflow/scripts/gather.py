@@ -3,15 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.text.clean import gather
+from convs2s.files import join_texts
 from convs2s.workflow import job
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    gather(
-        list(map(Path, snakemake.input.shards)),
-        list(map(Path, snakemake.input.reports)),
-        Path(snakemake.output.text),
-        Path(snakemake.output.report),
-    )
+    join_texts(list(map(Path, snakemake.input)), Path(snakemake.output[0]))

@@ -10,7 +10,7 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     build_vocabulary(
-        Path(snakemake.input.text),
+        Path(snakemake.input.words),
         next(map(Path, snakemake.input.codes), None),
         Path(snakemake.output[0]),
         snakemake.params.settings,

@@ -3,50 +3,55 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.store import write_store
+from convs2s.data.encoder import Encoder
+from convs2s.data.store import join_stores, write_store
 from convs2s.data.vocabulary import (
     UNKNOWN,
-    Vocabulary,
     most_frequent,
     read_counts,
     read_vocabulary,
-    write_vocabulary,
+    write_counts,
 )
+from convs2s.data.word_counts import added_counts
 from convs2s.files import atomic_text, read_line_pairs, sha256
-from convs2s.text.bpe import Bpe, count_pieces, count_words, learn_codes
+from convs2s.text.bpe import Bpe, count_pieces, learn_codes
+
+# What a token store's description counts.
+_COUNTS = ("pairs", "source_symbols", "source_unknown", "target_symbols", "target_unknown")
 
 
-def write_codes(corpora: Sequence[Path], output: Path, merges: int) -> None:
-    """Learn BPE codes from the words of tokenized files: both sides' for joint codes."""
+def write_codes(words: Sequence[Path], output: Path, merges: int) -> None:
+    """Learn BPE codes from tables of word counts: both sides' for joint codes."""
     with atomic_text(output) as stream:
-        stream.write(learn_codes(count_words(corpora), merges))
+        stream.write(learn_codes(added_counts(words), merges))
 
 
 def build_vocabulary(
-    corpus: Path, codes: Path | None, output: Path, settings: Mapping[str, Any], size: int | None
+    words: Path, codes: Path | None, output: Path, settings: Mapping[str, Any], size: int | None
 ) -> None:
     """Write one side's vocabulary, the most frequent types first.
 
     Args:
-        corpus: the side's training text, tokenized.
+        words: how often each word of the side's training text occurs.
         codes: BPE codes, or None for words.
         output: the table to write.
         settings: the task's ``vocabulary`` section.
         size: the most types, or None for all.
     """
-    counts = count_words([corpus])
+    counts: Iterable[tuple[str, int]] = read_counts(words)
     if codes is not None:
         text, glossaries = codes.read_text("utf-8"), settings["glossaries"]
-        words = counts
-        counts = count_pieces(words, Bpe(text, None, glossaries))
+        pieces = count_pieces(counts, Bpe(text, None, glossaries))
         if settings["threshold"]:
             # Pieces that are too rare on this side are split again (Sennrich et al. 2016).
-            frequent = frequent_pieces(counts.items(), settings["threshold"])
-            counts = count_pieces(words, Bpe(text, frequent, glossaries))
-    write_vocabulary(output, most_frequent(counts, size, settings["minimum_count"]))
+            frequent = frequent_pieces(pieces.items(), settings["threshold"])
+            pieces = count_pieces(read_counts(words), Bpe(text, frequent, glossaries))
+        counts = pieces.items()
+    write_counts(output, most_frequent(counts, size, settings["minimum_count"]))
 
 
 def frequent_pieces(counts: Iterable[tuple[str, int]], threshold: int) -> set[str]:
@@ -69,8 +74,9 @@ def binarise(
     vocabularies: tuple[Path, Path],
     outputs: tuple[Path, Path],
     facts: Mapping[str, Any],
+    rows: range | None = None,
 ) -> None:
-    """Write a split's token store, and beside it what the store holds.
+    """Write a split's token store, or that of a shard of it, and beside it what the store holds.
 
     Args:
         corpus: source and target, tokenized and cleaned.
@@ -79,33 +85,47 @@ def binarise(
         outputs: the store, and a JSON file with ``facts``, the counts of pairs, symbols and
             unknown symbols, and the store's SHA-256.
         facts: what a reader must know of the text: task, languages, preparation, vocabulary.
+        rows: the pairs to take, counted from 0; None for all.
     """
-    bpes = [
-        splitter(side_codes, vocabulary, facts["vocabulary"])
+    encoders = [
+        Encoder(splitter(side_codes, vocabulary, facts["vocabulary"]), read_vocabulary(vocabulary))
         for side_codes, vocabulary in zip(codes, vocabularies, strict=True)
     ]
-    types = [read_vocabulary(path) for path in vocabularies]
-    counts: Counter[str] = Counter()
+    counts = Counter(dict.fromkeys(_COUNTS, 0))
+    pairs = read_line_pairs(*corpus, start=0 if rows is None else rows.start)
 
     def encoded() -> Iterator[tuple[list[int], list[int]]]:
         """Yield the pairs as indices, and count their symbols."""
-        for pair in read_line_pairs(*corpus):
-            source, target = (
-                _encode(line, bpe, vocabulary)
-                for line, bpe, vocabulary in zip(pair, bpes, types, strict=True)
-            )
-            for side, symbols in (("source", source), ("target", target)):
+        for source, target in pairs if rows is None else islice(pairs, len(rows)):
+            indices = encoders[0](source), encoders[1](target)
+            for side, symbols in zip(("source", "target"), indices, strict=True):
                 counts[f"{side}_symbols"] += len(symbols)
                 counts[f"{side}_unknown"] += symbols.count(UNKNOWN)
-            yield source, target
+            yield indices
 
+    counts["pairs"] = write_store(outputs[0], encoded())
+    _describe(outputs, facts, counts)
+
+
+def join_shards(
+    stores: Sequence[Path],
+    descriptions: Sequence[Path],
+    outputs: tuple[Path, Path],
+    facts: Mapping[str, Any],
+) -> None:
+    """Join the shards of a split: their stores, and what :func:`binarise` wrote beside them."""
+    counts: Counter[str] = Counter()
+    for path in descriptions:
+        description = json.loads(path.read_text("utf-8"))
+        counts.update({name: description[name] for name in _COUNTS})
+    join_stores(stores, outputs[0])
+    _describe(outputs, facts, counts)
+
+
+def _describe(
+    outputs: tuple[Path, Path], facts: Mapping[str, Any], counts: Mapping[str, int]
+) -> None:
     store, description = outputs
-    pairs = write_store(store, encoded())
     with atomic_text(description) as stream:
         # Taken here once: a training must not read gigabytes before it starts.
-        written = {"pairs": pairs, **counts, "sha256": sha256(store)}
-        json.dump({**facts, **written}, stream, indent=2)
-
-
-def _encode(line: str, bpe: Bpe | None, vocabulary: Vocabulary) -> list[int]:
-    return vocabulary.encode((line if bpe is None else bpe.split(line)).split())
+        json.dump({**facts, **counts, "sha256": sha256(store)}, stream, indent=2)

@@ -5,7 +5,7 @@ Uncompressed list arrays give offsets and values straight from the memory map, s
 36 million pairs opens at once and costs no memory of its own (compressed ones load onto the heap).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -38,6 +38,36 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
             writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
             count += len(rows)
     return count
+
+
+def shard_rows(shard: str, rows: int) -> range:
+    """Return the rows of a shard such as ``2-of-16`` of a split with so many rows.
+
+    All but the last one with rows hold whole record batches, so that the shards' stores end to end
+    are the split's. Where there are fewer batches than shards, some have none.
+    """
+    number, of = map(int, shard.split("-of-"))
+    batches = -(-rows // ROWS_PER_BATCH)
+    ends = [min(rows, batches * part // of * ROWS_PER_BATCH) for part in (number - 1, number)]
+    return range(*ends)
+
+
+def join_stores(parts: Sequence[Path], path: Path) -> None:
+    """Write stores end to end as one, a record batch at a time.
+
+    Args:
+        parts: stores of the rows that :func:`shard_rows` gives.
+        path: what to write: byte for byte what ``write_store`` makes of all their rows.
+    """
+    with (
+        atomic_path(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, _SCHEMA) as writer,
+    ):
+        for part in parts:
+            reader = pa.ipc.open_file(pa.memory_map(str(part)))
+            for index in range(reader.num_record_batches):
+                writer.write_batch(reader.get_batch(index))
 
 
 class TokenStore:

@@ -1,6 +1,7 @@
 """Vocabularies: which types a model knows, and their numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from pathlib import Path
 
 from convs2s.errors import UserError
@@ -42,18 +43,27 @@ class Vocabulary:
 
 
 def most_frequent(
-    counts: Mapping[str, int], size: int | None, minimum_count: int = 1
+    counts: Iterable[tuple[str, int]], size: int | None, minimum_count: int = 1
 ) -> list[tuple[str, int]]:
-    """Return at most ``size`` types by falling count, equal counts by code point."""
-    kept = [
+    """Return at most ``size`` types by falling count, equal counts by code point.
+
+    Memory grows with ``size``, not with the number of types, where there is a size.
+    """
+    kept = (
         (symbol, count)
-        for symbol, count in counts.items()
+        for symbol, count in counts
         if count >= minimum_count and symbol not in SPECIAL_SYMBOLS
-    ]
-    return sorted(kept, key=lambda pair: (-pair[1], pair[0]))[:size]
+    )
+    if size is None:
+        return sorted(kept, key=_by_falling_count)
+    return nsmallest(size, kept, key=_by_falling_count)
 
 
-def write_vocabulary(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
+def _by_falling_count(entry: tuple[str, int]) -> tuple[int, str]:
+    return -entry[1], entry[0]
+
+
+def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
     """Write types and counts as a table with a header, one type a line, in the order given."""
     with atomic_text(path) as stream:
         stream.write(HEADER + "\n")
@@ -61,8 +71,8 @@ def write_vocabulary(path: str | Path, types: Iterable[tuple[str, int]]) -> None
             stream.write(f"{symbol}\t{count}\n")
 
 
-def read_counts(path: str | Path) -> list[tuple[str, int]]:
-    """Read a vocabulary's types and counts in their order.
+def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
+    """Yield a vocabulary's types and counts in their order.
 
     Raises:
         UserError: the file is no vocabulary table; the message names the line.
@@ -70,15 +80,13 @@ def read_counts(path: str | Path) -> list[tuple[str, int]]:
     lines = read_lines(path)
     if next(lines, None) != HEADER:
         raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
-    types = []
     for number, line in enumerate(lines, start=2):
         symbol, tab, count = line.rpartition("\t")
         if not (symbol and tab and count.isdecimal()):
             raise UserError(f"{path}:{number}: expected 'type<TAB>count', found {line[:60]!r}")
-        types.append((symbol, int(count)))
-    return types
+        yield symbol, int(count)
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
-    """Read a vocabulary table as ``write_vocabulary`` wrote it."""
+    """Read a vocabulary table as ``write_counts`` wrote it."""
     return Vocabulary([symbol for symbol, _ in read_counts(path)])

@@ -6,6 +6,7 @@ the system, so that two runs differ a little: keep the links that a result was m
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 from eflomal import Aligner
@@ -28,6 +29,7 @@ def align(
     links_path: str | Path,
     *,
     pairs: int | None,
+    seed: int = 1,
 ) -> int:
     """Align the words of a parallel corpus.
 
@@ -39,7 +41,8 @@ def align(
         target_path: target side, as many lines.
         links_path: written: a line per pair, ``SOURCE-TARGET`` positions from 0, such as
             ``0-0 1-2``; an empty line where the pair was not aligned.
-        pairs: align so many pairs only, spread evenly over the corpus; None for all.
+        pairs: align so many pairs only, drawn at random; None for all.
+        seed: decides which, together with the number of pairs in the corpus.
 
     Returns:
         The number of pairs that were aligned.
@@ -50,9 +53,13 @@ def align(
     total = sum(1 for _ in read_line_pairs(source_path, target_path))
 
     def chosen() -> Iterator[Pair | None]:
-        """Yield each pair, or None for one that is not to be aligned."""
+        """Yield each pair, or None for one that is not to be aligned; the same ones every time."""
+        generator = Random(seed)
+        wanted = total if pairs is None else min(pairs, total)
         for index, pair in enumerate(read_line_pairs(source_path, target_path)):
-            in_sample = pairs is None or (index + 1) * pairs // total > index * pairs // total
+            # As many of the rest as are still wanted, each with the same chance.
+            in_sample = generator.random() * (total - index) < wanted
+            wanted -= in_sample
             yield pair if in_sample and _fits(*pair) else None
 
     links_path = Path(links_path)

@@ -7,40 +7,26 @@ piece that the next one continues.
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import redirect_stderr
-from pathlib import Path
+from functools import lru_cache
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
 
 _JOINT = re.compile("@@( |$)")
 _VERSION = "#version: 0.2\n"
-# Words whose pieces are remembered, about 200 bytes each; a corpus may have any number of types.
-_CACHED_WORDS = 500_000
+# Words whose pieces are remembered, about 300 bytes each; a corpus may have any number of types.
+_CACHED_WORDS = 1 << 16
 
 
-def count_words(paths: Iterable[str | Path]) -> Counter[str]:
-    """Count the words of tokenized files; one path for separate codes, both sides for joint ones.
-
-    Raises:
-        UserError: a file is missing or not UTF-8.
-    """
-    counts: Counter[str] = Counter()
-    for path in paths:
-        for line in read_lines(path):
-            counts.update(line.split())
-    return counts
-
-
-def learn_codes(word_counts: Mapping[str, int], merges: int) -> str:
-    """Learn merge operations; the same counts give the same codes.
+def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
+    """Learn merge operations; the same counts in any order give the same codes.
 
     Args:
-        word_counts: words with their frequencies, the sum of both languages for joint codes.
+        word_counts: each word with its frequency, the sum of both languages for joint codes.
         merges: the most merges to learn; fewer where no pair of pieces occurs twice.
 
     Returns:
@@ -49,11 +35,14 @@ def learn_codes(word_counts: Mapping[str, int], merges: int) -> str:
     Raises:
         UserError: there is no word.
     """
-    if not word_counts:
+    lines, longest = [], 0
+    for word, count in word_counts:
+        lines.append(f"{word} {count}\n")
+        longest = max(longest, len(word))
+    if not lines:
         raise UserError("BPE codes cannot be learnt: the training text holds no word")
-    if all(len(word) == 1 for word in word_counts):
+    if longest == 1:
         return _VERSION  # nothing to merge, which subword-nmt does not foresee
-    lines = [f"{word} {count}\n" for word, count in sorted(word_counts.items())]
     codes = io.StringIO()
     with redirect_stderr(io.StringIO()):  # its progress bar and remarks
         learn_bpe(lines, codes, merges, is_dict=True)
@@ -61,7 +50,7 @@ def learn_codes(word_counts: Mapping[str, int], merges: int) -> str:
 
 
 class Bpe:
-    """Splits words by learnt codes; remembers the words it has seen."""
+    """Splits words by learnt codes; remembers the words it has split last."""
 
     def __init__(
         self,
@@ -92,20 +81,18 @@ class Bpe:
             vocab=vocabulary,
             glossaries=list(glossaries),
         )
-        self._pieces: dict[str, str] = {}
+        self._joined_pieces = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.pieces(word)))
 
     def split(self, tokens: str) -> str:
         """Return the pieces of words that are joined by spaces; outer blanks stay."""
         if tokens.strip("\r\n ") != tokens:
             return str(self._bpe.process_line(tokens))
-        known = self._pieces
-        return " ".join([known.get(w) or self._split(w) for w in tokens.split(" ") if w])
+        return " ".join([self._joined_pieces(word) for word in tokens.split(" ") if word])
 
-    def _split(self, word: str) -> str:
-        if len(self._pieces) >= _CACHED_WORDS:
-            self._pieces.clear()
-            self._bpe.cache.clear()
-        pieces = self._pieces[word] = " ".join(self._bpe.segment_tokens([word]))
+    def pieces(self, word: str) -> list[str]:
+        """Return the pieces of one word, which is not remembered."""
+        self._bpe.cache.clear()  # subword-nmt's own, which has no bound
+        pieces: list[str] = self._bpe.segment_tokens([word])
         return pieces
 
 
@@ -114,15 +101,15 @@ def join(pieces: str) -> str:
     return _JOINT.sub("", pieces)
 
 
-def count_pieces(word_counts: Mapping[str, int], bpe: Bpe) -> Counter[str]:
+def count_pieces(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[str]:
     """Count the pieces that a text with these word counts is split into.
 
     The pieces of a language that are frequent enough are the vocabulary for :class:`Bpe`
     (subword-nmt's ``learn-joint-bpe-and-vocab`` and ``--vocabulary-threshold``).
     """
     counts: Counter[str] = Counter()
-    for word, count in word_counts.items():
-        for piece in bpe.split(word).split(" "):
+    for word, count in word_counts:
+        for piece in bpe.pieces(word):
             counts[piece] += count
     return counts
 

@@ -3,18 +3,20 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypedDict
 
-from convs2s.files import atomic_text, read_line_pairs, read_lines, write_lines
+from convs2s.files import atomic_text, read_line_pairs
+
+Step = Callable[[str], str]
 
 #: Why a pair can be dropped, in the order in which the reasons are tried.
 REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
 
-# clean-corpus-n.perl's own default; it drops text that is no language (URLs, encoded data).
-_LONGEST_WORD = 1000
+#: clean-corpus-n.perl's own default; it drops text that is no language (URLs, encoded data).
+LONGEST_WORD = 1000
 # Perl's \s. Python's adds U+001C to U+001F.
 _BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
@@ -40,13 +42,13 @@ def tidy(line: str) -> str:
 
 
 def reason_to_drop(
-    source: str, target: str, *, minimum: int, maximum: int, ratio: float | None
+    source: str, target: str, *, minimum: int, maximum: int | None, ratio: float | None
 ) -> str | None:
     """Return the first of :data:`REASONS` that holds for a tidied pair, or None to keep it."""
     if not source or not target:
         return "empty"
     lengths = source.count(" ") + 1, target.count(" ") + 1
-    if max(lengths) > maximum:
+    if maximum is not None and max(lengths) > maximum:
         return "too_long"
     if min(lengths) < minimum:
         return "too_short"
@@ -58,7 +60,7 @@ def reason_to_drop(
 
 
 def _has_long_word(line: str) -> bool:
-    return len(line) > _LONGEST_WORD and max(map(len, line.split(" "))) > _LONGEST_WORD
+    return len(line) > LONGEST_WORD and max(map(len, line.split(" "))) > LONGEST_WORD
 
 
 def clean_corpus(
@@ -69,20 +71,23 @@ def clean_corpus(
     report_json: str | Path,
     *,
     minimum: int,
-    maximum: int,
+    maximum: int | None,
     ratio: float | None,
+    prepare: tuple[Step, Step] | None = None,
 ) -> Report:
-    """Write the pairs worth keeping, and how many were dropped and why.
+    """Write the pairs worth keeping, and how many were dropped and why, in one pass.
 
     Args:
-        source_in: source side, one tokenized sentence per line.
+        source_in: source side, one sentence per line.
         target_in: target side, as many lines.
         source_out: the source side of the pairs that are kept, tidied.
         target_out: their target side.
         report_json: the :class:`Report` as JSON.
         minimum: fewest words of either side.
-        maximum: most words of either side.
+        maximum: most words of either side; None for any number.
         ratio: most words of one side per word of the other; None for any.
+        prepare: what turns a line of the source and of the target into tokens; None where the
+            lines are tokens already.
 
     Returns:
         The report.
@@ -92,41 +97,46 @@ def clean_corpus(
     """
     dropped = Counter(dict.fromkeys(REASONS, 0))
     kept = 0
+    pairs = read_line_pairs(source_in, target_in)
+    if prepare:
+        pairs = _prepared(pairs, *prepare)
     with ExitStack() as stack:
-        report_out, target, source = (
+        report_out, target_stream, source_stream = (
             stack.enter_context(atomic_text(path)) for path in (report_json, target_out, source_out)
         )
-        for source_line, target_line in _tidy_pairs(source_in, target_in):
-            reason = reason_to_drop(
-                source_line, target_line, minimum=minimum, maximum=maximum, ratio=ratio
-            )
+        for source, target in pairs:
+            source, target = tidy(source), tidy(target)
+            reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
             if reason:
                 dropped[reason] += 1
                 continue
             kept += 1
-            source.write(source_line + "\n")
-            target.write(target_line + "\n")
+            source_stream.write(source + "\n")
+            target_stream.write(target + "\n")
         report = Report(read=kept + dropped.total(), kept=kept, dropped=dict(dropped))
         report_out.write(json.dumps(report, indent=2) + "\n")
     return report
 
 
-def _tidy_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
-    for source_line, target_line in read_line_pairs(source, target):
-        yield tidy(source_line), tidy(target_line)
+def _prepared(
+    pairs: Iterable[tuple[str, str]], source_step: Step, target_step: Step
+) -> Iterator[tuple[str, str]]:
+    for source, target in pairs:
+        yield source_step(source), target_step(target)
 
 
-def gather(
-    texts: Sequence[Path], reports: Sequence[Path], output: Path, output_report: Path
-) -> None:
-    """Join the cleaned shards of one side in their order, and add up their reports."""
+def read_report(path: Path) -> Report:
+    """Read the report of :func:`clean_corpus`."""
+    report: Report = json.loads(path.read_text("utf-8"))
+    return report
+
+
+def added_reports(paths: Iterable[Path]) -> Report:
+    """Return the sum of reports."""
     total = Report(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
-    for path in reports:
-        report: Report = json.loads(path.read_text("utf-8"))
+    for report in map(read_report, paths):
         total["read"] += report["read"]
         total["kept"] += report["kept"]
         for reason, count in report["dropped"].items():
             total["dropped"][reason] += count
-    write_lines(output, (line for path in texts for line in read_lines(path)))
-    with atomic_text(output_report) as stream:
-        stream.write(json.dumps(total, indent=2) + "\n")
+    return total

@@ -53,7 +53,7 @@ class TrainingData:
         vocabulary = preparation["vocabulary"]
         name = codes_name(vocabulary, languages["source"])
         codes = None if name is None else (folder / "vocabulary" / name).read_text("utf-8")
-        counts = {side: read_counts(table) for side, table in tables.items()}
+        counts = {side: list(read_counts(table)) for side, table in tables.items()}
         threshold = vocabulary["threshold"]
         return cls(
             train=TokenStore(stores["train"]),

@@ -1,0 +1,37 @@
+"""From the words of a line to the numbers of a model's symbols."""
+
+from functools import lru_cache
+
+from convs2s.data.vocabulary import END, Vocabulary
+from convs2s.text.bpe import Bpe
+
+# Words whose indices are remembered, about 400 bytes each: text is mostly made of words that came a
+# short while ago, and a corpus may have any number of others.
+_CACHED_WORDS = 1 << 16
+
+
+class Encoder:
+    """Turns tokenized lines of one side into vocabulary indices."""
+
+    def __init__(self, bpe: Bpe | None, vocabulary: Vocabulary) -> None:
+        """Prepare for a side.
+
+        Args:
+            bpe: what splits its words; None keeps them whole.
+            vocabulary: its types; a piece or word that is none of them is ``<unk>``.
+        """
+        self._bpe = bpe
+        self._vocabulary = vocabulary
+        self._indices = lru_cache(_CACHED_WORDS)(self._encode)
+
+    def __call__(self, line: str) -> list[int]:
+        """Return the indices of a line's words, or of their pieces, with ``</s>`` at the end."""
+        indices: list[int] = []
+        for word_indices in map(self._indices, line.split()):
+            indices += word_indices
+        indices.append(END)
+        return indices
+
+    def _encode(self, word: str) -> tuple[int, ...]:
+        pieces = [word] if self._bpe is None else self._bpe.pieces(word)
+        return tuple(self._vocabulary.encode(pieces)[:-1])

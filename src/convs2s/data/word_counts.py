@@ -1,0 +1,48 @@
+"""How often each word of a corpus occurs: tables sorted by word, which are cheap to add up.
+
+A shard's table is written in bounded memory, and tables are added up line by line, so that nothing
+here grows with the corpus.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from convs2s.data.vocabulary import read_counts, write_counts
+
+# Types that are counted before they are put aside, about 100 bytes each.
+_TYPES_IN_MEMORY = 1 << 18
+
+
+def count_words(lines: Iterable[str], output: Path) -> None:
+    """Write how often each word of tokenized lines occurs, sorted by code point."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".partial.", dir=output.parent) as folder:
+        aside: list[Path] = []
+        counts: Counter[str] = Counter()
+        for line in lines:
+            counts.update(line.split())
+            if len(counts) >= _TYPES_IN_MEMORY:
+                aside.append(Path(folder, f"{len(aside)}.tsv.zst"))
+                write_counts(aside[-1], sorted(counts.items()))
+                counts.clear()
+        tables = [*map(read_counts, aside), iter(sorted(counts.items()))]
+        write_counts(output, _added(tables))
+
+
+def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:
+    """Yield each word of several tables of :func:`count_words` and the sum of its counts.
+
+    Raises:
+        UserError: a file is no such table; the message names the line.
+    """
+    return _added([read_counts(path) for path in paths])
+
+
+def _added(tables: Sequence[Iterator[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
+    for word, entries in groupby(merge(*tables), itemgetter(0)):
+        yield word, sum(count for _, count in entries)
