@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from convs2s.data.corpus import extract
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.clean import Report, added_reports, clean_corpus, reason_to_drop, tidy
+from convs2s.text.clean import REASONS, Report, added_reports, clean_corpus, reason_to_drop, tidy
 
 
 def clean(folder: Path, source: list[str], target: list[str], ratio: float | None = 1.5) -> Report:
@@ -88,3 +90,17 @@ def test_reports_of_shards_are_added(tmp_path: Path) -> None:
         reports.append((tmp_path / "report.json").rename(tmp_path / f"{number}.json"))
     total = added_reports(reports)
     assert (total["read"], total["kept"], total["dropped"]["empty"]) == (4, 3, 1)
+
+
+def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -> None:
+    raw, kept = ((tmp_path / f"{name}.en", tmp_path / f"{name}.fr") for name in ("raw", "kept"))
+    archive = shared / "mirror/www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
+    extract([(f"{archive}#commoncrawl.fr-en.en", f"{archive}#commoncrawl.fr-en.fr")], tmp_path, raw)
+    limits: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
+    report = clean_corpus(*raw, *kept, tmp_path / "report.json", **limits)
+    assert report["read"] == 20_462
+    assert report["dropped"] | {"ratio": 0} == dict.fromkeys(REASONS, 0) | {
+        "too_long": 60,
+        "empty": 2,
+    }
+    assert report["dropped"]["ratio"] >= 400
