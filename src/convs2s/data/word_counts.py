@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from convs2s.data.vocabulary import read_counts, write_counts
 
 # Types that are counted before they are put aside, about 100 bytes each.
-_TYPES_IN_MEMORY = 1 << 18
+_TYPES_IN_MEMORY = 1 << 16
 
 
 def count_words(lines: Iterable[str], output: Path) -> None:
@@ -27,7 +27,7 @@ def count_words(lines: Iterable[str], output: Path) -> None:
         for line in lines:
             counts.update(line.split())
             if len(counts) >= _TYPES_IN_MEMORY:
-                aside.append(Path(folder, f"{len(aside)}.tsv.zst"))
+                aside.append(Path(folder, f"{len(aside)}.tsv"))
                 write_counts(aside[-1], sorted(counts.items()))
                 counts.clear()
         tables = [*map(read_counts, aside), iter(sorted(counts.items()))]

@@ -10,6 +10,8 @@ from typing import Any
 import regex  # type: ignore[import-untyped]
 from sacremoses import MosesPunctNormalizer
 
+from convs2s.text.substitution import Guarded
+
 # Perl writes both as a double quote; sacremoses, also with perl_parity, as a single one.
 _DOUBLE_QUOTES = frozenset("‘‚")
 # The full stops before a closing quote go behind it. Python's re would try the pattern anew at
@@ -23,6 +25,18 @@ _KNOWN_COMMA_RULE = frozenset({"en", "de", "es", "fr", "cs", "cz"})
 # Unicode's older letters with a cedilla stand for Romanian's with a comma.
 _COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
 _PLAIN_LETTERS = str.maketrans("ȘșȚțĂăÂâÎî", "SsTtAaAaIi")
+
+# Of the rules that are slow to find nothing: what a line must hold for them to change it.
+_NEEDLES = {
+    r" +": "  ",
+    r"\) ([.!:?;,])": ") ",
+    r"(\d) %": " %",
+    "([a-zA-Z])‘([a-zA-Z])": "‘",
+    "([a-zA-Z])’([a-zA-Z])": "’",
+    r'"([,.]+)': '"',
+    _STOPS_BEFORE_QUOTE: '."',
+    "(\\d)\u00a0(\\d)": "\u00a0",
+}
 
 _NON_PRINTING = regex.compile(r"\p{C}")
 
@@ -85,5 +99,7 @@ def _rules(language: str) -> list[tuple[str, str]]:
 def _compile(pattern: str) -> Any:
     """Compile a rule; the Perl script's digits and blanks are those of ASCII."""
     if pattern == _STOPS_BEFORE_QUOTE:
-        return regex.compile(_STOPS_BEFORE_QUOTE_LINEAR, regex.ASCII)
-    return re.compile(pattern, re.ASCII)
+        compiled = regex.compile(_STOPS_BEFORE_QUOTE_LINEAR, regex.ASCII)
+    else:
+        compiled = re.compile(pattern, re.ASCII)
+    return Guarded(compiled, _NEEDLES[pattern]) if pattern in _NEEDLES else compiled
