@@ -1,0 +1,252 @@
+"""How fast is training text prepared on one core, and does the memory stay flat?
+
+Runs the functions that the rules of a shard run, on English-French news: normalise, tokenise and
+clean in one pass from file to file (``clean_corpus``), count words (``count_words``), split into
+BPE pieces and write the token store (``binarise``). Medians of five, of processor time, as each
+step is one process with one thread; a line is one side of a pair. The tools' own rate, sacremoses
+and subword-nmt one after the other on lines in memory, is measured in the same run. Then every step
+runs once on a small and on a large corpus, each time in a process of its own, for its peak of
+memory. Prints each figure and, last, one JSON object.
+
+The news are those of CONVS2S_SHARED (default ../shared), without it the demo corpus. They repeat
+with a third of the words that occur once spelt anew each time, so that new types keep coming.
+
+    python benchmarks/preparation.py [rates] [memory]
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import re
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+from subword_nmt.apply_bpe import BPE
+
+from convs2s.config_schema import schema, with_defaults
+from convs2s.data.dataset import binarise, build_vocabulary, write_codes
+from convs2s.data.word_counts import count_words
+from convs2s.files import open_text, read_line_pairs, read_lines
+from convs2s.text.clean import clean_corpus
+from convs2s.text.demo.corpus import write_demo_corpus
+from convs2s.text.preparation import Preparation
+
+LANGUAGES = ("en", "fr")
+NEWS = (
+    "dev/newstest2012.{}",
+    "dev/newstest2013.{}",
+    "plain/newstest2014-fren.{}.gz",
+    "train-samples/news-commentary-5k.{}",
+)
+RUNS = 5
+TOOLS_LINES = 3000
+MERGES = 8000
+CLEAN: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
+RESPELT = 1 / 3
+LETTERS = ("aeiouy", "bcdfghjklmnpqrstvwxz")
+
+Pair = tuple[str, str]
+
+
+class Shard:
+    """The files of one shard, from raw text to token store, below a folder."""
+
+    def __init__(self, folder: Path, models: Path) -> None:
+        """Take the folder of the shard's files, and that of codes and vocabularies."""
+        self.raw = _sides(folder, "raw", "zst")
+        self.clean = _sides(folder, "clean", "zst")
+        self.codes = models / "codes"
+        self._folder, self._models = folder, models
+
+    def clean_corpus(self) -> None:
+        """Normalise, tokenise and clean both sides."""
+        english, french = (Preparation("moses_train", language) for language in LANGUAGES)
+        clean_corpus(
+            *self.raw,
+            *self.clean,
+            self._folder / "report.json",
+            **CLEAN,
+            prepare=(english.prepare, french.prepare),
+        )
+
+    def count_words(self) -> None:
+        """Count the words of both sides."""
+        for text, table in zip(self.clean, _sides(self._folder, "words", "tsv.zst"), strict=True):
+            count_words(read_lines(text), table)
+
+    def learn(self) -> None:
+        """Go as far as ``binarise`` and learn what it needs."""
+        self.clean_corpus()
+        self.count_words()
+        tables = _sides(self._folder, "words", "tsv.zst")
+        write_codes(tables, self.codes, MERGES)
+        for table, types in zip(tables, _sides(self._models, "types", "tsv"), strict=True):
+            build_vocabulary(table, self.codes, types, self._settings, None)
+
+    def binarise(self) -> None:
+        """Split both sides into pieces and write the token store."""
+        types = _sides(self._models, "types", "tsv")
+        outputs = self._folder / "train.arrow", self._folder / "train.json"
+        facts = {"vocabulary": self._settings}
+        binarise(self.clean, (self.codes, self.codes), types, outputs, facts)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = with_defaults({}, schema("task")["properties"]["vocabulary"])
+        return settings
+
+
+STEPS = ("clean_corpus", "count_words", "binarise")
+
+
+def main() -> None:
+    """Measure, print."""
+    parser = argparse.ArgumentParser(description="Rate and memory of the preparation of text.")
+    parser.add_argument("parts", nargs="*", choices=[[], "rates", "memory"], help="default: both")
+    parser.add_argument("--pairs", type=int, default=28_000, help="for rates; default: %(default)s")
+    parser.add_argument("--small", type=int, default=100_000, help="pairs; default: %(default)s")
+    parser.add_argument("--large", type=int, default=2_000_000, help="pairs; default: %(default)s")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = news(folder)
+        shard = Shard(folder, folder)
+        write_varied(pairs, arguments.pairs, shard.raw)
+        shard.learn()
+        figures: dict[str, Any] = {}
+        if arguments.parts != ["memory"]:
+            figures |= rates(pairs, arguments.pairs, shard)
+        if arguments.parts != ["rates"]:
+            figures |= memory(pairs, (arguments.small, arguments.large), folder)
+    print(json.dumps(figures))
+
+
+def news(folder: Path) -> list[Pair]:
+    """Return the pairs that all corpora are made of."""
+    shared = Path(os.environ.get("CONVS2S_SHARED", "../shared")) / "data" / "wmt"
+    if shared.is_dir():
+        names = [[shared / name.format(language) for language in LANGUAGES] for name in NEWS]
+        pairs = [pair for english, french in names for pair in read_line_pairs(english, french)]
+    else:
+        write_demo_corpus(folder)
+        pairs = list(read_line_pairs(folder / "train.en", folder / "train.fr"))
+    words = [sum(len(line.split()) for line in side) for side in zip(*pairs, strict=True)]
+    origin = "news" if shared.is_dir() else "demo corpus, as CONVS2S_SHARED is not there"
+    per_line = " and ".join(f"{count / len(pairs):.1f}" for count in words)
+    print(f"{origin}: {len(pairs)} pairs, {per_line} words a line")
+    return pairs
+
+
+def rates(pairs: list[Pair], count: int, shard: Shard) -> dict[str, int]:
+    """Return the lines per second of each step on one core, and of the tools themselves."""
+    seconds = {step: median_seconds(getattr(shard, step)) for step in STEPS}
+    without = seconds["clean_corpus"]
+    tools = median_seconds(lambda: plain_tools(pairs[:TOOLS_LINES], shard.codes))
+    spent = {
+        "lines_per_second_without_bpe": without,
+        "lines_per_second_with_bpe": without + seconds["binarise"],
+        "lines_per_second_counting_words": seconds["count_words"],
+        "lines_per_second_bpe_alone": seconds["binarise"],
+    }
+    figures = {name: round(2 * count / value) for name, value in spent.items()}
+    figures["lines_per_second_of_the_tools"] = round(2 * TOOLS_LINES / tools)
+    for name, value in figures.items():
+        print(f"{name}: {value:,}", flush=True)
+    return figures
+
+
+def plain_tools(pairs: list[Pair], codes: Path) -> None:
+    """Normalise, tokenise and split lines in memory by the libraries alone."""
+    with codes.open(encoding="utf-8") as stream:
+        bpe = BPE(stream)
+    for side, language in enumerate(LANGUAGES):
+        normaliser = MosesPunctNormalizer(language, perl_parity=True)
+        tokenizer = MosesTokenizer(language)
+        for pair in pairs:
+            line = normaliser.normalize(pair[side])
+            bpe.process_line(tokenizer.tokenize(line, aggressive_dash_splits=True, return_str=True))
+
+
+def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str, Any]:
+    """Return each step's peak of memory on both corpora, and the growth."""
+    peaks: dict[str, list[float]] = {step: [] for step in STEPS}
+    for count in sizes:
+        corpus = folder / str(count)
+        corpus.mkdir()
+        write_varied(pairs, count, Shard(corpus, folder).raw)
+        for step in STEPS:
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                peaks[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
+            print(f"{count} pairs, {step}: peak {peaks[step][-1]:.0f} MiB", flush=True)
+    growth = {step: round(most / least - 1, 3) for step, (least, most) in peaks.items()}
+    return {"pairs": sizes, "peak_mebibytes": peaks, "memory_growth": growth}
+
+
+def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:
+    """Run a step in this process; return the most memory that it ever held."""
+    getattr(Shard(corpus, models), step)()
+    status = Path("/proc/self/status").read_text("ascii")  # getrusage counts the parent's, too
+    return round(int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024, 1)
+
+
+def write_varied(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:
+    """Write so many pairs: the given ones in their order, then shuffled and varied copies."""
+    with open_text(outputs[0], "w") as source, open_text(outputs[1], "w") as target:
+        for pair in islice(_varied(pairs), count):
+            source.write(pair[0] + "\n")
+            target.write(pair[1] + "\n")
+
+
+def _varied(pairs: list[Pair]) -> Iterator[Pair]:
+    yield from pairs
+    counts = Counter(word for pair in pairs for line in pair for word in line.split(" "))
+    rare = {word for word, times in counts.items() if times == 1 and word.isalpha()}
+    generator = random.Random(1)
+    while True:
+        table = _respelling(generator)
+        for pair in generator.sample(pairs, len(pairs)):
+            source, target = (
+                " ".join(
+                    word.translate(table) if word in rare and generator.random() < RESPELT else word
+                    for word in line.split(" ")
+                )
+                for line in pair
+            )
+            yield source, target
+
+
+def _respelling(generator: random.Random) -> dict[int, int]:
+    """Return a table that replaces vowels by vowels and consonants by consonants."""
+    table: dict[int, int] = {}
+    for letters in LETTERS:
+        shuffled = "".join(generator.sample(letters, len(letters)))
+        table |= str.maketrans(letters + letters.upper(), shuffled + shuffled.upper())
+    return table
+
+
+def _sides(folder: Path, name: str, end: str) -> tuple[Path, Path]:
+    english, french = (folder / f"{name}.{language}.{end}" for language in LANGUAGES)
+    return english, french
+
+
+def median_seconds(work: Callable[[], None]) -> float:
+    """Return the median processor time of ``RUNS`` calls."""
+    seconds = []
+    for _ in range(RUNS):
+        started = time.process_time()
+        work()
+        seconds.append(time.process_time() - started)
+    return statistics.median(seconds)
+
+
+if __name__ == "__main__":
+    main()
