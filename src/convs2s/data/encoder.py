@@ -7,7 +7,7 @@ from convs2s.text.bpe import Bpe
 
 # Words whose indices are remembered, about 400 bytes each: text is mostly made of words that came a
 # short while ago, and a corpus may have any number of others.
-_CACHED_WORDS = 1 << 16
+_CACHED_WORDS = 1 << 15
 
 
 class Encoder:

@@ -5,6 +5,7 @@ Uncompressed list arrays give offsets and values straight from the memory map, s
 36 million pairs opens at once and costs no memory of its own (compressed ones load onto the heap).
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -33,11 +34,34 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, _SCHEMA) as writer,
     ):
-        while rows := list(islice(rest, ROWS_PER_BATCH)):
-            columns = [pa.array(side, pa.list_(pa.int32())) for side in zip(*rows, strict=True)]
-            writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
-            count += len(rows)
+        while rows := _write_batch(writer, islice(rest, ROWS_PER_BATCH)):
+            count += rows
     return count
+
+
+def _write_batch(
+    writer: pa.RecordBatchFileWriter, rows: Iterable[tuple[list[int], list[int]]]
+) -> int:
+    """Write rows as a record batch, if there are any; return their number."""
+    # Arrays, as an index takes four bytes there and more in lists.
+    values = array("i"), array("i")
+    offsets = array("i", [0]), array("i", [0])
+    for row in rows:
+        for side, indices in enumerate(row):
+            values[side].extend(indices)
+            offsets[side].append(len(values[side]))
+    columns = [
+        pa.ListArray.from_arrays(*(_int32(numbers) for numbers in pair))
+        for pair in zip(offsets, values, strict=True)
+    ]
+    batch = pa.record_batch(columns, schema=_SCHEMA)
+    if batch.num_rows:
+        writer.write_batch(batch)
+    return int(batch.num_rows)
+
+
+def _int32(numbers: "array[int]") -> pa.Array:
+    return pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def shard_rows(shard: str, rows: int) -> range:
