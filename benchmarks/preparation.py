@@ -113,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Rate and memory of the preparation of text.")
     parser.add_argument("parts", nargs="*", choices=[[], "rates", "memory"], help="default: both")
     parser.add_argument("--pairs", type=int, default=28_000, help="for rates; default: %(default)s")
-    parser.add_argument("--small", type=int, default=50_000, help="pairs; default: %(default)s")
+    parser.add_argument("--small", type=int, default=100_000, help="pairs; default: %(default)s")
     parser.add_argument("--large", type=int, default=1_000_000, help="pairs; default: %(default)s")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
