@@ -24,6 +24,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "rules/common.smk"
+include: "rules/preflight.smk"
 include: "rules/download.smk"
 include: "rules/corpus.smk"
 include: "rules/truecasing.smk"

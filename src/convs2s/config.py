@@ -56,6 +56,7 @@ class Settings:
         decodings: name -> entry of config/decodings.yaml.
         paper: name of a table or figure -> entry of config/paper.yaml.
         downloads: URL -> entry of config/downloads.yaml.
+        costs: config/costs.yaml.
     """
 
     root: Path
@@ -66,6 +67,7 @@ class Settings:
     decodings: dict[str, Values]
     paper: dict[str, Values]
     downloads: dict[str, Values]
+    costs: Values
 
 
 def load(root: Path, given: Values | None = None) -> Settings:
@@ -94,6 +96,7 @@ def load(root: Path, given: Values | None = None) -> Settings:
         decodings=_decodings(root, overrides["decodings"], where),
         paper=_paper(root),
         downloads=_downloads(root),
+        costs=_costs(root),
     )
     check_references(settings)
     return settings
@@ -197,6 +200,12 @@ def _downloads(root: Path) -> dict[str, Values]:
         for number, entry in enumerate(entries, start=1)
     ]
     return {entry["url"]: entry for entry in checked}
+
+
+def _costs(root: Path) -> Values:
+    file = "config/costs.yaml"
+    costs: Values = check(read_yaml(root / file, file), "cost", file)
+    return costs
 
 
 def _entries(root: Path, file: str) -> dict[str, Values]:

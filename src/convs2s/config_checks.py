@@ -26,6 +26,10 @@ def check_references(settings: "Settings") -> None:
         _check_selection(
             f"config/tasks/{name}.yaml: headline.model", task["headline"]["model"], name, settings
         )
+    for number, one in enumerate(settings.costs["trainings"], start=1):
+        place = f"config/costs.yaml: training {number}"
+        _known(f"{place}: text", "task", one["text"], settings.tasks)
+        _known(f"{place}: model", "model", one["model"], settings.models)
     _check_scale(f"config/scales/{settings.options['scale']}.yaml", settings)
     for name, table in settings.paper.items():
         for number, row in enumerate(table["rows"], start=1):

@@ -8,7 +8,7 @@ import yaml
 
 from convs2s.config_schema import cases, schema
 
-_SECTIONS = ("config", "task", "model", "decoding", "scale", "download", "paper")
+_SECTIONS = ("config", "task", "model", "decoding", "scale", "download", "paper", "cost")
 
 _INTRODUCTION = """\
 # Configuration

@@ -81,7 +81,7 @@ def as_read(value: Any) -> Any:
 
 @functools.cache
 def schema(name: str) -> dict[str, Any]:
-    """Return one of the schemas: config, scale, download, task, model, decoding or paper."""
+    """Return one of the schemas: config, scale, download, task, model, decoding, paper or cost."""
     loaded: dict[str, Any] = read_yaml(FOLDER / f"{name}.schema.yaml", f"{name}.schema.yaml")
     resolved: dict[str, Any] = _inline(loaded, loaded.get("$defs", {}))
     return resolved

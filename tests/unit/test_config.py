@@ -15,7 +15,7 @@ from convs2s.errors import UserError
 from convs2s.text.preparation import PREPARATIONS
 from tests.unit.user_task import TASK
 
-SCHEMAS = ["config", "scale", "download", "task", "model", "decoding", "paper"]
+SCHEMAS = ["config", "scale", "download", "task", "model", "decoding", "paper", "cost"]
 SCALES = ["paper", "demo", "multi30k", "mirror"]
 
 

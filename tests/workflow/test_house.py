@@ -15,6 +15,7 @@ RUN_A_NETWORK = {
     "decode.py",
     "import_released.py",
     "list_n_best.py",
+    "preflight.py",
     "score_n_best.py",
 }
 

@@ -1,0 +1,19 @@
+"""The budget of a run, as printed before it starts."""
+
+from tests.workflow.checkout import Checkout
+
+
+def test_the_budget_of_the_demo(checkout: Checkout) -> None:
+    done = checkout.snakemake("preflight", "--config", "tasks=[demo_en_fr]")
+    assert done.code == 0, done.said
+    assert "in all, at scale paper" in done.said
+    assert checkout.files("results") == []
+
+
+def test_a_run_without_its_licensed_text_is_refused(checkout: Checkout) -> None:
+    done = checkout.snakemake("preflight", "--config", "tasks=[gigaword]")
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith("error: this run cannot fit: gigaword needs data/gigaword/train.")
+    assert "summarization, 3 trainings: 36.0 GPU-hours" in done.said
+    assert "Traceback" not in done.said
