@@ -254,6 +254,12 @@ def tables_of_text(wildcards):
     return {name: [text_path(wildcards, p) for p in paths] for name, paths in tables.items()}
 
 
+def table_options(wildcards):
+    """Those tables as options of a training's command."""
+    tables = tables_of_text(wildcards).items()
+    return " ".join(f"--{name} {' '.join(paths)}" for name, paths in tables)
+
+
 def wanted_cells(name):
     """The scores that a table shows: those that exist, and in `snakemake paper` all of them.
 

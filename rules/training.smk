@@ -39,9 +39,7 @@ rule train_model:
         machine=lambda w: f"--device {options['device']} --threads {threads(w)}",
     params:
         folder=lambda w: f"{RESULTS}/{w.task}",
-        tables=lambda w: " ".join(
-            f"--{option} {' '.join(files)}" for option, files in tables_of_text(w).items()
-        ),
+        tables=table_options,
         version=TRAINING_VERSION,
     shell:
         "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
