@@ -28,13 +28,15 @@ import torch
 from convs2s.config import decoding_defaults, load, model_settings
 from convs2s.data.vocabulary import SPECIAL_SYMBOLS
 from convs2s.decoding.formats import OutputFormat
+from convs2s.decoding.search import SearchOptions
 from convs2s.decoding.translate import Translation, Translator
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks
 from convs2s.files import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import ModelDescription, build_network, load_model, save_model
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.layers import Linear
+from convs2s.models.layers import Linear, WeightNormalised
+from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
 from machine import gemm_rate, median_seconds
 from plain_decoder import plain_search
@@ -116,8 +118,6 @@ def report(
         "plain_sentences_per_second": round(plain, 3),
     }
     if reference is not None:
-        from convs2s.scoring.bleu import tokenized_bleu
-
         score = tokenized_bleu([join(one.text) for one in found], reference)
         print(f"BLEU = {score.score:.2f}  {score.signature}  ({len(found)} lines)")
         figures["bleu"] = round(score.score, 2)
@@ -138,8 +138,6 @@ def rate_of_gemm(threads: int) -> float:
 
 def plain_rate(workload: Workload, settings: dict[str, Any], threads: int) -> float:
     """Return the sentences per second of the plain decoder, in fp32."""
-    from convs2s.decoding.search import SearchOptions
-
     torch.set_num_threads(threads)
     network, description = load_model(workload.model)
     vocabulary, options = description.source_vocabulary(), SearchOptions.from_settings(settings)
@@ -158,16 +156,12 @@ def model_flops(network: ConvS2S, found: Sequence[Translation]) -> float:
     Multiply-adds of matrices count twice, nothing else counts; nor does padding.
     """
     widths = [
-        block.attention.enter.direction.shape[0] * 2  # scores and context, for a source position
+        len(block.attention.enter.direction) * 2  # scores and context, for a source position
         for block in network.decoder.blocks
         if block.attention is not None
     ]
     reading, writing = (
-        sum(
-            one.direction.numel()
-            for one in side.modules()
-            if isinstance(getattr(one, "direction", None), torch.nn.Parameter)
-        )
+        sum(one.direction.numel() for one in side.modules() if isinstance(one, WeightNormalised))
         for side in (network.encoder, network.decoder)
     )
     if not isinstance(network.output, Linear):
@@ -190,16 +184,9 @@ def multi30k(folder: Path) -> Workload:
         architecture = model_settings(load(ROOT), "small")["architecture"] | sides
         write_random_model(path, architecture, types=8000)
         return Workload(path, random_lines(1000, 14), forced(14), 20)
-    import_fairseq(
-        FairseqFiles(
-            *(peer / name for name in ("checkpoint_best.pt", "dict.en.txt", "dict.de.txt")),
-            codes=peer / "codes.8000",
-        ),
-        path,
-        task="multi30k",
-        languages=None,
-        preparation="moses_test",
-    )
+    names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
+    files = FairseqFiles(*(peer / name for name in names))
+    import_fairseq(files, path, task="multi30k", languages=None, preparation="moses_test")
     lines, reference = (list(read_lines(peer / name)) for name in ("src.bpe.en", "ref.tok.de"))
     return Workload(path, lines, forced(200, least=0), 20, reference)
 

@@ -143,8 +143,9 @@ class _Search:
             scores = self._narrow(scores)
 
         ends = symbols == END
-        for row, column in (ends & scores.isfinite())[:, :beam].nonzero().tolist():
-            self._finish(row, int(parents[row, column]), float(scores[row, column]))
+        rows, columns = (ends & scores.isfinite())[:, :beam].nonzero().unbind(1)
+        if len(rows):
+            self._finish(rows, parents[rows, columns], scores[rows, columns])
 
         # The first `beam` candidates that do not end go on, in their order.
         going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
@@ -181,21 +182,26 @@ class _Search:
         columns = torch.arange(scores.shape[1], device=scores.device)
         return scores.masked_fill(columns >= width.unsqueeze(1), -torch.inf)
 
-    def _finish(self, row: int, parent: int, total: float) -> None:
-        found = self.finished[int(self.sentences[row])]
-        if len(found) < self.options.beam:
-            symbols: list[int] = self.symbols[row, parent, 1:].tolist()
-            score = total / math.pow(len(symbols) + 1, self.options.length_penalty)
-            peaks = None if self.peaks is None else self.peaks[row, parent].tolist()
-            found.append(Hypothesis(symbols, score, peaks))
+    def _finish(self, rows: Tensor, parents: Tensor, totals: Tensor) -> None:
+        """Keep hypotheses that have ended (N,): of which sentence, which, their log-likelihood."""
+        symbols = self.symbols[rows, parents, 1:].tolist()
+        peaks = None if self.peaks is None else self.peaks[rows, parents].tolist()
+        length = math.pow(self.symbols.shape[2], self.options.length_penalty)  # with </s>
+        sentences = self.sentences[rows.cpu()].tolist()
+        for number, (sentence, total) in enumerate(zip(sentences, totals.tolist(), strict=True)):
+            found = self.finished[sentence]
+            if len(found) < self.options.beam:
+                one = None if peaks is None else peaks[number]
+                found.append(Hypothesis(symbols[number], total / length, one))
 
     def _leave(self, length: int) -> None:
         """Drop the sentences that are done."""
         beam = self.options.beam
+        maximum = self.maximum.tolist()
         going = [
             row
             for row, sentence in enumerate(self.sentences.tolist())
-            if len(self.finished[sentence]) < beam and int(self.maximum[row]) > length
+            if len(self.finished[sentence]) < beam and maximum[row] > length
         ]
         if len(going) == len(self.sentences):
             return

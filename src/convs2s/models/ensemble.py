@@ -11,6 +11,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from convs2s.models.largest import largest
 from convs2s.models.linear_maps import Precision
@@ -94,8 +95,7 @@ class Session:
             that have attention; None where none has.
         """
         features, attention = self._read(previous)
-        logits, normaliser = self._predict(features, slice(None))
-        return logits.sub_(normaliser), attention
+        return self._predict(features, slice(None)), attention
 
     def best(
         self, previous: Tensor, count: int, constrain: Callable[[Tensor, slice], None]
@@ -119,10 +119,9 @@ class Session:
         sentences = max(1, rows // previous.shape[1])
         for start in range(0, len(previous), sentences):
             part = slice(start, start + sentences)
-            logits, normaliser = self._predict([one[part] for one in features], part)
-            constrain(logits, part)
-            values, places = largest(logits, min(count, logits.shape[2]))
-            found.append((values.sub_(normaliser), places))
+            predictions = self._predict([one[part] for one in features], part)
+            constrain(predictions, part)
+            found.append(largest(predictions, min(count, predictions.shape[2])))
         scores, places = (torch.cat(parts) for parts in zip(*found, strict=True))
         return scores, places, attention
 
@@ -133,26 +132,22 @@ class Session:
         mean = torch.stack(attentions).mean(0) if attentions else None
         return [features for features, _ in steps], mean
 
-    def _predict(self, features: Sequence[Tensor], part: slice) -> tuple[Tensor, Tensor]:
-        """Return logits (B', K, S) of a part of the sentences, and the logs of their sums of exp.
-
-        The log-probabilities are the first without the second, (B', K, 1).
-        """
+    def _predict(self, features: Sequence[Tensor], part: slice) -> Tensor:
+        """Return log-probabilities (B', K, S) of a part of the sentences."""
         predictions = []
         for one, output in zip(features, self._outputs, strict=True):
             logits = output(one)  # (B', K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
             if self._barred is not None:
                 logits = logits.masked_fill(self._barred[part].unsqueeze(1), -torch.inf)
-            predictions.append((logits, logits.logsumexp(2, keepdim=True)))
+            predictions.append(functional.log_softmax(logits, dim=2))
         if len(predictions) == 1:
             return predictions[0]
-        stacked = torch.stack([logits - normaliser for logits, normaliser in predictions])
+        stacked = torch.stack(predictions)
         if self._average == "log_probabilities":
-            together = stacked.mean(0)
-        else:  # log of the mean probability: logsumexp minus log N
-            together = torch.logsumexp(stacked, 0) - math.log(len(predictions))
-        return together, together.new_zeros(1, 1, 1)
+            return stacked.mean(0)
+        # log of the mean probability: logsumexp minus log N
+        return torch.logsumexp(stacked, 0) - math.log(len(predictions))
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
