@@ -19,6 +19,7 @@ from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, architecture_settings, import_fairseq
 from convs2s.interop.layout import convert, their_name
 from convs2s.model_file import build_network, load_model
+from convs2s.models.linear_maps import runs_int8
 from convs2s.models.network import Network
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
@@ -124,19 +125,24 @@ def test_released_architectures_have_the_parameters_of_ours(folder: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def translator(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = shared / "golden" / "fairseq_multi30k"
     output = tmp_path_factory.mktemp("multi30k") / "model.safetensors"
-    files = FairseqFiles(
-        folder / "checkpoint_best.pt",
-        folder / "dict.en.txt",
-        folder / "dict.de.txt",
-        folder / "codes.8000",
-    )
+    names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
+    files = FairseqFiles(*(folder / name for name in names))
     import_fairseq(files, output, task="multi30k", languages=None, preparation="moses_test")
+    return output
+
+
+def translator_of(model: Path, **settings: Any) -> Translator:
     # A translation that never ends went on to 200 pieces.
-    settings = decoding_defaults() | {"beam": 5, "maximum_length": {"factor": 0.0, "offset": 200}}
-    return Translator([output], settings, "cpu", pretokenized=True)
+    limit = {"beam": 5, "maximum_length": {"factor": 0.0, "offset": 200}}
+    return Translator([model], decoding_defaults() | limit | settings, "cpu", pretokenized=True)
+
+
+@pytest.fixture(scope="module")
+def translator(imported: Path) -> Translator:
+    return translator_of(imported)
 
 
 def score(translator: Translator, source: str, target: str) -> float:
@@ -187,3 +193,26 @@ def test_translations_are_the_peers(
     assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
     if lines == 1000:
         assert bleus[1] == pytest.approx(PEER_BLEU, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "precision",
+    [
+        "bf16",
+        pytest.param(
+            "int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")
+        ),
+    ],
+)
+def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision: str) -> None:
+    """Within 0.2 BLEU of fp32 on test_2016_flickr, and to the bit the same in every batch."""
+    folder = shared / "golden" / "fairseq_multi30k"
+    source, reference = (list(read_lines(folder / name)) for name in ("src.bpe.en", "ref.tok.de"))
+    found = list(translator_of(imported, precision=precision).translate(source))
+    bleu = tokenized_bleu([join(one.text) for one in found], reference).score
+    print(f"{precision}: BLEU {bleu:.2f} of {len(source)} lines, fp32's {PEER_BLEU:.2f}")
+    assert bleu == pytest.approx(PEER_BLEU, abs=0.2)
+    other = translator_of(imported, precision=precision, batch_sentences=7).translate(source[:200])
+    expected = [(one.text, one.score) for one in found[:200]]
+    assert [(one.text, one.score) for one in other] == expected
