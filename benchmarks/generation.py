@@ -40,8 +40,7 @@ from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
 from machine import gemm_rate, median_seconds
 from plain_decoder import plain_search
-
-ROOT = Path(__file__).resolve().parents[1]
+from workloads import PEER, ROOT
 
 
 @dataclass(frozen=True)
@@ -179,9 +178,7 @@ def multi30k(folder: Path) -> Workload:
     shared = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
     peer, path = shared / "golden" / "fairseq_multi30k", folder / "model.safetensors"
     if not peer.is_dir():
-        layer = {"width": 256, "kernel": 3}
-        sides = {"encoder": [{"layers": 4, **layer}], "decoder": [{"layers": 3, **layer}]}
-        architecture = model_settings(load(ROOT), "small")["architecture"] | sides
+        architecture = model_settings(load(ROOT), "small")["architecture"] | PEER["architecture"]
         write_random_model(path, architecture, types=8000)
         return Workload(path, random_lines(1000, 14), forced(14), 20)
     names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
