@@ -25,6 +25,7 @@ from convs2s.config import decoding_defaults, load, model_settings
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data.dataset import binarise, build_vocabulary
 from convs2s.data.vocabulary import SPECIAL_SYMBOLS
+from convs2s.data.word_counts import count_words
 from convs2s.decoding.translate import Translator
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
@@ -236,7 +237,8 @@ def prepare(text: Path, folder: Path, most: int | None) -> Path:
             write_lines(path, list(read_lines(text / f"{name}{path.suffix}"))[:most])
         if split == "train":
             for path, table in zip(corpus, tables, strict=True):
-                build_vocabulary(path, None, table, vocabulary, None)
+                count_words(read_lines(path), folder / "words.tsv")
+                build_vocabulary(folder / "words.tsv", None, table, vocabulary, None)
         outputs = folder / "dataset" / f"{split}.arrow", folder / "dataset" / f"{split}.json"
         binarise(corpus, (None, None), tables, outputs, {**facts, "vocabulary": vocabulary})
     return folder

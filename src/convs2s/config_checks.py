@@ -17,6 +17,7 @@ def check_references(settings: "Settings") -> None:
     Raises:
         UserError: one line that names the file, the key and the nearest valid name.
     """
+    _check_scale(f"config/scales/{settings.options['scale']}.yaml", settings)
     for name in settings.options["tasks"] or []:
         _known("config.yaml: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
@@ -30,7 +31,6 @@ def check_references(settings: "Settings") -> None:
         place = f"config/costs.yaml: training {number}"
         _known(f"{place}: text", "task", one["text"], settings.tasks)
         _known(f"{place}: model", "model", one["model"], settings.models)
-    _check_scale(f"config/scales/{settings.options['scale']}.yaml", settings)
     for name, table in settings.paper.items():
         for number, row in enumerate(table["rows"], start=1):
             _check_row(f"config/paper.yaml: {name}: row {number}", row, table, settings)

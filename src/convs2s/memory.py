@@ -20,3 +20,13 @@ def keep_freed_memory() -> None:
     if hasattr(library, "mallopt"):
         library.mallopt(M_MMAP_THRESHOLD, OF_ITS_OWN)
         library.mallopt(M_TRIM_THRESHOLD, -1)
+
+
+def return_freed_memory() -> None:
+    """Give what the C library keeps back to the system.
+
+    Asked for once in a while, so that the gaps between tensors of many sizes do not add up.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)

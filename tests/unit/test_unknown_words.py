@@ -1,5 +1,6 @@
 """Unknown-word replacement against the faults that users of other toolkits ran into."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -37,10 +38,14 @@ class Staring:
         self.hypotheses = hypotheses
         return self
 
-    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+    def best(
+        self, previous: Tensor, count: int, constrain: Callable[[Tensor, slice], None]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         predictions = torch.full((*previous.shape, 5), -50.0)  # (B, K, V)
         predictions[:, :, UNKNOWN], predictions[:, :, END] = -0.1, -10.0
-        return predictions, self.attention.unsqueeze(1).expand(-1, self.hypotheses, -1)
+        constrain(predictions, slice(None))
+        scores, places = predictions.topk(min(count, 5))
+        return scores, places, self.attention.unsqueeze(1).expand(-1, self.hypotheses, -1)
 
     def select(self, parents: Tensor) -> None:
         pass

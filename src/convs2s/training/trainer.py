@@ -18,6 +18,7 @@ from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.selection import VocabularySelection
 from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.memory import return_freed_memory
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
@@ -29,6 +30,9 @@ from convs2s.training.state import StateFolder
 from convs2s.training.stop import EarlyStop
 from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import Workers
+
+MEMORY_UPDATES = 100
+"""Updates after which freed memory goes back to the system: it costs them half a percent."""
 
 
 @dataclass
@@ -134,6 +138,8 @@ class Trainer:
                     position.rate,
                 )
                 self._count(report)
+                if position.batch % MEMORY_UPDATES == 0:
+                    return_freed_memory()
                 now = time.monotonic()
                 position.seconds = before + now - started
                 progress.advance(position.loss / position.words, report.words, report.norm)
