@@ -1,11 +1,13 @@
-"""A training on the peer implementation's own input, with its settings, ends where it ended.
+"""Trainings on the peer implementation's own input, with its settings, end where it ended.
 
-Half an hour on two cores, so it is marked slow. The peer's figures are those of
-golden/README.md and golden/fairseq_multi30k/scores.json.
+The peer's figures are those of golden/README.md and golden/fairseq_multi30k/scores.json: one run.
+As single runs lie more than 1 BLEU apart, by a few translations that repeat themselves without end,
+the mean of three seeds is held to them. Half an hour on two cores, so it is marked slow.
 """
 
 import json
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import torch
@@ -45,8 +47,12 @@ SETTINGS = {
         "velocity": "rescale",
         "maximum_epochs": 8,
         "threads": 1,
+        # Within 0.05% of fp32's perplexity (docs/benchmarks.md), in half of its time.
+        "precision": "bf16",
     },
 }
+
+SEEDS = (1, 2, 3)
 
 
 def prepare(text: Path, folder: Path) -> Path:
@@ -79,18 +85,25 @@ def translate(path: Path, sources: list[str]) -> list[str]:
     return texts
 
 
+def train_and_score(task: Path, peer: Path, folder: Path, seed: int) -> tuple[float, float]:
+    """Return a training's validation perplexity and its BLEU on the test set."""
+    filled = with_defaults(SETTINGS, schema("model"))
+    settings = {key: filled[key] for key in ("architecture", "training")}
+    model = folder / "model.safetensors"
+    train(TrainingJob(task, settings, seed, model, None, "cpu", 1))
+    perplexity = json.loads((folder / "training.json").read_text())["validation_perplexity"]
+    hypotheses = translate(model, list(read_lines(peer / "src.bpe.en")))
+    score = detokenized_bleu(hypotheses, list(read_lines(peer / "ref.raw.de")))
+    print(f"seed {seed}: validation perplexity {perplexity:.2f}, {score}")
+    return perplexity, score.score
+
+
 @pytest.mark.slow
 def test_eight_epochs_end_where_the_peers_ended(shared: Path, tmp_path: Path) -> None:
     peer = shared / "golden" / "fairseq_multi30k"
     task = prepare(peer / "bpe", tmp_path / "task")
-    filled = with_defaults(SETTINGS, schema("model"))
-    settings = {key: filled[key] for key in ("architecture", "training")}
-    model = tmp_path / "model.safetensors"
-    train(TrainingJob(task, settings, 1, model, None, "cpu", 1))
-    perplexity = json.loads((tmp_path / "training.json").read_text())["validation_perplexity"]
-    hypotheses = translate(model, list(read_lines(peer / "src.bpe.en")))
-    score = detokenized_bleu(hypotheses, list(read_lines(peer / "ref.raw.de")))
+    runs = [train_and_score(task, peer, tmp_path / f"seed{seed}", seed) for seed in SEEDS]
+    perplexity, bleu = (fmean(values) for values in zip(*runs, strict=True))
     theirs = json.loads((peer / "scores.json").read_text())["beam5.sacrebleu_detok"][0]
-    print(f"validation perplexity {perplexity:.2f}, {score}")
     assert perplexity <= 1.05 * PEER_PERPLEXITY
-    assert score.score >= theirs - 0.5
+    assert bleu >= theirs - 0.5
