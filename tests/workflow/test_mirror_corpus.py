@@ -14,6 +14,7 @@ CORPUS = "results/scales/mirror/wmt14_en_fr"
 RESULTS = [
     "corpus/counts.txt",
     *(f"corpus/words/{language}.tsv.zst" for language in ("en", "fr")),
+    *(f"corpus/raw/valid.{language}.zst" for language in ("en", "fr")),
     *(f"corpus/clean/{split}.{x}" for split in SPLITS for x in ("en.zst", "fr.zst", "json")),
     *(f"dataset/{split}.{x}" for split in SPLITS for x in ("arrow", "json")),
     *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv")),
