@@ -128,6 +128,16 @@ def codes(wildcards, language):
     return [f"{RESULTS}/{wildcards.task}/vocabulary/{name}"] if name else []
 
 
+def what_to_binarise(wildcards, part):
+    """A part of the corpus, with the codes and vocabularies of both sides."""
+    languages = languages_of(wildcards)
+    return {
+        "text": both_sides(wildcards, part),
+        "codes": [path for lang in languages for path in codes(wildcards, lang)],
+        "vocabularies": [f"{RESULTS}/{wildcards.task}/vocabulary/{lang}.tsv" for lang in languages],
+    }
+
+
 def threads(wildcards):
     """CPU threads of a training or decoding.
 

@@ -77,11 +77,7 @@ rule vocabulary:
 
 rule binarise:
     input:
-        text=lambda w: both_sides(w, "valid"),
-        codes=lambda w: [path for lang in languages_of(w) for path in codes(w, lang)],
-        vocabularies=lambda w: [
-            f"{RESULTS}/{w.task}/vocabulary/{lang}.tsv" for lang in languages_of(w)
-        ],
+        unpack(lambda w: what_to_binarise(w, "valid")),
     output:
         store="<results>/{task}/dataset/valid.arrow",
         facts="<results>/{task}/dataset/valid.json",
@@ -98,12 +94,8 @@ rule binarise:
 
 use rule binarise as binarise_shard with:
     input:
-        text=lambda w: both_sides(w, "train"),
+        unpack(lambda w: what_to_binarise(w, "train")),
         pairs=lambda w: text_path(w, "corpus/clean/train.json"),
-        codes=lambda w: [path for lang in languages_of(w) for path in codes(w, lang)],
-        vocabularies=lambda w: [
-            f"{RESULTS}/{w.task}/vocabulary/{lang}.tsv" for lang in languages_of(w)
-        ],
     output:
         store=intermediate("<results>/{task}/dataset/train.{scatteritem}.arrow"),
         facts=intermediate("<results>/{task}/dataset/train.{scatteritem}.json"),

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from convs2s import __version__
-from convs2s.cli_common import add_device, standard_input
+from convs2s.cli_common import add_device, add_threads, standard_input
 from convs2s.cli_rescore import add_oracle, add_rerank, add_score_pairs
 from convs2s.cli_translate import add_translate
 from convs2s.config import effective, load, model_settings, schema
@@ -94,7 +94,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
         help="truecasers of a truecased text",
     )
     add_device(command)
-    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    add_threads(command)
     command.add_argument(
         "--workers",
         type=int,

@@ -1,8 +1,10 @@
 """What several commands of ``convs2s`` share: the device, the standard input and output."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from convs2s.config import schema
 from convs2s.files import bounded_lines, decode_lines
@@ -14,6 +16,16 @@ def add_device(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--device", choices=device["enum"], default=device["default"], help=device["description"]
     )
+
+
+def add_threads(command: argparse.ArgumentParser) -> None:
+    """Add ``--threads``."""
+    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+
+
+def add_models(command: argparse.ArgumentParser) -> None:
+    """Add the model files."""
+    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
 
 
 def standard_input() -> Iterator[str]:

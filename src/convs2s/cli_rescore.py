@@ -1,12 +1,11 @@
 """``convs2s score-pairs``, ``rerank`` and ``score oracle``: what models say of translations."""
 
 import argparse
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli_common import add_device, write_utf8
+from convs2s.cli_common import add_device, add_models, add_threads, write_utf8
 from convs2s.files import read_line_pairs, read_lines
 from convs2s.scoring.n_best import (
     MODEL,
@@ -30,7 +29,7 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
         "log-probability given that of --source (nats) and its symbols, </s> counted; or the lines "
         "of --n-best with one more feature."
     )
-    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
+    add_models(command)
     command.add_argument("--source", type=Path, required=True, help="file of source sentences")
     targets = command.add_mutually_exclusive_group(required=True)
     targets.add_argument("--target", type=Path, help="file of one translation of each")
@@ -61,7 +60,7 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
         help="that feature is log-probability / symbols^ALPHA [0: the log-probability]",
     )
     add_device(command)
-    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    add_threads(command)
     command.set_defaults(run=_score_pairs, form="raw")
 
 

@@ -1,12 +1,11 @@
 """``convs2s translate``: streams, files, several models."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convs2s.cli_common import add_device, write_utf8
+from convs2s.cli_common import add_device, add_models, add_threads, write_utf8
 from convs2s.config import decoding_defaults, schema
 from convs2s.errors import UserError
 from convs2s.files import bounded_lines, decode_lines
@@ -23,7 +22,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         "model's pieces. A file's translation that was killed goes on where it was with the same "
         "command."
     )
-    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
+    add_models(command)
     command.add_argument("--input", type=Path, help="file to translate [the standard input]")
     command.add_argument(
         "--output", type=Path, help="file to write, with --input [the standard output]"
@@ -47,7 +46,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         help="processes that share the --threads, and the memory of the weights, for a file [1]",
     )
     add_device(command)
-    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    add_threads(command)
     defaults = decoding_defaults()
     for name, properties in schema("decoding")["properties"].items():
         _add_option(command, name, properties, defaults[name])

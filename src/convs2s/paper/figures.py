@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.paper.map_grid import MapGrid
-from convs2s.paper.plotting import save, style
+from convs2s.paper.plotting import ring, save, style
 
 # of Okabe and Ito's palette, which all eyes tell apart
 _TRAINING, _VALIDATION, _RATE = "#0072b2", "#d55e00", "#444444"
@@ -99,17 +99,8 @@ def _draw_perplexity(axes: Axes, epochs: Sequence[Mapping[str, Any]]) -> None:
     validation = [row["valid_perplexity"] for row in epochs]
     axes.semilogy(numbers, training, color=_TRAINING, marker=marker, label="training")
     axes.semilogy(numbers, validation, color=_VALIDATION, marker=marker, label="validation")
-    axes.plot(
-        best["epoch"],
-        best["valid_perplexity"],
-        color=_VALIDATION,
-        linestyle="",
-        marker="o",
-        markersize=9,
-        markerfacecolor="none",
-        markeredgewidth=1.5,
-        label=f"best: {best['valid_perplexity']:.4g} in epoch {best['epoch']}",
-    )
+    perplexity, epoch = best["valid_perplexity"], best["epoch"]
+    ring(axes, epoch, perplexity, _VALIDATION, f"best: {perplexity:.4g} in epoch {epoch}")
     axes.set_ylabel("perplexity")
     _use_plain_numbers(axes, (1, 2, 5))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from convs2s.paper.plotting import save, style
+from convs2s.paper.plotting import ring, save, style
 
 # of Okabe and Ito's palette, which all eyes tell apart
 _BLEU = {"tokenized": "#0072b2", "detokenized": "#d55e00"}
@@ -31,17 +31,7 @@ def length_penalty_curve(table: Path, tuning: Path, outputs: Sequence[Path]) -> 
         for kind, color in _BLEU.items():
             column = points[f"{kind}_bleu"]
             upper.plot(points["length_penalty"], column, color=color, marker=".", label=kind)
-        upper.plot(
-            alpha,
-            score,
-            color=_BLEU["tokenized"],
-            linestyle="",
-            marker="o",
-            markersize=9,
-            markerfacecolor="none",
-            markeredgewidth=1.5,
-            label=f"chosen: {score:.2f} at {alpha:g}",
-        )
+        ring(upper, alpha, score, _BLEU["tokenized"], f"chosen: {score:.2f} at {alpha:g}")
         upper.set_ylabel(f"BLEU on {chosen['test_set']}, {chosen['lines']} lines")
         upper.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
         lower.plot(points["length_penalty"], points["length_ratio"], color=_RATIO, marker=".")

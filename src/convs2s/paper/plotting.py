@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
@@ -41,6 +42,21 @@ def style(text: Iterable[str] = ()) -> Iterator[None]:
     families = [_FONT, *_other_fonts("".join(text)), "sans-serif"]
     with matplotlib.rc_context({**_STYLE, "font.family": families}):
         yield
+
+
+def ring(axes: Axes, x: float, y: float, color: str, label: str) -> None:
+    """Draw a ring around a point of a curve."""
+    axes.plot(
+        x,
+        y,
+        color=color,
+        linestyle="",
+        marker="o",
+        markersize=9,
+        markerfacecolor="none",
+        markeredgewidth=1.5,
+        label=label,
+    )
 
 
 def save(figure: Figure, outputs: Sequence[Path]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from convs2s.files import atomic_text, read_lines, write_lines
 from convs2s.scoring.bleu import SAMPLES, BleuKind, Comparison, compare
 from convs2s.scoring.summary import mean_and_deviation
-from convs2s.scoring.text_table import aligned, underlined
+from convs2s.scoring.text_table import aligned, heading, underlined
 from convs2s.scoring.translations import Translation, read_translations
 
 Pairs = Mapping[str, tuple[Path, Path]]
@@ -117,12 +117,7 @@ def _summary(results: Mapping[str, Comparison]) -> dict[str, Any]:
 
 
 def _report(report: Mapping[str, Any], named: Mapping[str, str]) -> Iterator[str]:
-    if report["stand_in"]:
-        yield f"STAND-IN DATA: {report['stand_in']}"
-        yield ""
-    for name, value in named.items():
-        yield f"{name:<9} {value}"
-    yield ""
+    yield from heading(report["stand_in"], named)
     runs = list(next(iter(report["bleu"].values()))["runs"])
     each = "one pair of runs" if len(runs) == 1 else f"{len(runs)} pairs of runs"
     yield from underlined(

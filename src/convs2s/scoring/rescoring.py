@@ -18,7 +18,7 @@ from convs2s.scoring.n_best import (
     read_n_best,
 )
 from convs2s.scoring.oracle import Reader, first_and_oracle
-from convs2s.scoring.text_table import aligned, underlined
+from convs2s.scoring.text_table import aligned, heading, underlined
 
 CHOICES = {
     "first": "the list's own score",
@@ -95,12 +95,7 @@ def _choices(scored: Path, reference: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _report(report: Mapping[str, Any], named: Mapping[str, str]) -> Iterator[str]:
-    if report["stand_in"]:
-        yield f"STAND-IN DATA: {report['stand_in']}"
-        yield ""
-    for name, value in named.items():
-        yield f"{name:<9} {value}"
-    yield ""
+    yield from heading(report["stand_in"], named)
     yield from underlined(f"{report['test_set']}: {report['lines']} lines, one hypothesis of each")
     header = ["chosen by", "tokenized BLEU", "detokenized BLEU"]
     kinds = ("tokenized", "detokenized")

@@ -1,12 +1,22 @@
 """How the reports lay out their headings and tables as plain text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
-def underlined(heading: str) -> Iterator[str]:
-    """Yield a heading and the line below it."""
-    yield heading
-    yield "=" * len(heading)
+def underlined(title: str) -> Iterator[str]:
+    """Yield a title and the line below it."""
+    yield title
+    yield "=" * len(title)
+
+
+def heading(stand_in: str | None, named: Mapping[str, str]) -> Iterator[str]:
+    """Yield how a report begins: that its data stands in for the paper's, and what it is about."""
+    if stand_in:
+        yield f"STAND-IN DATA: {stand_in}"
+        yield ""
+    for name, value in named.items():
+        yield f"{name:<9} {value}"
+    yield ""
 
 
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
