@@ -26,21 +26,21 @@ from typing import Any, cast
 import torch
 
 from convs2s.config import decoding_defaults, load, model_settings
-from convs2s.data.vocabulary import SPECIAL_SYMBOLS
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.search import SearchOptions
 from convs2s.decoding.translate import Translation, Translator
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks
 from convs2s.files import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from convs2s.model_file import ModelDescription, build_network, load_model, save_model
+from convs2s.model_file import load_model
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.layers import Linear, WeightNormalised
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
+from flops import flops
 from machine import gemm_rate, median_seconds
 from plain_decoder import plain_search
-from workloads import PEER, ROOT
+from random_model import write_random_model
+from workloads import PEER, ROOT, peer_folder
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,15 @@ def main() -> None:
         work()
         seconds = median_seconds(work)
         rates.append(apart(rate_of_gemm, threads))
-        flops = model_flops(cast(ConvS2S, translator.ensemble.networks[0]), found)
-    report(found, seconds, sum(rates) / 2, flops, plain, workload.reference)
+        asked = model_flops(translator, found)
+    report(found, seconds, sum(rates) / 2, asked, plain, workload.reference)
 
 
 def report(
     found: Sequence[Translation],
     seconds: float,
     rate: float,
-    flops: float,
+    asked: float,
     plain: float,
     reference: Sequence[str] | None,
 ) -> None:
@@ -107,12 +107,12 @@ def report(
     symbols = sum(len(one.pieces) + 1 for one in found)
     print(f"{len(found)} sentences, {symbols} symbols: {seconds:.3f} s, median of 5 runs")
     print(f"bf16 matrix rate (mean of before and after): {rate / 1e9:.0f} GFLOP/s")
-    print(f"model: {flops / 1e9:.0f} GFLOP, {flops / seconds / 1e9:.0f} GFLOP/s")
+    print(f"model: {asked / 1e9:.0f} GFLOP, {asked / seconds / 1e9:.0f} GFLOP/s")
     print(f"plain decoder, fp32: {plain:.2f} sentences/s")
     figures = {
         "tokens_per_second": round(symbols / seconds, 1),
         "sentences_per_second": round(len(found) / seconds, 2),
-        "share_of_gemm": round(flops / seconds / rate, 4),
+        "share_of_gemm": round(asked / seconds / rate, 4),
         "gemm_gflops": round(rate / 1e9),
         "plain_sentences_per_second": round(plain, 3),
     }
@@ -149,34 +149,20 @@ def plain_rate(workload: Workload, settings: dict[str, Any], threads: int) -> fl
     return len(rows) / (time.perf_counter() - started)
 
 
-def model_flops(network: ConvS2S, found: Sequence[Translation]) -> float:
-    """Return the FLOPs of reading the sources and writing all finished hypotheses.
-
-    Multiply-adds of matrices count twice, nothing else counts; nor does padding.
-    """
-    widths = [
-        len(block.attention.enter.direction) * 2  # scores and context, for a source position
-        for block in network.decoder.blocks
-        if block.attention is not None
-    ]
-    reading, writing = (
-        sum(one.direction.numel() for one in side.modules() if isinstance(one, WeightNormalised))
-        for side in (network.encoder, network.decoder)
-    )
-    if not isinstance(network.output, Linear):
-        writing += network.output.weight().numel()
-    total = 0
+def model_flops(translator: Translator, found: Sequence[Translation]) -> float:
+    """Return the FLOPs of reading the sources and writing all finished hypotheses."""
+    count = flops(translator.description.architecture, len(translator.target))
+    total = 0.0
     for one in found:
         source = len(one.source_pieces) + 1
         symbols = sum(len(hypothesis.pieces) + 1 for hypothesis in one.n_best)
-        total += source * reading + symbols * (writing + source * sum(widths))
-    return 2.0 * total
+        total += count.forward(source, symbols, source * symbols)
+    return total
 
 
 def multi30k(folder: Path) -> Workload:
     """Return the peer's model and test set, or random weights and words of their shape."""
-    shared = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
-    peer, path = shared / "golden" / "fairseq_multi30k", folder / "model.safetensors"
+    peer, path = peer_folder(), folder / "model.safetensors"
     if not peer.is_dir():
         architecture = model_settings(load(ROOT), "small")["architecture"] | PEER["architecture"]
         write_random_model(path, architecture, types=8000)
@@ -208,26 +194,6 @@ def random_lines(count: int, length: int) -> list[str]:
     """Return sentences of random words."""
     generator = random.Random(1)
     return [" ".join(f"w{generator.randrange(5000)}" for _ in range(length)) for _ in range(count)]
-
-
-def write_random_model(path: Path, architecture: dict[str, Any], types: int) -> None:
-    """Write a model file with freshly drawn weights."""
-    torch.manual_seed(1)
-    symbols = [f"w{number}" for number in range(types - len(SPECIAL_SYMBOLS))]
-    description = ModelDescription(
-        task="random",
-        languages={"source": "en", "target": "fr"},
-        preparation="moses_test",
-        architecture=architecture,
-        source_types=symbols,
-        target_types=symbols,
-        codes=None,
-        glossaries=[],
-        splittable=None,
-        dictionary={},
-        training={},
-    )
-    save_model(path, build_network(architecture, types, types).state_dict(), description)
 
 
 WORKLOADS = {"multi30k": multi30k, "wmt_en_fr": wmt_en_fr}

@@ -22,21 +22,18 @@ from typing import Any
 import torch
 
 from convs2s.config import decoding_defaults, load, model_settings
-from convs2s.config_schema import schema, with_defaults
-from convs2s.data.dataset import binarise, build_vocabulary
-from convs2s.data.vocabulary import SPECIAL_SYMBOLS
-from convs2s.data.word_counts import count_words
 from convs2s.decoding.translate import Translator
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files import read_lines
 from convs2s.memory import keep_freed_memory
-from convs2s.model_file import ModelDescription, build_network, save_model
 from convs2s.scoring.bleu import detokenized_bleu
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.training.run import TrainingJob, train
 from machine import RUNS, median_seconds, seconds_of
+from peer_task import prepare_peer
+from random_model import write_random_model
 from store import SENTENCES
 from training import GIGA, WARM_UP, Training
 from workloads import ROOT, WMT_TYPES, peer_folder, workload
@@ -85,7 +82,8 @@ def measurements(device: str, tiny: bool, folder: Path) -> Iterator[tuple[str, A
             name = f"training {shape} {'compiled' if compiled else 'eager'}"
             yield name, training_figures(shape, compiled, device, rate, folder)
     name, types = ("demo", WORDS) if tiny else ("fconv_wmt_en_fr", WMT_TYPES)
-    model = random_model(name, types, folder)
+    model = folder / "model.safetensors"
+    write_random_model(model, model_settings(load(ROOT), name)["architecture"], types)
     lines = table_3_lines()[: 2 if tiny else None]
     for beam in (1, 5):
         yield f"table 3, beam {beam}", generation_figures(model, lines, beam, device)
@@ -138,30 +136,6 @@ def training_figures(
     }
 
 
-def random_model(name: str, count: int, folder: Path) -> Path:
-    """Write a model file of random weights and ``count`` types a side, and return its path."""
-    architecture = model_settings(load(ROOT), name)["architecture"]
-    torch.manual_seed(1)
-    network = build_network(architecture, count, count)
-    types = [f"w{index}" for index in range(count - len(SPECIAL_SYMBOLS))]
-    description = ModelDescription(
-        task="random",
-        languages={"source": "en", "target": "fr"},
-        preparation="moses_test",
-        architecture=architecture,
-        source_types=types,
-        target_types=types,
-        codes=None,
-        glossaries=[],
-        splittable=None,
-        dictionary={},
-        training={},
-    )
-    path = folder / "model.safetensors"
-    save_model(path, network.state_dict(), description)
-    return path
-
-
 def table_3_lines() -> list[str]:
     """Return 6003 lines of words, as long as those of newstest2012 and newstest2013."""
     generator = torch.Generator().manual_seed(1)
@@ -202,7 +176,7 @@ def generation_figures(model: Path, lines: list[str], beam: int, device: str) ->
 
 def multi30k_figures(peer: Path, device: str, tiny: bool, folder: Path) -> dict[str, Any]:
     """Train the model ``small`` in bf16 on the peer's input and translate its test set."""
-    task = prepare(peer / "bpe", folder, 50 if tiny else None)
+    task = prepare_peer(peer / "bpe", folder, 50 if tiny else None)
     settings = model_settings(load(ROOT), "small")
     settings["training"] |= {"precision": "bf16"} | ({"maximum_epochs": 1} if tiny else {})
     model = folder / "model.safetensors"
@@ -223,25 +197,6 @@ def multi30k_figures(peer: Path, device: str, tiny: bool, folder: Path) -> dict[
         "validation_perplexity": round(best["valid_perplexity"], 2),
         "bleu": f"{score.score:.2f}  {score.signature}",
     }
-
-
-def prepare(text: Path, folder: Path, most: int | None) -> Path:
-    """Make token stores of the first lines of the peer's text, whose pieces are taken as words."""
-    vocabulary = with_defaults({"kind": "word"}, schema("task")["properties"]["vocabulary"])
-    languages = {"source": "en", "target": "de"}
-    facts = {"task": "peer", "languages": languages, "preparation": "moses_test"}
-    tables = folder / "vocabulary" / "en.tsv", folder / "vocabulary" / "de.tsv"
-    for split, name in (("train", "train"), ("valid", "val")):
-        corpus = folder / f"{split}.en", folder / f"{split}.de"
-        for path in corpus:
-            write_lines(path, list(read_lines(text / f"{name}{path.suffix}"))[:most])
-        if split == "train":
-            for path, table in zip(corpus, tables, strict=True):
-                count_words(read_lines(path), folder / "words.tsv")
-                build_vocabulary(folder / "words.tsv", None, table, vocabulary, None)
-        outputs = folder / "dataset" / f"{split}.arrow", folder / "dataset" / f"{split}.json"
-        binarise(corpus, (None, None), tables, outputs, {**facts, "vocabulary": vocabulary})
-    return folder
 
 
 if __name__ == "__main__":

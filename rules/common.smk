@@ -30,9 +30,12 @@ with flow.faults_in_one_line():
 options, scale, tasks = settings.options, settings.scale, settings.tasks
 RESULTS, DOWNLOADS = scale["results_dir"], scale["downloads_dir"]
 
-# What of each table can be measured: ROUGE comes with summarization.
+# What of each table can be measured: ROUGE comes with summarization, and a GPU is timed where one
+# is asked for, as nothing else says here that there will be one.
+HAS_GPU = options["device"] == "cuda" or bool(workflow.global_resources.get("gpu").value)
+UNMEASURED = ("rouge",) if HAS_GPU else ("rouge", "seconds_cuda")
 CELLS = {
-    name: [cell for cell in cells(settings, name) if not cell.measure.startswith("rouge")]
+    name: [cell for cell in cells(settings, name) if not cell.measure.startswith(UNMEASURED)]
     for name in settings.paper
 }
 
@@ -70,6 +73,7 @@ wildcard_constraints:
     scorer_run=RUN,
     scatteritem="[0-9]+-of-[0-9]+",
     decoding=flow.alternatives(settings.decodings),
+    device="cpu|cuda",
 
 
 def script_code(name):
@@ -183,6 +187,17 @@ def model_files(task, model, run):
     return [f"{folder}/{seed}/model.safetensors" for seed in flow.members(run)]
 
 
+def run_facts(wildcards):
+    """What stands beside the numbers of a run's translations."""
+    return {
+        "task": wildcards.task,
+        "model": wildcards.model,
+        "run": wildcards.run,
+        "decoding": settings.decodings[wildcards.decoding],
+        "scale": options["scale"],
+    }
+
+
 def development_set(wildcards):
     """The set that the length penalty of the wildcards' decoding is tuned on, if it is."""
     decoding = settings.decodings[wildcards.decoding]
@@ -271,13 +286,14 @@ def table_options(wildcards):
 
 
 def wanted_cells(name):
-    """The scores that a table shows: those that exist, and in `snakemake paper` all of them.
+    """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
 
     A table by itself never starts a training: what was not run says so.
     """
     paths = [path for cell in CELLS[name] for path in cell.paths]
-    is_paper = "paper" in workflow.dag_settings.targets
-    return [path for path in dict.fromkeys(paths) if is_paper or Path(path).exists()]
+    targets = workflow.dag_settings.targets
+    is_asked = "paper" in targets or (name == "table3" and "speed" in targets)
+    return [path for path in dict.fromkeys(paths) if is_asked or Path(path).exists()]
 
 
 def of_tasks(path, chosen=STAGE_TASKS):

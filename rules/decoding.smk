@@ -1,4 +1,4 @@
-"""From a model, or several as an ensemble, and a test set's raw text to translations."""
+"""From a model, or several as an ensemble, and a test set's raw text to translations; how long it takes."""
 
 
 rule decode_test_set:
@@ -23,3 +23,25 @@ rule decode_test_set:
         code=script_code("decode.py"),
     script:
         "../workflow/scripts/decode.py"
+
+
+rule time_decoding:
+    input:
+        models=models,
+        text=lambda w: test_side(w, "raw", "source"),
+        tuned=tuned,
+    output:
+        "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.log",
+    conda:
+        "../envs/train.yaml"
+    # All that there are, so that no other job runs beside it on this machine.
+    threads: options["cores"] or workflow.cores or 1
+    resources:
+        gpu=lambda w: int(w.device == "cuda"),
+    params:
+        facts=run_facts,
+        code=script_code("time_decoding.py"),
+    script:
+        "../workflow/scripts/time_decoding.py"

@@ -15,13 +15,7 @@ rule evaluate_bleu:
     conda:
         "../envs/score.yaml"
     params:
-        facts=lambda w: {
-            "task": w.task,
-            "model": w.model,
-            "run": w.run,
-            "decoding": settings.decodings[w.decoding],
-            "scale": options["scale"],
-        },
+        facts=run_facts,
         code=script_code("evaluate_bleu.py"),
     script:
         "../workflow/scripts/evaluate_bleu.py"

@@ -50,6 +50,13 @@ rule evaluate:
     localrule: True
 
 
+rule speed:
+    input:
+        [path for cell in CELLS["table3"] for path in cell.paths],
+        "<results>/paper/table3.md",
+    localrule: True
+
+
 rule tables:
     input:
         expand("<results>/paper/{table}.md", table=CELLS),

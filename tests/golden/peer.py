@@ -1,6 +1,8 @@
 """The peer implementation's tiny model in our layout (golden/fairseq)."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.data.vocabulary import PADDING
+from convs2s.decoding.search import SearchOptions
 from convs2s.interop import layout
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
@@ -52,6 +55,61 @@ def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
     )
     aligned = [torch.cat([row[row != PADDING], row[row == PADDING]]) for row in source]
     return torch.stack(aligned), previous, target
+
+
+BATCHES = ("ragged", "nopad")
+SEARCHES = (
+    "beam5_lp1.0",
+    "beam5_lp0.6",
+    "beam5_lp1.0_unnormalized",
+    "beam1_lp1.0",
+    "beam5_lp1.0_maxlenb6",
+    "beam5_lp1.0_minlen6",
+    "beam2_lp1.3_unkpen2",
+)
+"""The names of golden_generate."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A batch translated by the peer.
+
+    Attributes:
+        source: (B, m), padded on the right.
+        options: the peer's as ours.
+        symbols: of each sentence, its hypotheses, ``</s>`` among them, the best first.
+        scores: of the same.
+        attention: (B, K, padded m, padded n), the source padded on the left.
+    """
+
+    source: Tensor
+    options: SearchOptions
+    symbols: list[list[list[int]]]
+    scores: npt.NDArray[Any]
+    attention: npt.NDArray[Any]
+
+
+def generation(folder: Path, batch: str, search: str) -> Generation:
+    """Return what the peer found, one of ``BATCHES`` by one of ``SEARCHES``."""
+    name = f"{batch}.{search}"
+    arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][name]["args"]
+    golden = np.load(folder / "golden_generate.npz")
+    symbols = [
+        [OUR_INDEX[row[:length]].tolist() for row, length in zip(rows, lengths, strict=True)]
+        for rows, lengths in zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+    ]
+    options = SearchOptions(
+        beam=arguments["beam"],
+        length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
+        minimum_length=arguments["min_len"],
+        maximum_factor=arguments["max_len_a"],
+        maximum_offset=arguments["max_len_b"],
+        unknown_penalty=arguments["unkpen"],
+        finished="replace",
+    )
+    source, _, _ = inputs(folder, batch)
+    scores, attention = golden[f"{name}.scores"], golden[f"{name}.attention"]
+    return Generation(source, options, symbols, scores, attention)
 
 
 def summed_loss(

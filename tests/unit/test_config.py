@@ -111,7 +111,7 @@ def test_effective_names_the_nearest_task(settings: config.Settings) -> None:
 
 def test_decoding_defaults_are_the_schemas() -> None:
     assert config.decoding_defaults()["beam"] == 5
-    assert config.decoding_defaults()["maximum_length"] == {"factor": 2.0, "offset": 50}
+    assert config.decoding_defaults()["maximum_length"] == {"factor": 1.5, "offset": 10}
 
 
 @pytest.mark.parametrize("scale", SCALES)

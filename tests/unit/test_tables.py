@@ -16,7 +16,7 @@ from convs2s.paper.tables import Cell, cells, headings, table, write_table
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
 PATH = re.compile(
     r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
-    r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge)|training)\.json"
+    r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge|(cpu|cuda)\.speed)|training)\.json"
 )
 
 

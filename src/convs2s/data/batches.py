@@ -99,9 +99,11 @@ def plan_batches(
     count = len(source_lengths)
     order: Order = np.arange(count, dtype=np.int32 if count <= INT32_ROWS else np.int64)
     generator.shuffle(order)
-    # The sorts are stable, so rows come by target length, then by source length, then as shuffled.
-    order = sort_by_length(order, source_lengths)
+    # The sorts are stable, so rows come by source length, then by target length, then as shuffled.
+    # By the target first, a batch's targets would all end at one place, which an update learns,
+    # too: validation perplexity is 1 to 4% higher then (docs/benchmarks.md).
     order = sort_by_length(order, target_lengths)
+    order = sort_by_length(order, source_lengths)
     longest = in_order(np.maximum(source_lengths, target_lengths), order)
     starts = cut_starts(longest, limits.sentences, limits.words)
     ends = np.append(starts[1:], count)

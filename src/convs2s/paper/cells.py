@@ -44,6 +44,10 @@ MEASURES = {
     "perplexity": Measure(
         "perplexity of the validation data", "training.json", ("validation_perplexity",)
     ),
+    "seconds_cpu": Measure("generation time", "{testset}.{decoding}.cpu.speed.json", ("seconds",)),
+    "seconds_cuda": Measure(
+        "generation time", "{testset}.{decoding}.cuda.speed.json", ("seconds",)
+    ),
 } | {
     f"rouge_{kind}_{part}": Measure(
         f"ROUGE-{kind.upper()} {part}", _ROUGE, ("rouge", f"rouge_{kind}", part)

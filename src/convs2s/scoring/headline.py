@@ -7,7 +7,7 @@ from typing import Any
 
 from convs2s.files import atomic_text, write_lines
 from convs2s.scoring.summary import BLEU_KINDS, summarise
-from convs2s.scoring.text_table import aligned, underlined
+from convs2s.scoring.text_table import aligned, heading, underlined
 
 _COUNTS = ("total", "dictionary", "copied")
 
@@ -53,13 +53,10 @@ def headline(
 def _report(
     stand_in: str | None, named: Mapping[str, str], tests: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    if stand_in:
-        yield f"STAND-IN DATA: {stand_in}"
-        yield ""
-    for name, value in named.items():
-        yield f"{name:<9} {value}"
-    for test, summary in tests.items():
-        yield ""
+    yield from heading(stand_in, named)
+    for number, (test, summary) in enumerate(tests.items()):
+        if number:
+            yield ""
         yield from _test_set(test, summary)
 
 

@@ -1,0 +1,36 @@
+"""A model file of random weights: how fast it translates does not depend on what it has learned."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from convs2s.data.vocabulary import SPECIAL_SYMBOLS
+from convs2s.model_file import ModelDescription, build_network, save_model
+
+
+def write_random_model(path: Path, architecture: Mapping[str, Any], types: int) -> None:
+    """Write a model file of ``types`` types a side, whose words are ``w0``, ``w1`` and so on.
+
+    Args:
+        path: the file.
+        architecture: validated, of config/models.yaml.
+        types: special symbols among them.
+    """
+    torch.manual_seed(1)
+    symbols = [f"w{number}" for number in range(types - len(SPECIAL_SYMBOLS))]
+    description = ModelDescription(
+        task="random",
+        languages={"source": "en", "target": "fr"},
+        preparation="moses_test",
+        architecture=dict(architecture),
+        source_types=symbols,
+        target_types=symbols,
+        codes=None,
+        glossaries=[],
+        splittable=None,
+        dictionary={},
+        training={},
+    )
+    save_model(path, build_network(architecture, types, types).state_dict(), description)

@@ -1,0 +1,69 @@
+"""How long a test set takes to translate (paper, section 5.3 and table 3)."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from convs2s.decoding.translate import Translator
+from convs2s.devices import pick_device
+from convs2s.files import atomic_text, read_lines
+
+
+def time_translation(
+    models: Sequence[Path],
+    source: Path,
+    output: Path,
+    settings: Mapping[str, Any],
+    *,
+    device: str,
+    threads: int,
+    manifest: Mapping[str, Any],
+) -> None:
+    """Translate a file of raw text in memory, and write as JSON how long it took.
+
+    The clock runs from raw text to text, once; it starts after the models are loaded and a batch
+    is translated, so that nothing is set up while it runs. Whatever else the machine does is
+    measured, too.
+
+    Args:
+        models: model files; several make an ensemble.
+        source: raw text, one sentence a line.
+        output: the file to write: ``lines``, ``symbols`` (of the best hypotheses, ``</s>``
+            counted), ``seconds`` with what they were measured on, both per second.
+        settings: a validated entry of config/decodings.yaml.
+        device: ``cpu`` or ``cuda``.
+        threads: CPU threads.
+        manifest: what else the number rests on.
+
+    Raises:
+        UserError: ``cuda`` is asked for where there is none.
+    """
+    torch.set_num_threads(threads)
+    translator = Translator(models, settings, pick_device(device))
+    lines = list(read_lines(source))
+    for _ in translator.translate(lines[: translator.batch_sentences]):
+        pass
+    started = time.perf_counter()
+    # All together: batches come from the whole set, as in the paper.
+    symbols = sum(len(one.pieces) + 1 for one in translator.translate(lines, chunk=len(lines)))
+    seconds = time.perf_counter() - started
+    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
+    signature = (
+        f"{name}, {threads} CPU threads, {settings['precision']}, batches of up to "
+        f"{translator.batch_sentences}, torch {torch.__version__}"
+    )
+    result = {
+        "lines": len(lines),
+        "symbols": symbols,
+        "seconds": {"score": seconds, "signature": signature},
+        "lines_per_second": len(lines) / seconds,
+        "symbols_per_second": symbols / seconds,
+        "manifest": manifest,
+    }
+    with atomic_text(output) as stream:
+        json.dump(result, stream, ensure_ascii=False, indent=2)
+        stream.write("\n")
