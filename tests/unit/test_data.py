@@ -85,6 +85,17 @@ def test_a_store_gives_back_what_was_written(tmp_path: Path) -> None:
     assert store.lengths("source").sum() == 2 * len(pairs)
 
 
+def test_a_store_of_other_batches_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train.arrow"
+    with monkeypatch.context() as patch:
+        patch.setattr("convs2s.data.store.ROWS_PER_BATCH", 4)
+        write_store(path, [([END], [END])] * 6)
+    with pytest.raises(UserError, match=r"train\.arrow: .* another version .* snakemake prepare"):
+        TokenStore(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"something else"])
 def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "train.arrow"

@@ -19,8 +19,11 @@ from convs2s.errors import UserError
 from convs2s.files import atomic_path
 
 SIDES = ("source", "target")
-ROWS_PER_BATCH = 65536
-"""Rows of a record batch; row i of the store is row i % ROWS_PER_BATCH of its batch."""
+ROWS_PER_BATCH = 16384
+"""Rows of a record batch; row i of the store is row i % ROWS_PER_BATCH of its batch.
+
+A batch is what writing a store holds in memory.
+"""
 
 _SCHEMA = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
 
@@ -113,6 +116,11 @@ class TokenStore:
             raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
         self.path = Path(path)
         batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+        if any(batch.num_rows != ROWS_PER_BATCH for batch in batches[:-1]):
+            raise UserError(
+                f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "
+                "project wrote it; remove it and make it again with: snakemake prepare"
+            )
         self._columns = {side: [_arrays(batch.column(side)) for batch in batches] for side in SIDES}
         self._length: int = sum(batch.num_rows for batch in batches)
 
