@@ -153,6 +153,7 @@ def generation_figures(model: Path, lines: list[str], beam: int, device: str) ->
         "beam": beam,
         "precision": "bf16",
         "batch_sentences": BATCH,
+        "batch_words": None,
         "replace_unknown": False,
         "maximum_length": {"factor": 1.2, "offset": 2},
     }

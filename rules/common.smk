@@ -132,6 +132,14 @@ def codes(wildcards, language):
     return [f"{RESULTS}/{wildcards.task}/vocabulary/{name}"] if name else []
 
 
+def memory_to_learn_codes(wildcards, input, attempt):
+    """Megabytes for subword-nmt, which holds every type.
+
+    A type took 1.2 KB: 214 bytes for a byte of the compressed tables (docs/benchmarks.md).
+    """
+    return attempt * max(4000, int(1000 + 300 * input.size_mb))
+
+
 def what_to_binarise(wildcards, part):
     """A part of the corpus, with the codes and vocabularies of both sides."""
     languages = languages_of(wildcards)

@@ -41,6 +41,8 @@ rule joint_codes:
         "<logs>/{task}/codes.log",
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory_to_learn_codes,
     params:
         merges=lambda w: tasks[w.task]["vocabulary"]["merges"],
         code=script_code("codes.py"),

@@ -1,7 +1,7 @@
 """Decoding: incremental equals full, batches do not matter, ensembles, unknown words."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 
 from convs2s.config import decoding_defaults
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.search import beam_search
+from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import Translator
 from convs2s.decoding.unknown_words import replace_unknown
 from convs2s.errors import UserError
@@ -151,8 +151,27 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     expected = [one.text for one in translator(model).translate(lines)]
     assert expected[1] == ""
     assert [one.text for one in translator(model, batch_sentences=1).translate(lines)] == expected
+    assert [one.text for one in translator(model, batch_words=6).translate(lines)] == expected
     assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
     assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
+
+
+def test_a_batch_holds_no_more_words_than_it_may(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def search(self: Translator, pieces: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+        sizes.append([len(sentence) for sentence in pieces])
+        return [[Hypothesis([], 0.0, [])] for _ in pieces]
+
+    monkeypatch.setattr(Translator, "search", search)
+    lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9 w1 w2 w3 w4", "w1", "w1 w2"]
+    list(translator(model, batch_sentences=3, batch_words=6).translate(lines))
+    assert sizes == [[1, 1, 2], [3], [9]]
+    sizes.clear()
+    list(translator(model, batch_sentences=3, batch_words=None).translate(lines))
+    assert sizes == [[1, 1, 2], [3, 9]]
 
 
 def test_text_is_prepared_by_the_recipe_that_the_model_names(model: Path, tmp_path: Path) -> None:

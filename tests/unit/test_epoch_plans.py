@@ -56,7 +56,7 @@ def plain_cut(rows: list[int], sentences: int | None, words: int | None) -> list
 
 def plain_plan(limits: BatchLimits, *, separate: bool) -> list[list[int]]:
     generator = np.random.default_rng([1, 2])
-    keys = list(zip(TARGET.tolist(), SOURCE.tolist(), strict=True))
+    keys = list(zip(SOURCE.tolist(), TARGET.tolist(), strict=True))
     rows = sorted(generator.permutation(PAIRS).tolist(), key=keys.__getitem__)
     batches = plain_cut(rows, limits.sentences, limits.words)
     shuffled = [batches[index] for index in generator.permutation(len(batches))]

@@ -134,6 +134,20 @@ def test_a_cell_is_mean_and_deviation_over_the_runs_found(
     assert frame.iloc[0]["BLEU (ours)"] == "not run"
 
 
+def test_times_stand_in_the_rows_of_their_device(
+    paper: config.Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    timing = {"lines": 6003, "seconds": {"score": 12.6, "signature": "a processor, 2 CPU threads"}}
+    measured = [cell for cell in cells(paper, "table3") if cell.measure == "seconds_cpu"]
+    frame = table(paper, "table3", [write(cell.paths[0], timing) for cell in measured])
+    ours = frame[frame["BLEU (ours)"] != ""]
+    assert len(ours) == 12
+    for system, seconds in zip(ours["System"], ours["Time (s) (ours)"], strict=True):
+        assert seconds == ("13" if "CPU" in system else "not run")
+    assert "generation time a processor, 2 CPU threads" in ours.iloc[3]["Metric"]
+
+
 def test_romanian_is_scored_on_text_and_german_on_tokens(
     paper: config.Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ RUN_A_NETWORK = {
     "list_n_best.py",
     "preflight.py",
     "score_n_best.py",
+    "time_decoding.py",
 }
 
 RULE = re.compile(r"^( *)(?:rule|checkpoint|use rule)\b.*:\n(?:(?:\1 +.*)?\n)*", re.MULTILINE)

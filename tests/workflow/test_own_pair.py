@@ -40,6 +40,7 @@ def further(
     targets += [f"{MODEL}/seed1/test.greedy.txt", "results/mine_en_nl_word/bleu.txt"]
     targets += [f"{MODEL}/seed1/test.{name}.bleu.txt" for name in RESCORED]
     targets += [f"{MODEL}/seed1/test.beam5_en_de.bleu.json", f"{TUNED}.svg"]
+    targets += [f"{MODEL}/seed1/test.table3_beam1.cpu.speed.json"]
     targets += [f"results/mine_held_out/dataset/{split}.arrow" for split in ("train", "valid")]
     return checkout, checkout.snakemake("--keep-going", *targets)
 
@@ -109,6 +110,14 @@ def test_another_decoding_is_a_name(further: tuple[Checkout, Done]) -> None:
     checkout, done = further
     lines = (checkout / f"{MODEL}/seed1/test.greedy.txt").read_text("utf-8").splitlines()
     assert len(lines) == 20, done.said
+
+
+def test_a_decoding_is_timed(further: tuple[Checkout, Done]) -> None:
+    path = further[0] / f"{MODEL}/seed1/test.table3_beam1.cpu.speed.json"
+    timing = json.loads(path.read_text("utf-8"))
+    assert timing["lines"] == 20
+    assert timing["seconds"]["score"] > 0
+    assert timing["manifest"]["decoding"]["batch_sentences"] == 128
 
 
 def test_the_length_penalty_is_tuned_and_used(further: tuple[Checkout, Done]) -> None:

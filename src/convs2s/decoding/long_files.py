@@ -17,8 +17,8 @@ from convs2s.files import read_lines, sha256
 CHUNK_BATCHES = 8
 """Batches of a chunk, whose lines are sorted by length: what a kill loses at most per worker."""
 
-SPEED_ALONE = "batch_sentences"
-"""The setting of config/decodings.yaml that the result does not depend on."""
+SPEED_ALONE = ("batch_sentences", "batch_words")
+"""The settings of config/decodings.yaml that the result does not depend on."""
 
 
 def translate_long_file(
@@ -66,7 +66,7 @@ def identity_of(
         settings: a validated entry of config/decodings.yaml.
         others: whatever else.
     """
-    kept = {name: value for name, value in settings.items() if name != SPEED_ALONE}
+    kept = {name: value for name, value in settings.items() if name not in SPEED_ALONE}
     return {"models": [sha256(path) for path in models], **kept, **others}
 
 

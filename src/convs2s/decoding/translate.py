@@ -6,9 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from convs2s.data.batches import pad
+from convs2s.data.batches import cut, pad
 from convs2s.decoding.pieces import Form, Splitter, warn_if_overlong
 from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
@@ -122,6 +123,7 @@ class Translator:
         of_model = settings["vocabulary_selection"] == "model"
         self.selection = self.description.selection if of_model else None
         self.batch_sentences: int = settings["batch_sentences"]
+        self.batch_words: int | None = settings["batch_words"]
         self.replace: bool = settings["replace_unknown"]
         self.device = device
         self.pretokenized = pretokenized
@@ -155,16 +157,13 @@ class Translator:
             A translation for each line, in their order.
         """
         prepared = [(number, text, self.prepare(text)) for number, text in lines]
+        lengths = np.array([len(pieces) for _, _, pieces in prepared])
         # Sentences of similar length share a batch; an empty one needs no search.
-        order = sorted(
-            (index for index, (_, _, pieces) in enumerate(prepared) if pieces),
-            key=lambda index: (len(prepared[index][2]), index),
-        )
+        order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
         found: dict[int, list[Hypothesis]] = {}
-        for start in range(0, len(order), self.batch_sentences):
-            batch = order[start : start + self.batch_sentences]
+        for batch in cut(order, lengths, self.batch_sentences, self.batch_words):
             hypotheses = self.search([prepared[index][2] for index in batch])
-            found |= dict(zip(batch, hypotheses, strict=True))
+            found |= dict(zip(batch.tolist(), hypotheses, strict=True))
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         return [
             self._finish_all(number, text, pieces, found.get(index, [empty]), n_best)
