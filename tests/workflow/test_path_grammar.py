@@ -1,5 +1,7 @@
 """Every path that a table asks for can be made, at every scale, and a table alone makes none."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,21 @@ def test_profiles_are_read(checkout: Checkout, profile: str) -> None:
     assert done.code == 0, done.said
     assert done.planned["binarise_shard"] == 2
     assert "mem_mb=4000" in done.said
+
+
+@pytest.mark.parametrize(
+    ("options", "timed"),
+    [
+        (["--config", "scale=demo"], {"cpu": 4}),
+        (["--resources", "gpu=1", "--config", "scale=demo"], {"cpu": 4, "cuda": 4}),
+        (["--config", "scale=demo", "device=cuda"], {"cpu": 4, "cuda": 4}),
+    ],
+)
+def test_speed_times_a_gpu_where_one_is_asked_for(
+    checkout: Checkout, options: list[str], timed: dict[str, int]
+) -> None:
+    done = checkout.snakemake("--dry-run", *options, "--", "speed")
+    assert done.code == 0, done.said
+    outputs = re.findall(r"^ +output: \S+\.(cpu|cuda)\.speed\.json", done.said, re.MULTILINE)
+    assert Counter(outputs) == timed
+    assert done.planned["evaluate_bleu"] == 4
