@@ -31,6 +31,7 @@ def plain_search(
     encoded = network.encode(source.unsqueeze(0))
     beam = options.beam
     maximum = int((len(source) - 1) * options.maximum_factor) + options.maximum_offset
+    maximum = max(maximum, options.minimum_length)
     if network.positions["target"] is not None:
         maximum = min(maximum, network.positions["target"] - 1)
     hypotheses: list[tuple[list[int], float]] = [([], 0.0)]

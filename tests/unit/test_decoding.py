@@ -156,6 +156,16 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
 
 
+@pytest.mark.parametrize(("minimum", "length"), [(14, 14), (40, 15)])
+def test_the_minimum_length_comes_before_the_maximum_but_after_the_positions(
+    model: Path, minimum: int, length: int
+) -> None:
+    """A summary of at least 14 words, of a source of one; the model has 16 positions."""
+    settings = {"minimum_length": minimum, "maximum_length": {"factor": 1.5, "offset": 10}}
+    (one,) = translator(model, **settings).translate(["w1"])
+    assert len(one.pieces) == length
+
+
 def test_a_batch_holds_no_more_words_than_it_may(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,7 +125,8 @@ class _Search:
         self.scores = torch.full((batch, beam), -torch.inf, device=source.device)  # (A, K)
         self.scores[:, 0] = 0.0
         words = ((source != PADDING) & (source != END)).sum(1)
-        self.maximum = (words * options.maximum_factor).long() + options.maximum_offset  # (A,)
+        maximum = (words * options.maximum_factor).long() + options.maximum_offset
+        self.maximum = maximum.clamp(min=options.minimum_length)  # (A,)
         self.no_word = (source == PADDING) | (source == END)  # (A, m)
 
     def step(self) -> None:
@@ -167,9 +168,9 @@ class _Search:
         """
         predictions[:, :, PADDING] = -torch.inf
         predictions[:, :, UNKNOWN] -= self.options.unknown_penalty
-        if length < self.options.minimum_length:
-            predictions[:, :, END] = -torch.inf
         full = self.maximum[sentences] <= length
+        if length < self.options.minimum_length:  # which may be more than the model has positions
+            predictions[~full, :, END] = -torch.inf
         if full.any():
             ending = predictions[full][:, :, END].clone()
             predictions[full] = -torch.inf
