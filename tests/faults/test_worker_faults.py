@@ -18,12 +18,17 @@ from tests.unit.together import train_together
 Process = subprocess.Popen[str]
 
 
-def wait_for_a_state(process: Process, folder: Path, after: int) -> int:
-    """Wait until the training has written a state after that time; return its own time."""
+def states(folder: Path) -> list[int]:
+    """When the states of a training were written."""
+    return [path.stat().st_mtime_ns for path in folder.glob("*/last.safetensors")]
+
+
+def wait_for_a_state(process: Process, folder: Path) -> None:
+    """Wait until the training has written a state of its own."""
+    before = states(folder)
     while process.poll() is None:
-        times = [path.stat().st_mtime_ns for path in folder.glob("*/last.safetensors")]
-        if times and times[0] > after:
-            return times[0]
+        if states(folder) > before:
+            return
         time.sleep(0.01)
     raise AssertionError(process.communicate()[1])
 
@@ -48,13 +53,12 @@ def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path
     command += ["--settings", str(tmp_path / "settings.json"), "--output", str(jobs[0].output)]
     command += ["--threads", "1", "--workers", "2"]
 
-    seen = 0
     for sent, code, says in (
         (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),
         (signal.SIGTERM, 75, "SIGTERM was received: run the same command again"),
     ):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        seen = wait_for_a_state(process, jobs[0].output.parent / "state", seen)
+        wait_for_a_state(process, jobs[0].output.parent / "state")
         workers = workers_of(process)
         sockets = [listening(each) for each in (process.pid, *workers.values())]
         victim = workers["1"] if sent == signal.SIGKILL else process.pid
