@@ -47,6 +47,7 @@ def time_translation(
     lines = list(read_lines(source))
     for _ in translator.translate(lines[: translator.batch_sentences]):
         pass
+    print(f"timing the translation of {len(lines):,} lines", flush=True)
     started = time.perf_counter()
     # All together: batches come from the whole set, as in the paper.
     symbols = sum(len(one.pieces) + 1 for one in translator.translate(lines, chunk=len(lines)))
