@@ -42,7 +42,7 @@ SETTINGS = {
         "velocity": "rescale",
         "maximum_epochs": 8,
         "threads": 1,
-        # Within 0.05% of fp32's perplexity (docs/benchmarks.md), in half of its time.
+        # Within 0.1% of fp32's perplexity (docs/benchmarks.md), in half of its time.
         "precision": "bf16",
     },
 }
