@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import torch
 
 from convs2s.config import decoding_defaults
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files import read_line_pairs, read_lines
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, architecture_settings, import_fairseq
 from convs2s.interop.layout import convert, their_name
@@ -216,3 +218,27 @@ def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision
     other = translator_of(imported, precision=precision, batch_sentences=7).translate(source[:200])
     expected = [(one.text, one.score) for one in found[:200]]
     assert [(one.text, one.score) for one in other] == expected
+
+
+# ---- the peer's perplexity ----
+
+
+def perplexity(scores: Sequence[PairScore]) -> float:
+    """Return the perplexity of targets, each symbol counting alike."""
+    total = sum(score.log_probability for score in scores)
+    return math.exp(-total / sum(score.symbols for score in scores))
+
+
+def test_the_peers_perplexity_leaves_out_the_six_longest_pairs(
+    imported: Path, shared: Path
+) -> None:
+    """Its checkpoint's meters count 1,008 of the 1,014 validation pairs, and 16,128 words."""
+    folder = shared / "golden" / "fairseq_multi30k" / "bpe"
+    pairs = sorted(
+        read_line_pairs(folder / "val.en", folder / "val.de"),
+        key=lambda pair: [len(side.split()) for side in pair],
+    )
+    scores = list(score_pairs(PairScorer([imported], "cpu", "pieces"), pairs))
+    assert sum(score.symbols for score in scores[:-6]) == 16_128
+    assert perplexity(scores[:-6]) == pytest.approx(peer.PERPLEXITY, abs=0.005)
+    assert perplexity(scores) == pytest.approx(15.44, abs=0.005)

@@ -6,11 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
 
-from convs2s.decoding.translate import Translator
-from convs2s.devices import pick_device
+from convs2s.decoding.translate import prepare_translator
 from convs2s.files import atomic_text, read_lines
 
 
@@ -33,8 +31,7 @@ def translate_file(
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
     """
-    torch.set_num_threads(threads)
-    translator = Translator(models, settings, pick_device(device))
+    translator = prepare_translator(models, settings, device=device, threads=threads)
     with ExitStack() as stack:
         as_json, as_text = (stack.enter_context(atomic_text(path)) for path in outputs)
         for translation in tqdm(translator.translate(read_lines(source)), unit="line"):

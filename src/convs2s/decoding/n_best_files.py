@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from convs2s.decoding.formats import n_best_line
 from convs2s.decoding.rescoring import PairScorer, score_n_best
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import prepare_translator
 from convs2s.devices import pick_device
 from convs2s.files import read_lines, write_lines
 from convs2s.scoring.n_best import MODEL, read_n_best
@@ -36,8 +36,7 @@ def list_n_best(
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
     """
-    torch.set_num_threads(threads)
-    translator = Translator(models, settings, pick_device(device))
+    translator = prepare_translator(models, settings, device=device, threads=threads)
     translations = translator.translate(read_lines(source), n_best=settings["beam"])
     write_lines(
         output,

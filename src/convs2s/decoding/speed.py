@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from convs2s.decoding.translate import Translator
-from convs2s.devices import pick_device
+from convs2s.decoding.translate import prepare_translator
 from convs2s.files import atomic_text, read_lines
 
 
@@ -42,8 +41,7 @@ def time_translation(
     Raises:
         UserError: ``cuda`` is asked for where there is none.
     """
-    torch.set_num_threads(threads)
-    translator = Translator(models, settings, pick_device(device))
+    translator = prepare_translator(models, settings, device=device, threads=threads)
     lines = list(read_lines(source))
     for _ in translator.translate(lines[: translator.batch_sentences]):
         pass

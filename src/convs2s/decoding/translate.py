@@ -13,6 +13,7 @@ from convs2s.data.batches import cut, pad
 from convs2s.decoding.pieces import Form, Splitter, warn_if_overlong
 from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
+from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Average, Ensemble
@@ -254,6 +255,24 @@ class Translator:
         if self._of_words:
             return position
         return sum(not piece.endswith("@@") for piece in pieces[:position])
+
+
+def prepare_translator(
+    models: Sequence[Path], settings: Mapping[str, Any], *, device: str, threads: int
+) -> Translator:
+    """Return the translator of a job, and give this process its threads.
+
+    Args:
+        models: model files; several make an ensemble.
+        settings: a validated entry of config/decodings.yaml.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+
+    Raises:
+        UserError: as of :class:`Translator`, or ``cuda`` is asked for where there is none.
+    """
+    torch.set_num_threads(threads)
+    return Translator(models, settings, pick_device(device))
 
 
 def load_ensemble(
