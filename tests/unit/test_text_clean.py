@@ -12,7 +12,8 @@ from convs2s.files import read_lines, write_lines
 from convs2s.text.clean import REASONS, Report, added_reports, clean_corpus, reason_to_drop, tidy
 
 
-def clean(folder: Path, source: list[str], target: list[str], ratio: float | None = 1.5) -> Report:
+def clean(folder: Path, source: list[str], target: list[str], **changes: Any) -> Report:
+    settings: dict[str, Any] = {"minimum": 2, "maximum": 4, "ratio": 1.5}
     write_lines(folder / "in.en", source)
     write_lines(folder / "in.fr", target)
     return clean_corpus(
@@ -21,9 +22,7 @@ def clean(folder: Path, source: list[str], target: list[str], ratio: float | Non
         folder / "out.en",
         folder / "out.fr",
         folder / "report.json",
-        minimum=2,
-        maximum=4,
-        ratio=ratio,
+        **settings | changes,
     )
 
 
@@ -66,19 +65,8 @@ def test_limits_are_inclusive() -> None:
 
 
 def test_lines_are_prepared_before_they_are_judged(tmp_path: Path) -> None:
-    write_lines(tmp_path / "in.en", ["A.", "A,B"])
-    write_lines(tmp_path / "in.fr", ["C D", "C"])
-    report = clean_corpus(
-        tmp_path / "in.en",
-        tmp_path / "in.fr",
-        tmp_path / "out.en",
-        tmp_path / "out.fr",
-        tmp_path / "report.json",
-        minimum=1,
-        maximum=None,
-        ratio=1.5,
-        prepare=(lambda line: line.replace(",", " , "), str.lower),
-    )
+    prepare = (lambda line: line.replace(",", " , "), str.lower)
+    report = clean(tmp_path, ["A.", "A,B"], ["C D", "C"], minimum=1, maximum=None, prepare=prepare)
     assert report["dropped"]["ratio"] == 2
     assert (tmp_path / "out.en").read_bytes() == b""
 
