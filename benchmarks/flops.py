@@ -12,9 +12,9 @@ class Flops:
     """Floating-point operations of a forward pass: multiply-adds, each counted as two.
 
     Attributes:
-        source: of each source symbol.
-        target: of each target symbol that is fed, the output layer's among them.
-        pair: of each source symbol for each target symbol: attention.
+        source: of each source token.
+        target: of each target token that is fed, the output layer's among them.
+        pair: of each source token for each target token: attention.
     """
 
     source: float
@@ -25,8 +25,8 @@ class Flops:
         """Return those of a forward pass; training takes three times as many.
 
         Args:
-            source: symbols, padding not counted.
-            target: symbols, padding not counted.
+            source: tokens, padding not counted.
+            target: tokens, padding not counted.
             pairs: the product of both, summed over the sentence pairs.
         """
         return self.source * source + self.target * target + self.pair * pairs

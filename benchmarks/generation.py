@@ -4,9 +4,9 @@
 
 ``multi30k``: the peer's model of Multi30k English-German and the 1000 sentences of its test set,
 where the folder that CONVS2S_SHARED names has them; else random weights of that shape and outputs
-of 14 symbols. ``wmt_en_fr``: random weights of ``fconv_wmt_en_fr`` (258 million), 64 sentences of
-25 symbols, outputs of 30. What is timed is everything from pieces to pieces. Prints medians of five
-runs and, last, one JSON object: symbols (of the best hypothesis, ``</s>`` counted) and sentences
+of 14 tokens. ``wmt_en_fr``: random weights of ``fconv_wmt_en_fr`` (258 million), 64 sentences of
+25 tokens, outputs of 30. What is timed is everything from tokens to tokens. Prints medians of five
+runs and, last, one JSON object: tokens (of the best hypothesis, ``</s>`` counted) and sentences
 per second, and the share of the machine's bf16 matrix rate, from the FLOPs of all hypotheses.
 """
 
@@ -49,7 +49,7 @@ class Workload:
 
     Attributes:
         model: the model file.
-        lines: the sources' pieces.
+        lines: the sources' tokens.
         lengths: settings that bound the outputs' lengths.
         plain_lines: how many of the lines the plain decoder gets.
         reference: the translations' words, where there are any.
@@ -104,13 +104,13 @@ def report(
     reference: Sequence[str] | None,
 ) -> None:
     """Print the figures."""
-    symbols = sum(len(one.pieces) + 1 for one in found)
-    print(f"{len(found)} sentences, {symbols} symbols: {seconds:.3f} s, median of 5 runs")
+    tokens = sum(len(one.tokens) + 1 for one in found)
+    print(f"{len(found)} sentences, {tokens} tokens: {seconds:.3f} s, median of 5 runs")
     print(f"bf16 matrix rate (mean of before and after): {rate / 1e9:.0f} GFLOP/s")
     print(f"model: {asked / 1e9:.0f} GFLOP, {asked / seconds / 1e9:.0f} GFLOP/s")
     print(f"plain decoder, fp32: {plain:.2f} sentences/s")
     figures = {
-        "tokens_per_second": round(symbols / seconds, 1),
+        "tokens_per_second": round(tokens / seconds, 1),
         "sentences_per_second": round(len(found) / seconds, 2),
         "share_of_gemm": round(asked / seconds / rate, 4),
         "gemm_gflops": round(rate / 1e9),
@@ -154,9 +154,9 @@ def model_flops(translator: Translator, found: Sequence[Translation]) -> float:
     count = flops(translator.description.architecture, len(translator.target))
     total = 0.0
     for one in found:
-        source = len(one.source_pieces) + 1
-        symbols = sum(len(hypothesis.pieces) + 1 for hypothesis in one.n_best)
-        total += count.forward(source, symbols, source * symbols)
+        source = len(one.source_tokens) + 1
+        tokens = sum(len(hypothesis.tokens) + 1 for hypothesis in one.n_best)
+        total += count.forward(source, tokens, source * tokens)
     return total
 
 
@@ -183,7 +183,7 @@ def wmt_en_fr(folder: Path) -> Workload:
 
 
 def forced(most: int, least: int | None = None) -> dict[str, Any]:
-    """Return settings for outputs of at most, or of exactly, so many symbols."""
+    """Return settings for outputs of at most, or of exactly, so many tokens."""
     return {
         "minimum_length": most if least is None else least,
         "maximum_length": {"factor": 0.0, "offset": most},

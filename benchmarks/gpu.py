@@ -26,10 +26,10 @@ from convs2s.decoding.translate import Translator
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.files import read_lines
-from convs2s.memory import keep_freed_memory
 from convs2s.scoring.bleu import detokenized_bleu
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
+from convs2s.training.memory import keep_freed_memory
 from convs2s.training.run import TrainingJob, train
 from machine import RUNS, median_seconds, seconds_of
 from peer_task import prepare_peer
@@ -153,7 +153,7 @@ def generation_figures(model: Path, lines: list[str], beam: int, device: str) ->
         "beam": beam,
         "precision": "bf16",
         "batch_sentences": BATCH,
-        "batch_words": None,
+        "batch_tokens": None,
         "replace_unknown": False,
         "maximum_length": {"factor": 1.2, "offset": 2},
     }
@@ -163,7 +163,7 @@ def generation_figures(model: Path, lines: list[str], beam: int, device: str) ->
 
     def work() -> None:
         results = translator.translate_chunk(list(enumerate(lines, start=1)))
-        found.extend(len(one.pieces) + 1 for one in results)
+        found.extend(len(one.tokens) + 1 for one in results)
         finish(device)
 
     seconds = seconds_of(work)
@@ -184,7 +184,7 @@ def multi30k_figures(peer: Path, device: str, tiny: bool, folder: Path) -> dict[
     train(TrainingJob(task, settings, 1, model, None, device, torch.get_num_threads()))
     rows = [json.loads(line) for line in read_lines(folder / "history.jsonl")][:-1]
     best = min(rows, key=lambda row: row["valid_loss"])
-    seconds = sum(row["words"] / row["words_per_second"] for row in rows[: best["epoch"]])
+    seconds = sum(row["tokens"] / row["tokens_per_second"] for row in rows[: best["epoch"]])
     decoding = decoding_defaults() | {"precision": "bf16", "replace_unknown": False}
     translator = Translator([model], decoding, device, pretokenized=True)
     most = 2 if tiny else None

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from convs2s.config_schema import schema, with_defaults
-from convs2s.data.dataset import binarise, build_vocabulary
+from convs2s.data.dataset import binarize, build_vocabulary
 from convs2s.data.word_counts import count_words
 from convs2s.files import read_lines, write_lines
 
 
 def prepare_peer(text: Path, folder: Path, most: int | None = None) -> Path:
-    """Make vocabularies and token stores of the text, whose pieces are taken as words.
+    """Make vocabularies and token stores of the text, whose tokens are taken as words.
 
     Args:
         text: ``train`` and ``val``, each ``.en`` and ``.de``.
@@ -32,5 +32,5 @@ def prepare_peer(text: Path, folder: Path, most: int | None = None) -> Path:
                 count_words(read_lines(path), folder / "words.tsv")
                 build_vocabulary(folder / "words.tsv", None, table, vocabulary, None)
         outputs = folder / "dataset" / f"{split}.arrow", folder / "dataset" / f"{split}.json"
-        binarise(corpus, (None, None), tables, outputs, {**facts, "vocabulary": vocabulary})
+        binarize(corpus, (None, None), tables, outputs, {**facts, "vocabulary": vocabulary})
     return folder

@@ -26,7 +26,7 @@ def plain_search(
         options: as the package's search has them; finished hypotheses are replaced.
 
     Returns:
-        The symbols of each finished hypothesis without ``</s>`` and its score, the best first.
+        The tokens of each finished hypothesis without ``</s>`` and its score, the best first.
     """
     encoded = network.encode(source.unsqueeze(0))
     beam = options.beam
@@ -37,7 +37,7 @@ def plain_search(
     hypotheses: list[tuple[list[int], float]] = [([], 0.0)]
     finished: list[tuple[list[int], float]] = []
     for length in range(maximum + 1):
-        previous = torch.tensor([[END, *symbols] for symbols, _ in hypotheses])  # (K, t)
+        previous = torch.tensor([[END, *tokens] for tokens, _ in hypotheses])  # (K, t)
         features, _ = network.decoder(previous, _repeated(encoded, len(hypotheses)))
         predictions = network.output(features[:, -1]).log_softmax(1)  # (K, V)
         predictions[:, PADDING] = -torch.inf
@@ -52,12 +52,12 @@ def plain_search(
         best = totals.flatten().topk(2 * beam)
         going: list[tuple[list[int], float]] = []
         for place, (total, index) in enumerate(zip(*map(Tensor.tolist, best), strict=True)):
-            parent, symbol = divmod(index, predictions.shape[1])
-            symbols = hypotheses[parent][0]
-            if symbol != END:
-                going.append(([*symbols, symbol], total))
+            parent, token = divmod(index, predictions.shape[1])
+            tokens = hypotheses[parent][0]
+            if token != END:
+                going.append(([*tokens, token], total))
             elif place < beam and math.isfinite(total):
-                finished.append((symbols, total / (length + 1) ** options.length_penalty))
+                finished.append((tokens, total / (length + 1) ** options.length_penalty))
         hypotheses = going[:beam]
         if len(finished) >= beam:
             break

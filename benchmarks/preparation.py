@@ -1,8 +1,8 @@
 """How fast is training text prepared on one core, and does the memory stay flat?
 
-Runs the functions that the rules of a shard run, on English-French news: normalise, tokenise and
+Runs the functions that the rules of a shard run, on English-French news: normalize, tokenize and
 clean in one pass from file to file (``clean_corpus``), count words (``count_words``), split into
-BPE pieces and write the token store (``binarise``). Medians of five, of processor time, as each
+BPE tokens and write the token store (``binarize``). Medians of five, of processor time, as each
 step is one process with one thread; a line is one side of a pair. The tools' own rate, sacremoses
 and subword-nmt one after the other on lines in memory, is measured in the same run. Then every step
 runs once on a small and on a large corpus, each time in a process of its own, for its peak of
@@ -33,7 +33,7 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from subword_nmt.apply_bpe import BPE
 
 from convs2s.config_schema import schema, with_defaults
-from convs2s.data.dataset import binarise, build_vocabulary, write_codes
+from convs2s.data.dataset import binarize, build_vocabulary, write_codes
 from convs2s.data.word_counts import count_words
 from convs2s.files import open_text, read_line_pairs, read_lines
 from convs2s.text.clean import clean_corpus
@@ -68,7 +68,7 @@ class Shard:
         self._folder, self._models = folder, models
 
     def clean_corpus(self) -> None:
-        """Normalise, tokenise and clean both sides."""
+        """Normalize, tokenize and clean both sides."""
         english, french = (Preparation("moses_train", language) for language in LANGUAGES)
         clean_corpus(
             *self.raw,
@@ -84,7 +84,7 @@ class Shard:
             count_words(read_lines(text), table)
 
     def learn(self) -> None:
-        """Go as far as ``binarise`` and learn what it needs."""
+        """Go as far as ``binarize`` and learn what it needs."""
         self.clean_corpus()
         self.count_words()
         tables = _sides(self._folder, "words", "tsv.zst")
@@ -92,12 +92,12 @@ class Shard:
         for table, types in zip(tables, _sides(self._models, "types", "tsv"), strict=True):
             build_vocabulary(table, self.codes, types, self._settings, None)
 
-    def binarise(self) -> None:
-        """Split both sides into pieces and write the token store."""
+    def binarize(self) -> None:
+        """Split both sides into tokens and write the token store."""
         types = _sides(self._models, "types", "tsv")
         outputs = self._folder / "train.arrow", self._folder / "train.json"
         facts = {"vocabulary": self._settings}
-        binarise(self.clean, (self.codes, self.codes), types, outputs, facts)
+        binarize(self.clean, (self.codes, self.codes), types, outputs, facts)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Shard:
         return settings
 
 
-STEPS = ("clean_corpus", "count_words", "binarise")
+STEPS = ("clean_corpus", "count_words", "binarize")
 
 
 def main() -> None:
@@ -153,9 +153,9 @@ def rates(pairs: list[Pair], count: int, shard: Shard) -> dict[str, int]:
     tools = median_seconds(lambda: plain_tools(pairs[:TOOLS_LINES], shard.codes))
     spent = {
         "lines_per_second_without_bpe": without,
-        "lines_per_second_with_bpe": without + seconds["binarise"],
+        "lines_per_second_with_bpe": without + seconds["binarize"],
         "lines_per_second_counting_words": seconds["count_words"],
-        "lines_per_second_bpe_alone": seconds["binarise"],
+        "lines_per_second_bpe_alone": seconds["binarize"],
     }
     figures = {name: round(2 * count / value) for name, value in spent.items()}
     figures["lines_per_second_of_the_tools"] = round(2 * TOOLS_LINES / tools)
@@ -165,30 +165,30 @@ def rates(pairs: list[Pair], count: int, shard: Shard) -> dict[str, int]:
 
 
 def plain_tools(pairs: list[Pair], codes: Path) -> None:
-    """Normalise, tokenise and split lines in memory by the libraries alone."""
+    """Normalize, tokenize and split lines in memory by the libraries alone."""
     with codes.open(encoding="utf-8") as stream:
         bpe = BPE(stream)
     for side, language in enumerate(LANGUAGES):
-        normaliser = MosesPunctNormalizer(language, perl_parity=True)
+        normalizer = MosesPunctNormalizer(language, perl_parity=True)
         tokenizer = MosesTokenizer(language)
         for pair in pairs:
-            line = normaliser.normalize(pair[side])
+            line = normalizer.normalize(pair[side])
             bpe.process_line(tokenizer.tokenize(line, aggressive_dash_splits=True, return_str=True))
 
 
 def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str, Any]:
     """Return each step's peak of memory on both corpora, and the growth."""
-    peaks: dict[str, list[float]] = {step: [] for step in STEPS}
+    peak: dict[str, list[float]] = {step: [] for step in STEPS}
     for count in sizes:
         corpus = folder / str(count)
         corpus.mkdir()
         write_varied(pairs, count, Shard(corpus, folder).raw)
         for step in STEPS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                peaks[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
-            print(f"{count} pairs, {step}: peak {peaks[step][-1]:.0f} MiB", flush=True)
-    growth = {step: round(most / least - 1, 3) for step, (least, most) in peaks.items()}
-    return {"pairs": sizes, "peak_mebibytes": peaks, "memory_growth": growth}
+                peak[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
+            print(f"{count} pairs, {step}: peak {peak[step][-1]:.0f} MiB", flush=True)
+    growth = {step: round(most / least - 1, 3) for step, (least, most) in peak.items()}
+    return {"pairs": sizes, "peak_mebibytes": peak, "memory_growth": growth}
 
 
 def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:

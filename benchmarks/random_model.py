@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from convs2s.data.vocabulary import SPECIAL_SYMBOLS
-from convs2s.model_file import ModelDescription, build_network, save_model
+from convs2s.data.vocabulary import SPECIAL_TOKENS
+from convs2s.model_file import ModelDescription, save_model
+from convs2s.models.build import build_network
 
 
 def write_random_model(path: Path, architecture: Mapping[str, Any], types: int) -> None:
@@ -16,17 +17,17 @@ def write_random_model(path: Path, architecture: Mapping[str, Any], types: int) 
     Args:
         path: the file.
         architecture: validated, of config/models.yaml.
-        types: special symbols among them.
+        types: special tokens among them.
     """
     torch.manual_seed(1)
-    symbols = [f"w{number}" for number in range(types - len(SPECIAL_SYMBOLS))]
+    tokens = [f"w{number}" for number in range(types - len(SPECIAL_TOKENS))]
     description = ModelDescription(
         task="random",
         languages={"source": "en", "target": "fr"},
         preparation="moses_test",
         architecture=dict(architecture),
-        source_types=symbols,
-        target_types=symbols,
+        source_types=tokens,
+        target_types=tokens,
         codes=None,
         glossaries=[],
         splittable=None,

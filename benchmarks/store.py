@@ -37,7 +37,7 @@ SENTENCES = (
 )
 """English sentences of 0, 1, ... words, ``</s>`` counted; the last entry counts 100 and more.
 
-Source: newstest2012 and newstest2013 of WMT (6003 sentences), words of the Moses tokeniser.
+Source: newstest2012 and newstest2013 of WMT (6003 sentences), words of the Moses tokenizer.
 """
 
 RATIOS = (
@@ -46,7 +46,7 @@ RATIOS = (
 )
 """French words per English word: the quantiles 2.5%, 7.5%, ... 97.5% over the same sentences."""
 
-LIMITS = BatchLimits(sentences=64, words=None, part_words=4000)
+LIMITS = BatchLimits(sentences=64, tokens=None, micro_batch_tokens=4000)
 """The paper's (section 4.2), the defaults of a model."""
 
 BATCHES = 1000

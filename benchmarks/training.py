@@ -1,9 +1,9 @@
 """How fast is training, as a share of what the machine's matrix products reach?
 
-Makes updates (forward, loss, backward, clipping, the optimiser's step) of one shape through the
+Makes updates (forward, loss, backward, clipping, the optimizer's step) of one shape through the
 project's own ``Updater``, and measures the rate of a bf16 linear map before and after each sample
 of them, as a machine that others use is not equally fast all the time. Prints each sample and,
-last, one JSON object: medians over five samples of the target symbols per second and of the share
+last, one JSON object: medians over five samples of the target tokens per second and of the share
 of that rate. The model's arithmetic is counted as multiply-adds x 2, x 3 for forward and backward,
 padding not counted.
 
@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 from convs2s.data.batches import plan_batches
-from convs2s.memory import keep_freed_memory
-from convs2s.model_file import build_network
+from convs2s.models.build import build_network
+from convs2s.training.memory import keep_freed_memory
 from convs2s.training.recipe import Recipe
 from convs2s.training.update import Updater
 from flops import flops
@@ -42,7 +42,7 @@ class Sample:
     """Some updates.
 
     Attributes:
-        words: target symbols per second.
+        words: target tokens per second.
         rate: floating-point operations per second.
         gemm: the machine's, around the same time.
     """
@@ -71,7 +71,7 @@ class Training:
         self.made = 0
 
     def update(self) -> tuple[int, float]:
-        """Make the next update; return its target symbols and floating-point operations."""
+        """Make the next update; return its target tokens and floating-point operations."""
         rows = self.plan[self.made % len(self.plan)]
         report = self.updater.update(self.store, rows, 1, self.made, self.rate)
         self.made += 1
@@ -79,10 +79,10 @@ class Training:
             self.store.lengths(side)[rows].astype(np.int64) for side in ("source", "target")
         )
         forward = self.flops.forward(source.sum(), target.sum(), (source * target).sum())
-        return report.words, 3.0 * forward
+        return report.tokens, 3.0 * forward
 
     def sample(self, updates: int) -> tuple[float, float]:
-        """Return the target symbols and the operations per second of some updates."""
+        """Return the target tokens and the operations per second of some updates."""
         made: list[tuple[int, float]] = []
         seconds = seconds_of(lambda: made.extend(self.update() for _ in range(updates)))
         words, operations = map(sum, zip(*made, strict=True))

@@ -45,7 +45,7 @@ class Workload:
 
     Attributes:
         settings: validated ``architecture`` and ``training`` of config/models.yaml.
-        types: of each side, special symbols among them.
+        types: of each side, special tokens among them.
         store: the pairs.
         text: where they come from, in words.
     """
@@ -75,7 +75,7 @@ def workload(shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS) -
         count = TINY_TYPES if shape == "tiny" else WMT_TYPES
         types, text = (count, count), "synthetic"
         write_store(path, synthetic([WMT_LENGTH] * pairs * WMT_BATCHES, types))
-        batch = {"sentences": pairs, "words": None, "part_words": None}
+        batch = {"sentences": pairs, "words": None, "micro_batch_tokens": None}
         filled["training"]["batch"] |= batch
     filled["training"]["precision"] = precision
     return Workload(filled, types, TokenStore(path), text)

@@ -8,17 +8,24 @@ ROOT = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
 from convs2s import scales
-from convs2s import workflow as flow
+from convs2s.pipeline import workflow as flow
 from convs2s.config import load, model_settings
 from convs2s.data.corpus import parse_file_reference
-from convs2s.data.download import local_path
+from convs2s.download.download import local_path
 from convs2s.paper.cells import cells
+from convs2s.pipeline.fingerprint import fingerprint
+from convs2s.pipeline.process import (
+    failures_in_one_line,
+    granted_gpus,
+    provide_environment,
+    release_stale_locks,
+)
 from convs2s.training.version import TRAINING_VERSION
 
-flow.provide_environment()
-this_process_is_alive = flow.release_stale_locks(Path(".snakemake"))
+provide_environment()
+this_process_is_alive = release_stale_locks(Path(".snakemake"))
 
-with flow.faults_in_one_line():
+with failures_in_one_line():
     settings = load(Path.cwd(), config)
     # Place of a file below the downloads folder -> its URL.
     UPSTREAM = {
@@ -78,7 +85,7 @@ wildcard_constraints:
 
 def script_code(name):
     """The fingerprint of a script and of everything in the package that it runs."""
-    return flow.fingerprint(ROOT / "workflow" / "scripts" / name)
+    return fingerprint(ROOT / "workflow" / "scripts" / name)
 
 
 def intermediate(paths):
@@ -88,7 +95,7 @@ def intermediate(paths):
 
 def files_of(task, split):
     """The files that a split is extracted from, where downloads put them."""
-    with flow.faults_in_one_line():
+    with failures_in_one_line():
         pairs = flow.file_pairs(tasks, task, split)
     files = [parse_file_reference(reference) for pair in pairs for reference in pair]
     return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
@@ -140,7 +147,7 @@ def memory_to_learn_codes(wildcards, input, attempt):
     return attempt * max(4000, int(1000 + 300 * input.size_mb))
 
 
-def what_to_binarise(wildcards, part):
+def what_to_binarize(wildcards, part):
     """A part of the corpus, with the codes and vocabularies of both sides."""
     languages = languages_of(wildcards)
     return {
@@ -173,8 +180,8 @@ def gpus(wildcards):
     """
     if options["device"] == "cpu":
         return 0
-    if workflow.remote_exec and flow.granted_gpus(os.environ):
-        return flow.granted_gpus(os.environ)
+    if workflow.remote_exec and granted_gpus(os.environ):
+        return granted_gpus(os.environ)
     granted = workflow.global_resources.get("gpu").value
     return options["gpus"] or (1 if granted is None else granted)
 
@@ -228,7 +235,7 @@ def tuned_for_list(wildcards):
 
 def test_side(wildcards, stage, side):
     """One side of a test set, raw or tokenized."""
-    with flow.faults_in_one_line():
+    with failures_in_one_line():
         flow.file_pairs(tasks, wildcards.task, wildcards.testset)
     language = tasks[wildcards.task]["languages"][side]
     return text_path(wildcards, f"corpus/{stage}/{wildcards.testset}.{language}.zst")
@@ -259,7 +266,7 @@ def download_source(name):
     url = UPSTREAM[name]
     known = settings.downloads.get(url, {"bytes": None, "sha256": None, "md5": None})
     if scale["checksums"]:
-        with flow.faults_in_one_line():
+        with failures_in_one_line():
             listed = flow.checksum(Path(scale["checksums"]), name)
         known = {**known, "bytes": None, "sha256": listed}
     return {

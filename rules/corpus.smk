@@ -122,17 +122,17 @@ rule count_pairs:
         "../workflow/scripts/count_pairs.py"
 
 
-rule tokenise:
+rule tokenize:
     input:
         "<results>/{task}/corpus/raw/{testset}.{lang}.zst",
     output:
         "<results>/{task}/corpus/tok/{testset}.{lang}.zst",
     log:
-        "<logs>/{task}/tokenise/{testset}.{lang}.log",
+        "<logs>/{task}/tokenize/{testset}.{lang}.log",
     conda:
         "../envs/text.yaml"
     params:
         preparation=lambda w: tasks[w.task]["preparation"]["test"],
-        code=script_code("tokenise.py"),
+        code=script_code("tokenize.py"),
     script:
-        "../workflow/scripts/tokenise.py"
+        "../workflow/scripts/tokenize.py"

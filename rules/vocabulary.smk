@@ -77,32 +77,32 @@ rule vocabulary:
         "../workflow/scripts/vocabulary.py"
 
 
-rule binarise:
+rule binarize:
     input:
-        unpack(lambda w: what_to_binarise(w, "valid")),
+        unpack(lambda w: what_to_binarize(w, "valid")),
     output:
         store="<results>/{task}/dataset/valid.arrow",
         facts="<results>/{task}/dataset/valid.json",
     log:
-        "<logs>/{task}/binarise/valid.log",
+        "<logs>/{task}/binarize/valid.log",
     conda:
         "../envs/text.yaml"
     params:
         facts=lambda w: flow.dataset_facts(w.task, tasks[w.task]),
-        code=script_code("binarise.py"),
+        code=script_code("binarize.py"),
     script:
-        "../workflow/scripts/binarise.py"
+        "../workflow/scripts/binarize.py"
 
 
-use rule binarise as binarise_shard with:
+use rule binarize as binarize_shard with:
     input:
-        unpack(lambda w: what_to_binarise(w, "train")),
+        unpack(lambda w: what_to_binarize(w, "train")),
         pairs=lambda w: text_path(w, "corpus/clean/train.json"),
     output:
         store=intermediate("<results>/{task}/dataset/train.{scatteritem}.arrow"),
         facts=intermediate("<results>/{task}/dataset/train.{scatteritem}.json"),
     log:
-        "<logs>/{task}/binarise/train.{scatteritem}.log",
+        "<logs>/{task}/binarize/train.{scatteritem}.log",
 
 
 rule join_shards:

@@ -45,8 +45,10 @@ def _check_model(where: str, model: Mapping[str, Any]) -> None:
     architecture, batch = model["architecture"], model["training"]["batch"]
     if architecture["kind"] == "convs2s":
         _check_convs2s(f"{where}.architecture", architecture)
-    if batch["sentences"] is None and batch["words"] is None:
-        raise UserError(f"{where}.training.batch: expected a number of sentences, of words or both")
+    if batch["sentences"] is None and batch["tokens"] is None:
+        raise UserError(
+            f"{where}.training.batch: expected a number of sentences, of tokens or both"
+        )
     training = model["training"]
     if training["schedule"]["kind"] == "cosine":
         warmup, last = training["schedule"]["warmup"], training["maximum_epochs"]

@@ -8,13 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convs2s.data.selection import VocabularySelection
-from convs2s.data.vocabulary import PADDING, Vocabulary
+from convs2s.data.shortlist import Shortlist
+from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
-from convs2s.models.architecture import Architecture
-from convs2s.models.convs2s import ConvS2S
-from convs2s.models.lstm import Lstm, LstmArchitecture
-from convs2s.models.network import WORD_TABLES, Network
+from convs2s.models.build import build_network
+from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.tensor_file import load_tensors, save_tensors
 
 FORMAT = "convs2s model 1"
@@ -36,10 +34,10 @@ class ModelDescription:
         target_types: likewise of the target.
         codes: BPE codes, or None for a word model.
         glossaries: patterns that BPE never splits.
-        splittable: the source pieces that BPE may leave (vocabulary threshold), or None for all.
+        splittable: the source tokens that BPE may leave (vocabulary threshold), or None for all.
         dictionary: source word -> target word, for unknown-word replacement.
         training: summary of the training: seed, epochs, updates, validation perplexity.
-        selection: which target types are scored for a sentence, or None for all.
+        shortlist: which target types are scored for a sentence, or None for all.
         truecasers: language -> the words of its truecaser (``convs2s.text.truecase``); empty where
             the model reads words in the case that they have.
     """
@@ -55,7 +53,7 @@ class ModelDescription:
     splittable: list[str] | None
     dictionary: dict[str, str]
     training: dict[str, Any]
-    selection: VocabularySelection | None = None
+    shortlist: Shortlist | None = None
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
     def source_vocabulary(self) -> Vocabulary:
@@ -67,21 +65,13 @@ class ModelDescription:
         return Vocabulary(self.target_types)
 
 
-def build_network(architecture: Mapping[str, Any], source_types: int, target_types: int) -> Network:
-    """Return a freshly initialised network for vocabularies of these sizes."""
-    if architecture["kind"] == "lstm":
-        lstm = LstmArchitecture.from_settings(architecture)
-        return Lstm(lstm, source_types, target_types, PADDING)
-    return ConvS2S(Architecture.from_settings(architecture), source_types, target_types, PADDING)
-
-
 def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDescription) -> None:
     """Write a model file."""
-    fields = asdict(replace(description, selection=None))
-    del fields["selection"]
+    fields = asdict(replace(description, shortlist=None))
+    del fields["shortlist"]
     tensors = dict(weights)
-    if description.selection is not None:
-        arrays = description.selection.offsets, description.selection.candidates
+    if description.shortlist is not None:
+        arrays = description.shortlist.offsets, description.shortlist.candidates
         tensors |= {
             name: torch.from_numpy(one) for name, one in zip(CANDIDATES, arrays, strict=True)
         }
@@ -102,9 +92,9 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     selects = description.architecture.get("vocabulary_selection")
     if selects is not None:
         arrays = (weights.pop(name).cpu().numpy() for name in CANDIDATES)
-        selection = VocabularySelection(sizes[1], selects["frequent"], *arrays)
-        description = replace(description, selection=selection)
-    tables = [weights[WORD_TABLES[side]] for side in ("source", "target")]
+        shortlist = Shortlist(sizes[1], selects["frequent"], *arrays)
+        description = replace(description, shortlist=shortlist)
+    tables = [weights[EMBEDDING_TABLES[side]] for side in ("source", "target")]
     if sizes != tuple(map(len, tables)):
         raise UserError(
             f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "

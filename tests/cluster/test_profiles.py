@@ -110,5 +110,5 @@ def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path, made_here: list[s
     command = ["--profile", "profiles/slurm", *IMPATIENT["slurm"], "--", *stores]
     run_snakemake(slurm, checkout, *command)
     assert all((checkout / store).stat().st_size > 0 for store in stores)
-    assert "rule_binarise" in slurm.ask("squeue", "-h", "--states=COMPLETED", "-o", "%k")
+    assert "rule_binarize" in slurm.ask("squeue", "-h", "--states=COMPLETED", "-o", "%k")
     assert "Nothing to be done" in run_snakemake(slurm, checkout, *command)

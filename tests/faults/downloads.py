@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data.download import download
+from convs2s.download.download import download
 from convs2s.errors import UserError
 from tests.faults.loopback import LoopbackServer
 

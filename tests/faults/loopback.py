@@ -67,7 +67,7 @@ class LoopbackServer:
 
 
 def send(body: bytes, stream: BufferedIOBase, pause: float) -> None:
-    """Write a body in ten pieces, with a pause before each."""
+    """Write a body in ten tokens, with a pause before each."""
     bounds = [len(body) * number // 10 for number in range(11)]
     for first, last in pairwise(bounds):
         time.sleep(pause)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from convs2s.cli import main
+from convs2s.cli.main import main
 from convs2s.errors import UserError
 from convs2s.interop.checkpoint import read_checkpoint
 from convs2s.interop.expressions import evaluate

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data import transfer
-from convs2s.data.download import download
+from convs2s.download import transfer
+from convs2s.download.download import download
 from convs2s.errors import UserError
 from tests.faults.downloads import BODY, MD5, SHA256, WAITS, interrupt, names, sent
 from tests.faults.loopback import Answer, LoopbackServer, Served
@@ -126,7 +126,7 @@ def test_a_run_killed_before_the_renaming_asks_for_nothing(
 def test_a_killed_download_goes_on(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, cuts=[70_000], is_silent=True))
     code = (
-        "import pathlib, sys; from convs2s.data.download import download\n"
+        "import pathlib, sys; from convs2s.download.download import download\n"
         "download(sys.argv[1], pathlib.Path(sys.argv[2]))"
     )
     process = subprocess.Popen([sys.executable, "-c", code, url, str(output)])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.data.download import download, local_path
+from convs2s.download.download import download, local_path
 from convs2s.errors import UserError
 from tests.faults.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
 from tests.faults.loopback import Answer, LoopbackServer, Served
@@ -228,7 +228,7 @@ def test_free_space_is_checked_first(
 def test_a_disk_that_fills_up_is_one_clear_line(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, has_length=False))
     program = (
-        "import pathlib, resource, sys; from convs2s.data.download import download\n"
+        "import pathlib, resource, sys; from convs2s.download.download import download\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "from convs2s.errors import UserError\n"
         "try: download(sys.argv[1], pathlib.Path(sys.argv[2]), waits=())\n"

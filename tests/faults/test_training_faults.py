@@ -66,7 +66,7 @@ def limit_memory(patch: pytest.MonkeyPatch, pairs: int, error: Exception) -> Non
 
     def loss(updater: Updater, *arguments: Any) -> Tensor:
         if not running[0]:
-            updater.network.get_parameter("encoder.embedding.words").register_hook(fail)
+            updater.network.get_parameter("encoder.embedding.tokens").register_hook(fail)
         running[0] = len(arguments[0].source)
         return sound(updater, *arguments)
 
@@ -105,7 +105,7 @@ def test_a_pair_that_does_not_fit_is_named(task: Path, tmp_path: Path) -> None:
         limit_memory(patch, 0, OUT_OF_MEMORY[0])
         with pytest.raises(
             UserError,
-            match=r"train\.arrow: out of memory at pair \d+ alone, of \d+ and \d+ symbols",
+            match=r"train\.arrow: out of memory at pair \d+ alone, of \d+ and \d+ tokens",
         ):
             train(job(task, tmp_path))
 

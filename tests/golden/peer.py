@@ -16,7 +16,7 @@ from convs2s.decoding.search import SearchOptions
 from convs2s.interop import layout
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
-from convs2s.training.cross_entropy import summed_cross_entropy
+from convs2s.models.kernels.cross_entropy import summed_cross_entropy
 
 PERPLEXITY = 14.98
 """Of its Multi30k model after eight epochs (golden/README.md), without the six longest pairs.
@@ -25,7 +25,7 @@ On all 1,014, where ours are measured, it has 15.44 (test_interop.py).
 """
 
 LAYERS = (Layer(32, 3), Layer(32, 3), Layer(24, 1))
-ARCHITECTURE = Architecture(16, 16, LAYERS, LAYERS, (True,) * 3, 20, 20, 0.0, "py")
+ARCHITECTURE = Architecture(16, 16, LAYERS, LAYERS, (True,) * 3, 20, 20, 0.0, "fairseq")
 TYPES = 48
 
 PEER_INDEX = layout.our_order(TYPES)
@@ -83,14 +83,14 @@ class Generation:
     Attributes:
         source: (B, m), padded on the right.
         options: the peer's as ours.
-        symbols: of each sentence, its hypotheses, ``</s>`` among them, the best first.
+        tokens: of each sentence, its hypotheses, ``</s>`` among them, the best first.
         scores: of the same.
         attention: (B, K, padded m, padded n), the source padded on the left.
     """
 
     source: Tensor
     options: SearchOptions
-    symbols: list[list[list[int]]]
+    tokens: list[list[list[int]]]
     scores: npt.NDArray[Any]
     attention: npt.NDArray[Any]
 
@@ -100,7 +100,7 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
     name = f"{batch}.{search}"
     arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][name]["args"]
     golden = np.load(folder / "golden_generate.npz")
-    symbols = [
+    tokens = [
         [OUR_INDEX[row[:length]].tolist() for row, length in zip(rows, lengths, strict=True)]
         for rows, lengths in zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
     ]
@@ -115,13 +115,13 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
     )
     source, _, _ = inputs(folder, batch)
     scores, attention = golden[f"{name}.scores"], golden[f"{name}.attention"]
-    return Generation(source, options, symbols, scores, attention)
+    return Generation(source, options, tokens, scores, attention)
 
 
 def summed_loss(
     model: ConvS2S, source: Tensor, previous: Tensor, target: Tensor, smoothing: float = 0.0
 ) -> Tensor:
-    """Return the loss of training, summed over the target symbols, in nats."""
+    """Return the loss of training, summed over the target tokens, in nats."""
     real = target != PADDING
     features = model.features(source, previous)[real]
     return summed_cross_entropy(

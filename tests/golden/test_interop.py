@@ -20,8 +20,9 @@ from convs2s.files import read_line_pairs, read_lines
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, architecture_settings, import_fairseq
 from convs2s.interop.layout import convert, their_name
-from convs2s.model_file import build_network, load_model
-from convs2s.models.linear_maps import runs_int8
+from convs2s.model_file import load_model
+from convs2s.models.build import build_network
+from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.models.network import Network
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
@@ -65,8 +66,8 @@ def test_layouts_import_to_their_logits(
     model, description = load_model(output)
     assert description.languages == {"source": "src", "target": "tgt"}
     assert description.architecture["positions"]["maximum"] == 20
-    assert description.architecture["gradient_scaling"] == "py"
-    assert description.source_vocabulary().symbols[:5] == ("<pad>", "</s>", "<unk>", "<s>", "s09")
+    assert description.architecture["gradient_scaling"] == "fairseq"
+    assert description.source_vocabulary().tokens[:5] == ("<pad>", "</s>", "<unk>", "<s>", "s09")
     check_logits(model, folder, np.load(folder / file)[key])
 
 
@@ -137,7 +138,7 @@ def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def translator_of(model: Path, **settings: Any) -> Translator:
-    # A translation that never ends went on to 200 pieces.
+    # A translation that never ends went on to 200 tokens.
     limit = {"beam": 5, "maximum_length": {"factor": 0.0, "offset": 200}}
     return Translator([model], decoding_defaults() | limit | settings, "cpu", pretokenized=True)
 
@@ -148,13 +149,13 @@ def translator(imported: Path) -> Translator:
 
 
 def score(translator: Translator, source: str, target: str) -> float:
-    """Return the length-normalised log-likelihood that our network gives a translation."""
-    pieces = torch.tensor([translator.source.encode(source.split())])
-    symbols = torch.tensor([translator.target.encode(target.split())])
-    previous = torch.cat([torch.tensor([[END]]), symbols[:, :-1]], dim=1)
+    """Return the length-normalized log-likelihood that our network gives a translation."""
+    tokens = torch.tensor([translator.source.encode(source.split())])
+    tokens = torch.tensor([translator.target.encode(target.split())])
+    previous = torch.cat([torch.tensor([[END]]), tokens[:, :-1]], dim=1)
     with torch.inference_mode():
-        logits, _ = translator.ensemble.networks[0](pieces, previous)
-    predictions = logits.log_softmax(2).gather(2, symbols.unsqueeze(2))
+        logits, _ = translator.ensemble.networks[0](tokens, previous)
+    predictions = logits.log_softmax(2).gather(2, tokens.unsqueeze(2))
     return float(predictions.mean())
 
 
@@ -188,8 +189,8 @@ def test_translations_are_the_peers(
         assert found[number].score == pytest.approx(theirs, abs=1e-3), number
         print(f"line {number + 1}: {found[number].score:.6f}, the peer's {theirs:.6f}")
     bleus = [
-        tokenized_bleu(list(map(join, pieces)), reference).score
-        for pieces in ([one.text for one in found], expected)
+        tokenized_bleu(list(map(join, tokens)), reference).score
+        for tokens in ([one.text for one in found], expected)
     ]
     print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, the peer's {bleus[1]:.3f}")
     assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
@@ -224,9 +225,9 @@ def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
-    """Return the perplexity of targets, each symbol counting alike."""
+    """Return the perplexity of targets, each token counting alike."""
     total = sum(score.log_probability for score in scores)
-    return math.exp(-total / sum(score.symbols for score in scores))
+    return math.exp(-total / sum(score.tokens for score in scores))
 
 
 def test_the_peers_perplexity_leaves_out_the_six_longest_pairs(
@@ -238,7 +239,7 @@ def test_the_peers_perplexity_leaves_out_the_six_longest_pairs(
         read_line_pairs(folder / "val.en", folder / "val.de"),
         key=lambda pair: [len(side.split()) for side in pair],
     )
-    scores = list(score_pairs(PairScorer([imported], "cpu", "pieces"), pairs))
-    assert sum(score.symbols for score in scores[:-6]) == 16_128
+    scores = list(score_pairs(PairScorer([imported], "cpu", "tokens"), pairs))
+    assert sum(score.tokens for score in scores[:-6]) == 16_128
     assert perplexity(scores[:-6]) == pytest.approx(peer.PERPLEXITY, abs=0.005)
     assert perplexity(scores) == pytest.approx(15.44, abs=0.005)

@@ -10,7 +10,7 @@ import torch
 from convs2s.config import load, model_settings
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop.layout import their_name, to_our_layout
-from convs2s.model_file import build_network
+from convs2s.models.build import build_network
 from tests.golden import peer
 
 CASES = [

@@ -17,7 +17,7 @@ def test_the_plain_decoder_finds_the_peers_hypotheses(
 ) -> None:
     folder = shared / "golden" / "fairseq"
     model, theirs = peer.load(folder).eval(), peer.generation(folder, batch, search)
-    for row, symbols, scores in zip(theirs.source, theirs.symbols, theirs.scores, strict=True):
+    for row, tokens, scores in zip(theirs.source, theirs.tokens, theirs.scores, strict=True):
         found = plain_search(model, row[row != PADDING], theirs.options)
-        assert [[*ours, END] for ours, _ in found] == symbols
+        assert [[*ours, END] for ours, _ in found] == tokens
         np.testing.assert_allclose([score for _, score in found], scores, atol=1e-4)

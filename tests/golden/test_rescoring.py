@@ -20,11 +20,11 @@ def test_the_peers_translations_have_the_peers_scores(
     model = tmp_path / "model.safetensors"
     files = FairseqFiles(*(folder / name for name in names))
     import_fairseq(files, model, task="multi30k", languages=None, preparation="moses_test")
-    scorer = PairScorer([model], "cpu", "pieces")
+    scorer = PairScorer([model], "cpu", "tokens")
     pairs = read_line_pairs(folder / "src.bpe.en", folder / "expected_beam5.bpe.de")
     rows = islice(read_lines(folder / "expected_beam5.scores.tsv"), lines)
     for row, found in zip(rows, score_pairs(scorer, islice(pairs, lines)), strict=True):
-        _, normalised, steps = row.split("\t")
-        expected = float(normalised) * math.log(2)  # theirs are in bits
-        assert found.normalised(1.0) == pytest.approx(expected, abs=1e-4)
-        assert found.symbols == len(steps.split())
+        _, normalized, steps = row.split("\t")
+        expected = float(normalized) * math.log(2)  # theirs are in bits
+        assert found.normalized(1.0) == pytest.approx(expected, abs=1e-4)
+        assert found.tokens == len(steps.split())

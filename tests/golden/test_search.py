@@ -19,13 +19,13 @@ def test_hypotheses(shared: Path, batch: str, search: str) -> None:
     model, theirs = peer.load(folder).eval(), peer.generation(folder, batch, search)
     found = beam_search(Ensemble([model]), theirs.source, theirs.options)
     for sentence, hypotheses in enumerate(found):
-        assert [[*one.symbols, END] for one in hypotheses] == theirs.symbols[sentence]
+        assert [[*one.tokens, END] for one in hypotheses] == theirs.tokens[sentence]
         ours = [one.score for one in hypotheses]
         np.testing.assert_allclose(ours, theirs.scores[sentence], atol=1e-4)
         words = [word for word in theirs.source[sentence].tolist() if word != PADDING]
         for one, attention in zip(hypotheses, theirs.attention[sentence], strict=True):
-            mean = layer_attention(model, words, [*one.symbols, END]).mean(0)  # (n, m)
+            mean = layer_attention(model, words, [*one.tokens, END]).mean(0)  # (n, m)
             real = attention[len(attention) - len(words) :, : len(mean)]  # (m, n)
             np.testing.assert_allclose(mean.T, real, atol=1e-4, rtol=0)
             # what the search kept of it, </s> excepted
-            assert one.peaks == real[:-1, :-1].argmax(0).tolist()
+            assert one.alignment == real[:-1, :-1].argmax(0).tolist()

@@ -1,4 +1,4 @@
-"""Symmetrised links and dictionaries against Moses' symal, fast_align and eflomal."""
+"""Symmetrized links and dictionaries against Moses' symal, fast_align and eflomal."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from convs2s.files import read_lines, write_lines
 from convs2s.text.align import align, read_links
 from convs2s.text.lexicon import read_dictionary, write_lexicon
-from convs2s.text.symmetrise import grow_diag_final_and
+from convs2s.text.symmetrize import grow_diag_final_and
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def sides(shared: Path) -> tuple[Path, Path]:
     return folder / "train.tok.en", folder / "train.tok.de"
 
 
-def symmetrised(golden: Path, aligner: str) -> list[list[tuple[int, int]]]:
+def symmetrized(golden: Path, aligner: str) -> list[list[tuple[int, int]]]:
     forward, reverse = (read_links(golden / f"{aligner}.{way}") for way in ("fwd", "rev"))
     return [grow_diag_final_and(*pair) for pair in zip(forward, reverse, strict=True)]
 
@@ -39,7 +39,7 @@ def agreement(golden: Path, dictionary: Path) -> float:
 
 
 def test_links_are_those_of_symal(golden: Path) -> None:
-    assert symmetrised(golden, "fast_align") == list(read_links(golden / "symal.gdfa"))
+    assert symmetrized(golden, "fast_align") == list(read_links(golden / "symal.gdfa"))
 
 
 def test_dictionary_of_symal_links(golden: Path, sides: tuple[Path, Path], tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_dictionary_of_a_kept_eflomal_run(
     golden: Path, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     links = tmp_path / "links"
-    run = symmetrised(golden, "eflomal.run1")
+    run = symmetrized(golden, "eflomal.run1")
     write_lines(links, (" ".join(f"{i}-{j}" for i, j in pair) for pair in run))
     write_lexicon(*sides, links, tmp_path / "dictionary", tmp_path / "candidates")
     assert agreement(golden, tmp_path / "dictionary") >= 0.93

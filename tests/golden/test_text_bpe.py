@@ -9,7 +9,7 @@ import pytest
 from convs2s.data.dataset import write_codes
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files import read_lines
-from convs2s.text.bpe import Bpe, count_pieces, join
+from convs2s.text.bpe import Bpe, count_tokens, join
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def codes(golden: Path) -> str:
 
 def vocabulary(golden: Path, language: str) -> Counter[str]:
     pairs = (line.split(" ") for line in read_lines(golden / f"vocab.{language}"))
-    return Counter({piece: int(count) for piece, count in pairs})
+    return Counter({token: int(count) for token, count in pairs})
 
 
 def assert_splits(golden: Path, name: str, option: str, bpe: Bpe) -> None:
@@ -55,7 +55,7 @@ def test_split_is_apply_bpe(golden: Path, codes: str, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_vocabulary_threshold(golden: Path, codes: str, name: str) -> None:
     counts = vocabulary(golden, name.split(".")[1])
-    frequent = {piece for piece, count in counts.items() if count >= 50}
+    frequent = {token for token, count in counts.items() if count >= 50}
     assert_splits(golden, name, ".vt50", Bpe(codes, frequent))
 
 
@@ -85,7 +85,7 @@ def words(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, l
 def test_piece_counts_are_the_vocabulary(
     golden: Path, codes: str, words: dict[str, list[Path]], language: str
 ) -> None:
-    counted = count_pieces(added_counts(words[language]), Bpe(codes))
+    counted = count_tokens(added_counts(words[language]), Bpe(codes))
     assert counted == vocabulary(golden, language)
 
 

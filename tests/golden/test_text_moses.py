@@ -1,4 +1,4 @@
-"""Normalisation, tokenization and detokenization against Moses of May 2017 (Perl).
+"""Normalization, tokenization and detokenization against Moses of May 2017 (Perl).
 
 ``moses/hand-written.LANGUAGE.jsonl`` holds hand-written hard lines with the original tools' output:
 ``input``, then each other text under the kinds of output that it is; a kind that is not named gave
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.normalise import Normaliser, remove_non_printing
+from convs2s.text.normalize import Normalizer, remove_non_printing
 from convs2s.text.preparation import Preparation
-from convs2s.text.tokenise import Detokenizer, Tokenizer
+from convs2s.text.tokenize import Detokenizer, Tokenizer
 
 LANGUAGES = ["en", "de", "fr", "ro"]
 KINDS = ["norm", "rmnp", "tok", "tok-a", "tok-a-noesc", "fairseq-train", "fairseq-test", "detok"]
@@ -42,7 +42,7 @@ UNEQUAL = {
 
 def ours(kind: str, language: str) -> Callable[[str], str]:
     if kind == "norm":
-        return Normaliser(language)
+        return Normalizer(language)
     if kind == "rmnp":
         return remove_non_printing
     if kind == "detok":

@@ -53,7 +53,7 @@ def task(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def translate(path: Path, sources: list[str], limit: dict[str, float]) -> list[str]:
-    """Translate pieces by beam 5 up to a length, and return text."""
+    """Translate tokens by beam 5 up to a length, and return text."""
     network, description = load_model(path)
     given, written = description.source_vocabulary(), description.target_vocabulary()
     options = SearchOptions.from_settings(decoding_defaults() | {"maximum_length": limit})
@@ -62,7 +62,7 @@ def translate(path: Path, sources: list[str], limit: dict[str, float]) -> list[s
     for start in range(0, len(sources), 100):
         rows = [given.encode(line.split()) for line in sources[start : start + 100]]
         for found in beam_search(ensemble, torch.from_numpy(pad(rows)), options):
-            texts.append(german.restore(join(" ".join(written.decode(found[0].symbols)))))
+            texts.append(german.restore(join(" ".join(written.decode(found[0].tokens)))))
     return texts
 
 

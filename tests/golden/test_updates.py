@@ -61,7 +61,7 @@ def test_three_updates_are_the_peers(folder: Path, store: TokenStore) -> None:
     ours = updater(folder)
     for step in range(3):
         report = ours.update(store, BATCH, 1, step, RATE)
-        assert report.words == int(golden["ragged.ntokens"])
+        assert report.tokens == int(golden["ragged.ntokens"])
         assert report.loss == pytest.approx(float(golden["nag.loss_sum"][step]), rel=1e-4)
         # An update magnifies rounding: after one, float64 is 4e-5 to 3e-4 from the peer's float32.
         expected_norm = float(golden["nag.grad_norm_before_clip"][step])

@@ -31,8 +31,8 @@ def test_forward_and_gradients(folder: Path, name: str) -> None:
     found = variants.gradients(name, model)
     assert peer.norm(found) == pytest.approx(float(golden[f"{name}.grad_norm_of_sum"]), rel=1e-4)
     for parameter in (
-        "encoder.embedding.words",
-        "encoder.blocks.0.convolution.direction",
-        "decoder.embedding.words",
+        "encoder.embedding.tokens",
+        "encoder.blocks.0.convolution.weight_v",
+        "decoder.embedding.tokens",
     ):
         peer.assert_same_gradient(parameter, found[parameter], golden, name)

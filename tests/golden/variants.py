@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.architecture import Layer
-from convs2s.models.convs2s import ConvS2S, Decoder, Stack
+from convs2s.models.convs2s import ConvDecoder, ConvS2S, Stack
 from tests.golden import peer
 
 KERNELS = (Layer(32, 5), Layer(32, 2), Layer(24, 4))
@@ -67,15 +67,15 @@ def gradients(name: str, model: ConvS2S) -> dict[str, Tensor]:
 
 
 class _SharedOutput(nn.Module):
-    """An output layer whose weight is the word embeddings', without normalisation."""
+    """An output layer whose weight is the word embeddings', without normalization."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: ConvDecoder) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.empty(peer.TYPES))
         self._decoder = [decoder]  # in a list, so that it is no submodule
 
     def weight(self) -> Tensor:
-        return self._decoder[0].embedding.words
+        return self._decoder[0].embedding.tokens
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.linear(x, self.weight(), self.bias)
@@ -121,9 +121,11 @@ def _factors(name: str, model: ConvS2S) -> dict[str, Tensor]:
     found = {
         f"{side}.blocks.0.convolution.{part}": half
         for side in ("encoder", "decoder")
-        for part in ("gain", "bias")
+        for part in ("weight_g", "bias")
     }
     attention = "decoder.blocks.0.attention"
-    found[f"{attention}.enter.gain"] = torch.tensor(1.0 / root)
-    found[f"{attention}.leave.gain"] = found[f"{attention}.leave.bias"] = torch.tensor(root)
+    found[f"{attention}.in_projection.weight_g"] = torch.tensor(1.0 / root)
+    found[f"{attention}.out_projection.weight_g"] = found[f"{attention}.out_projection.bias"] = (
+        torch.tensor(root)
+    )
     return found

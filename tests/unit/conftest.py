@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from convs2s.cli import main
-from convs2s.model_file import build_network, load_model, save_model
+from convs2s.cli.main import main
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
 from convs2s.training.run import TrainingJob, train
 from tests.unit import tiny
 

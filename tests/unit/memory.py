@@ -6,7 +6,7 @@ import sys
 _WATCHED = """
 import re, resource, sys
 from pathlib import Path
-from convs2s.cli import main
+from convs2s.cli.main import main
 
 main(sys.argv[1:])
 # A process's ru_maxrss begins at that of the one which started it: VmHWM does not.

@@ -10,6 +10,7 @@ from convs2s.decoding.search import SearchOptions
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.inference import for_inference
 from convs2s.models.lstm import Lstm, LstmArchitecture
 from convs2s.models.network import Network
 
@@ -21,15 +22,15 @@ def assert_incremental_equals_full(model: Network, source: Tensor, previous: Ten
     model.eval()
     with torch.no_grad():
         logits, attentions = model(source, previous)
-        session = Ensemble([model]).start(source, 1)
-        prepared = model.prepared("fp32")
-        decoding = prepared.start(source, 1)
+        state = Ensemble([model]).start(source, 1)
+        inference = for_inference(model, "fp32")
+        decoding = inference.start(source, 1)
         for position in range(previous.shape[1]):
-            symbols = previous[:, position : position + 1]
-            features, _ = decoding.step(symbols)
-            now = prepared.output(features)
+            tokens = previous[:, position : position + 1]
+            features, _ = decoding.step(tokens)
+            now = inference.output(features)
             torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
-            predictions, attention = session.step(symbols)
+            predictions, attention = state.step(tokens)
             expected = logits[:, position].log_softmax(1)
             torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
             assert (attention is not None) == bool(attentions) == model.attends

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from convs2s.data.archives import is_archive, open_member
+from convs2s.download.archives import is_archive, open_member
 from convs2s.errors import UserError
 
 TEXT = "Ein Mann\u2028schläft .\nZwei Frauen lesen .\n".encode() * 50

@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.dropout import dropout
-from convs2s.models.product import linear
-from convs2s.models.windows import windows
-from convs2s.training import cross_entropy
-from convs2s.training.cross_entropy import summed_cross_entropy
+from convs2s.models.kernels import cross_entropy
+from convs2s.models.kernels.cross_entropy import summed_cross_entropy
+from convs2s.models.kernels.dropout import dropout
+from convs2s.models.kernels.matmul import linear
+from convs2s.models.kernels.windows import windows
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (16, 2, 5), (7, 5), (32, 5)])

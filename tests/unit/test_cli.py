@@ -63,7 +63,7 @@ def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path)
 def test_translate(run: Terminal, model: Path) -> None:
     assert run("translate", model, text=b"w1 w2\n\nw3\n").count("\n") == 3
     first, *_ = run("translate", model, "--json", "--beam", 2, text=b"w1 w2\n").splitlines()
-    assert json.loads(first)["source_tokens"] == ["w1", "w2"]
+    assert json.loads(first)["source_words"] == ["w1", "w2"]
 
 
 def test_translate_names_the_line_that_is_not_utf8(run: Terminal, model: Path) -> None:
@@ -102,11 +102,11 @@ def test_config_prints_what_applies(
 
 def test_translate_pieces_line_for_line(run: Terminal, model: Path) -> None:
     words = run("translate", model, text=b"w1 w2\n\nw3\n")
-    pieces = run("translate", model, "--pretokenized", text=b"w1 w2\n\nw3\n")
-    assert pieces == words  # of a word model
+    tokens = run("translate", model, "--pretokenized", text=b"w1 w2\n\nw3\n")
+    assert tokens == words  # of a word model
     unknown = run(
         "translate", model, "--pretokenized", "--json", text="un@@ heard (\u2019\n".encode()
     )
     translation = json.loads(unknown)
-    assert translation["source_pieces"] == ["un@@", "heard", "(\u2019"]  # nothing is prepared
+    assert translation["source_tokens"] == ["un@@", "heard", "(\u2019"]  # nothing is prepared
     assert "<unk>" not in translation["text"].split()

@@ -163,7 +163,7 @@ def test_a_tasks_file_name_is_its_name(copy: Path) -> None:
         (
             "{extends: lstm, architecture: {encoder: [{layers: 1, width: 8, kernel: 3}]}}",
             "mine: architecture: unknown key 'encoder'; expected one of cells, dropout, embedding, "
-            "initialisation, kind, layers, reverse_source",
+            "initialization, kind, layers, reverse_source",
         ),
         (
             "{description: one, architecture: {kind: lsmt, cells: 8}}",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data.archives import open_member
 from convs2s.data.corpus import HoldOut, Sides, extract, parse_file_reference, shard
-from convs2s.data.download import local_path
 from convs2s.data.sgm import read_segments
+from convs2s.download.archives import open_member
+from convs2s.download.download import local_path
 from convs2s.errors import UserError
 from convs2s.files import decode_lines, open_bytes, read_line_pairs, read_lines, write_lines
 
@@ -301,7 +301,7 @@ def test_a_nested_member_and_a_zip_from_the_mirror(
 
 def test_the_modules_for_raw_text_load_neither_torch_nor_snakemake() -> None:
     code = (
-        "import sys, convs2s.data.corpus, convs2s.data.download\n"
+        "import sys, convs2s.data.corpus, convs2s.download.download\n"
         "sys.exit('torch' in sys.modules or 'snakemake' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -32,7 +32,7 @@ def test_encode_and_decode() -> None:
 
 def test_text_spelt_like_a_special_symbol_is_unknown() -> None:
     kept = most_frequent([("<pad>", 9), ("</s>", 8), ("a", 1)], None)
-    assert Vocabulary([symbol for symbol, _ in kept]).encode(["<pad>", "</s>", "a"]) == [2, 2, 3, 1]
+    assert Vocabulary([token for token, _ in kept]).encode(["<pad>", "</s>", "a"]) == [2, 2, 3, 1]
 
 
 def test_most_frequent_breaks_ties_by_code_point() -> None:
@@ -44,7 +44,7 @@ def test_most_frequent_breaks_ties_by_code_point() -> None:
 def test_a_vocabulary_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "en.tsv"
     write_counts(path, [("#", 3), ("a\u2028b", 2), ('"', 1)])
-    assert read_vocabulary(path).symbols[3:] == ("#", "a\u2028b", '"')
+    assert read_vocabulary(path).tokens[3:] == ("#", "a\u2028b", '"')
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_a_broken_vocabulary_is_named(tmp_path: Path, text: str, message: str) -
 
 
 def test_a_vocabulary_threshold_splits_rare_pieces_again(tmp_path: Path) -> None:
-    words, codes = tmp_path / "en.words.tsv", tmp_path / "codes"
+    words, codes = tmp_path / "en.tokens.tsv", tmp_path / "codes"
     write_counts(words, [("ab", 1), ("abab", 5)])
     write_lines(codes, ["#version: 0.2", "a b</w>", "a b", "ab ab</w>"])
     settings = {"glossaries": [], "threshold": 3, "minimum_count": 1}
     build_vocabulary(words, codes, tmp_path / "en.tsv", settings, None)
-    assert set(read_vocabulary(tmp_path / "en.tsv").symbols[3:]) == {"abab", "a@@", "b"}
+    assert set(read_vocabulary(tmp_path / "en.tsv").tokens[3:]) == {"abab", "a@@", "b"}
 
 
 # ---- token stores ----
@@ -124,7 +124,7 @@ def test_an_epoch_holds_each_pair_once_within_the_limits(limits: BatchLimits) ->
     longest = LENGTHS.max(0)
     for rows in batches:
         assert limits.sentences is None or len(rows) <= limits.sentences
-        assert limits.words is None or len(rows) * longest[rows].max() <= limits.words
+        assert limits.tokens is None or len(rows) * longest[rows].max() <= limits.tokens
 
 
 def test_the_order_is_a_function_of_seed_and_epoch() -> None:
@@ -151,4 +151,4 @@ def test_collate_pads_on_the_right_and_shifts_the_target(tmp_path: Path) -> None
     assert batch.source.tolist() == [[3, 4, END], [6, END, PADDING]]
     assert batch.target.tolist() == [[5, END, PADDING, PADDING], [7, 8, 9, END]]
     assert batch.previous.tolist() == [[END, 5, PADDING, PADDING], [END, 7, 8, 9]]
-    assert batch.target_words == 6
+    assert batch.target_tokens == 6

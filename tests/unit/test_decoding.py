@@ -36,15 +36,15 @@ def test_beam_1_is_greedy() -> None:
     model = network().eval()
     source = batch(6)
     (found,) = beam_search(Ensemble([model]), source, options(beam=1))
-    symbols = [END]
+    tokens = [END]
     with torch.no_grad():
-        while len(symbols) <= 11:
-            logits = model(source, torch.tensor([symbols]))[0][0, -1]
+        while len(tokens) <= 11:
+            logits = model(source, torch.tensor([tokens]))[0][0, -1]
             logits[PADDING] = -torch.inf
-            symbols.append(int(logits.argmax()))
-            if symbols[-1] == END:
+            tokens.append(int(logits.argmax()))
+            if tokens[-1] == END:
                 break
-    assert found[0].symbols == [symbol for symbol in symbols[1:] if symbol != END]
+    assert found[0].tokens == [token for token in tokens[1:] if token != END]
 
 
 def test_a_sentence_does_not_depend_on_its_batch() -> None:
@@ -52,8 +52,8 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
     together = beam_search(ensemble, batch(9, 2, 5), options())
     for row, found in zip(batch(9, 2, 5), together, strict=True):
         alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), options())[0]
-        assert [one.symbols for one in found] == [one.symbols for one in alone]
-        assert [one.peaks for one in found] == [one.peaks for one in alone]
+        assert [one.tokens for one in found] == [one.tokens for one in alone]
+        assert [one.alignment for one in found] == [one.alignment for one in alone]
         assert [one.score for one in found] == pytest.approx([one.score for one in alone])
 
 
@@ -70,8 +70,8 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(
     for copies in (2, 3):
         same = beam_search(Ensemble([make() for _ in range(copies)], average), source, options())
         for one, other in zip(itertools.chain(*single), itertools.chain(*same), strict=True):
-            assert one.symbols == other.symbols
-            assert one.peaks == other.peaks
+            assert one.tokens == other.tokens
+            assert one.alignment == other.alignment
             assert one.score == pytest.approx(other.score, abs=1e-9)
 
 
@@ -98,9 +98,9 @@ def test_a_decoding_says_what_its_ensemble_averages(model: Path, sharp: Path) ->
 def test_lengths_are_kept() -> None:
     ensemble = Ensemble([network()])
     short = beam_search(ensemble, batch(4), options(maximum_factor=0.0, maximum_offset=3))[0]
-    assert max(len(one.symbols) for one in short) <= 3
+    assert max(len(one.tokens) for one in short) <= 3
     long = beam_search(ensemble, batch(4), options(minimum_length=6))[0]
-    assert min(len(one.symbols) for one in long) >= 6
+    assert min(len(one.tokens) for one in long) >= 6
 
 
 @pytest.mark.parametrize("make", [network, lstm])
@@ -109,10 +109,10 @@ def test_score_is_the_likelihood_over_the_length(make: Callable[[], Network]) ->
     source = batch(5)
     for alpha in (0.0, 0.6, 1.0):
         best = beam_search(Ensemble([model]), source, options(length_penalty=alpha))[0][0]
-        previous = torch.tensor([[END, *best.symbols]])
+        previous = torch.tensor([[END, *best.tokens]])
         with torch.no_grad():
             predictions = model(source, previous)[0][0].log_softmax(1)
-        target = torch.tensor([*best.symbols, END])
+        target = torch.tensor([*best.tokens, END])
         total = float(predictions.gather(1, target.unsqueeze(1)).sum())
         assert best.score == pytest.approx(total / len(target) ** alpha, abs=1e-5)
 
@@ -135,8 +135,8 @@ def test_attention_on_the_end_symbol_is_passed_over() -> None:
     found = beam_search(Ensemble([network()]), batch(4, 9), options())
     for length, hypotheses in zip((4, 9), found, strict=True):
         for one in hypotheses:
-            assert one.peaks is not None
-            assert all(peak < length for peak in one.peaks)
+            assert one.alignment is not None
+            assert all(place < length for place in one.alignment)
 
 
 # ---- raw text to text ----
@@ -151,7 +151,7 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     expected = [one.text for one in translator(model).translate(lines)]
     assert expected[1] == ""
     assert [one.text for one in translator(model, batch_sentences=1).translate(lines)] == expected
-    assert [one.text for one in translator(model, batch_words=6).translate(lines)] == expected
+    assert [one.text for one in translator(model, batch_tokens=6).translate(lines)] == expected
     assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
     assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
 
@@ -163,7 +163,7 @@ def test_the_minimum_length_comes_before_the_maximum_but_after_the_positions(
     """A summary of at least 14 words, of a source of one; the model has 16 positions."""
     settings = {"minimum_length": minimum, "maximum_length": {"factor": 1.5, "offset": 10}}
     (one,) = translator(model, **settings).translate(["w1"])
-    assert len(one.pieces) == length
+    assert len(one.tokens) == length
 
 
 def test_a_batch_holds_no_more_words_than_it_may(
@@ -171,16 +171,16 @@ def test_a_batch_holds_no_more_words_than_it_may(
 ) -> None:
     sizes = []
 
-    def search(self: Translator, pieces: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
-        sizes.append([len(sentence) for sentence in pieces])
-        return [[Hypothesis([], 0.0, [])] for _ in pieces]
+    def search(self: Translator, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+        sizes.append([len(sentence) for sentence in tokens])
+        return [[Hypothesis([], 0.0, [])] for _ in tokens]
 
     monkeypatch.setattr(Translator, "search", search)
     lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9 w1 w2 w3 w4", "w1", "w1 w2"]
-    list(translator(model, batch_sentences=3, batch_words=6).translate(lines))
+    list(translator(model, batch_sentences=3, batch_tokens=6).translate(lines))
     assert sizes == [[1, 1, 2], [3], [9]]
     sizes.clear()
-    list(translator(model, batch_sentences=3, batch_words=None).translate(lines))
+    list(translator(model, batch_sentences=3, batch_tokens=None).translate(lines))
     assert sizes == [[1, 1, 2], [3, 9]]
 
 
@@ -188,17 +188,17 @@ def test_text_is_prepared_by_the_recipe_that_the_model_names(model: Path, tmp_pa
     loaded, description = load_model(model)
     assert description.preparation == "moses_test"
     line = "“It’s low-cost”…"
-    pieces = {name: Preparation(name, "en").prepare(line).split() for name in PREPARATIONS}
-    assert pieces["moses_test"] != pieces["moses_train"]
+    tokens = {name: Preparation(name, "en").prepare(line).split() for name in PREPARATIONS}
+    assert tokens["moses_test"] != tokens["moses_train"]
     for name in PREPARATIONS:
         path = tmp_path / f"{name}.safetensors"
         save_model(path, loaded.state_dict(), replace(description, preparation=name))
-        assert next(translator(path).translate([line])).source_pieces == pieces[name]
+        assert next(translator(path).translate([line])).source_tokens == tokens[name]
 
 
 def test_text_cannot_forge_a_special_symbol(model: Path) -> None:
     (translation,) = translator(model).translate(["<unk> </s> w1"])
-    assert translation.source_pieces[-1] == "w1"
+    assert translation.source_tokens[-1] == "w1"
 
 
 def test_a_word_model_keeps_words_that_look_like_pieces(model: Path) -> None:
@@ -209,8 +209,8 @@ def test_an_overlong_line_is_translated_with_a_warning(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (translation,) = translator(model).translate([" ".join(["w1"] * 40)])
-    assert len(translation.source_pieces) == 40
-    assert "a line of 40 symbols is longer than the model's 16 positions" in capsys.readouterr().err
+    assert len(translation.source_tokens) == 40
+    assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from convs2s import devices
 from convs2s.devices import own_gpus
 from convs2s.errors import UserError
-from convs2s.workflow import granted_gpus
+from convs2s.pipeline.process import granted_gpus
 
 
 def test_two_trainings_on_two_gpus_get_one_each(tmp_path: Path) -> None:

@@ -58,11 +58,11 @@ def plain_plan(limits: BatchLimits, *, separate: bool) -> list[list[int]]:
     generator = np.random.default_rng([1, 2])
     keys = list(zip(SOURCE.tolist(), TARGET.tolist(), strict=True))
     rows = sorted(generator.permutation(PAIRS).tolist(), key=keys.__getitem__)
-    batches = plain_cut(rows, limits.sentences, limits.words)
+    batches = plain_cut(rows, limits.sentences, limits.tokens)
     shuffled = [batches[index] for index in generator.permutation(len(batches))]
     if not separate:
         return shuffled
-    parts = (plain_cut(batch, None, limits.part_words) for batch in shuffled)
+    parts = (plain_cut(batch, None, limits.micro_batch_tokens) for batch in shuffled)
     return list(itertools.chain.from_iterable(parts))
 
 

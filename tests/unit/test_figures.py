@@ -31,8 +31,8 @@ def history(folder: Path, *, epochs: int = 4, stop: str | None = None) -> Path:
             "valid_loss": 3.5 / epoch,
             "valid_perplexity": math.exp(3.5 / epoch),
             "gradient_norm": 0.1,
-            "target_words": 1000,
-            "words_per_second": 100.0,
+            "target_tokens": 1000,
+            "tokens_per_second": 100.0,
         }
         for epoch in range(1, epochs + 1)
     ]

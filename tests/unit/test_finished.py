@@ -11,8 +11,9 @@ from torch.nn import functional
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.inference import for_inference
+from convs2s.models.kernels.quantized_linear import Precision, linear_map
 from convs2s.models.layers import PlainOutput
-from convs2s.models.linear_maps import Precision, linear_map
 from convs2s.models.network import Network
 from tests.unit.networks import batch, lstm, network, options
 
@@ -24,11 +25,11 @@ NEXT = {
     B: {B: 0.6, A: 0.2, C: 0.1, END: 0.1},
     C: {END: 0.9, A: 0.1},
 }
-"""The last symbol -> the probabilities of the next one."""
+"""The last token -> the probabilities of the next one."""
 
 
 class Bigrams(Network):
-    """A network that looks at nothing but the last symbol."""
+    """A network that looks at nothing but the last token."""
 
     attends = False
 
@@ -38,10 +39,10 @@ class Bigrams(Network):
         self.layer = PlainOutput(types, types)
         table = torch.full((types, types), -torch.inf)
         for last, probabilities in NEXT.items():
-            for symbol, probability in probabilities.items():
-                table[symbol, last] = math.log(probability)
+            for token, probability in probabilities.items():
+                table[token, last] = math.log(probability)
         # A product with zero must stay zero.
-        self.layer.words = nn.Parameter(table.clamp(min=-1e9))
+        self.layer.table = nn.Parameter(table.clamp(min=-1e9))
         self.layer.bias = nn.Parameter(torch.zeros(types))
 
     @property
@@ -61,16 +62,13 @@ class Bigrams(Network):
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         return self.layer(self.features(source, previous)), []
 
-    def prepared(self, precision: Precision) -> "PreparedBigrams":
-        return PreparedBigrams(self, precision)
 
-
-class PreparedBigrams:
+class InferenceBigrams:
     def __init__(self, network: Bigrams, precision: Precision) -> None:
         self.features = network.features
-        self.output = linear_map(network.layer.words, network.layer.bias, precision)
+        self.output = linear_map(network.layer.table, network.layer.bias, precision)
 
-    def start(self, source: Tensor, hypotheses: int) -> "PreparedBigrams":
+    def start(self, source: Tensor, hypotheses: int) -> "InferenceBigrams":
         return self
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
@@ -83,13 +81,16 @@ class PreparedBigrams:
         """There is no state."""
 
 
+for_inference.register(Bigrams, InferenceBigrams)
+
+
 def found(beam: int, finished: str) -> list[tuple[list[int], float]]:
     """The finished hypotheses of outputs of at most three words, each with its probability."""
     chosen = options(
         beam=beam, finished=finished, length_penalty=0.0, maximum_factor=0.0, maximum_offset=3
     )
     (hypotheses,) = beam_search(Ensemble([Bigrams()]), batch(4), chosen)
-    return [(one.symbols, round(math.exp(one.score), 6)) for one in hypotheses]
+    return [(one.tokens, round(math.exp(one.score), 6)) for one in hypotheses]
 
 
 def test_a_finished_hypothesis_leaves_the_beam() -> None:
@@ -113,24 +114,24 @@ def test_a_hypothesis_finishes_only_within_the_beam() -> None:
 def test_a_beam_of_1_is_greedy_either_way(model: Network) -> None:
     model.eval()
     source = batch(6, 3)
-    symbols = [END]
+    tokens = [END]
     with torch.no_grad():
-        while len(symbols) <= 11:
-            logits = model(source[:1], torch.tensor([symbols]))[0][0, -1]
+        while len(tokens) <= 11:
+            logits = model(source[:1], torch.tensor([tokens]))[0][0, -1]
             logits[PADDING] = -torch.inf
-            symbols.append(int(logits.argmax()))
-            if symbols[-1] == END:
+            tokens.append(int(logits.argmax()))
+            if tokens[-1] == END:
                 break
-    expected = [symbol for symbol in symbols[1:] if symbol != END]
+    expected = [token for token in tokens[1:] if token != END]
     for finished in ("leave", "replace"):
         first = beam_search(Ensemble([model]), source, options(beam=1, finished=finished))[0]
-        assert [one.symbols for one in first] == [expected]
+        assert [one.tokens for one in first] == [expected]
 
 
 def test_the_beam_ends_with_as_many_hypotheses_as_it_began_with() -> None:
     chosen = options(beam=4, finished="leave", length_penalty=0.0)
     for hypotheses in beam_search(Ensemble([lstm()]), batch(7, 2, 4), chosen):
         assert len(hypotheses) == 4
-        assert len({tuple(one.symbols) for one in hypotheses}) == 4
+        assert len({tuple(one.tokens) for one in hypotheses}) == 4
         scores = [one.score for one in hypotheses]
         assert scores == sorted(scores, reverse=True)

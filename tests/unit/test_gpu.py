@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from convs2s.model_file import build_network, load_model
+from convs2s.model_file import load_model
+from convs2s.models.build import build_network
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.trainer import Trainer
 from tests.unit import tiny
@@ -51,7 +52,7 @@ def test_fp32_logits_are_near_the_cpus() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_bf16_learns(task: Path, tmp_path: Path, compiled: bool) -> None:
-    changes = {"precision": "bf16", "compile": compiled, "optimiser": "adam"}
+    changes = {"precision": "bf16", "compile": compiled, "optimizer": "adam"}
     settings = tiny.settings(**changes, learning_rate=1e-2, maximum_epochs=10)
     model = tmp_path / "model.safetensors"
     train(TrainingJob(task, settings, 1, model, None, "cuda", 1))

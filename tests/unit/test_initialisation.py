@@ -1,4 +1,4 @@
-"""Initialisation keeps the variance of activations: the paper's section 3.5, appendices A and B."""
+"""Initialization keeps the variance of activations: the paper's section 3.5, appendices A and B."""
 
 import re
 from functools import partial
@@ -10,14 +10,14 @@ from torch.nn import functional
 
 from convs2s.models.architecture import Architecture, Layer
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.dropout import dropout as drop
+from convs2s.models.kernels.dropout import dropout as drop
 from convs2s.models.layers import Embedding, GatedConvolution, Linear
 
 DRAWS = range(20)
 DROPOUT = 0.3
 WIDTH, TYPES = 128, 500
 BLOCKS = (Layer(WIDTH, 3),) * 3 + (Layer(2 * WIDTH, 3), Layer(2 * WIDTH, 1))
-FOLLOWING = [*(f"blocks.{block}.residual" for block in range(1, len(BLOCKS))), "leave"]
+FOLLOWING = [*(f"blocks.{block}.residual" for block in range(1, len(BLOCKS))), "out_projection"]
 """What takes each block's output."""
 EMBEDDED = 0.1**2 + 0.1**2
 """Variance of a word's plus its position's embedding."""
@@ -60,12 +60,12 @@ def changes(model: ConvS2S) -> dict[str, float]:
     found = measured(model)
     ratios = {}
     for name, (before, after) in found.items():
-        if name.endswith("coder.enter"):
+        if name.endswith("coder.in_projection"):
             before = EMBEDDED
         elif name.endswith(".convolution"):
             before = found[name.replace("convolution", "residual")][0]
         elif name == "decoder.output":
-            before = found["decoder.leave"][1]
+            before = found["decoder.out_projection"][1]
         ratios[name] = after / before
     for block, following in enumerate(FOLLOWING):
         ratios[f"encoder.blocks.{block}"] = found[f"encoder.{following}"][0] / EMBEDDED
@@ -89,16 +89,16 @@ def test_every_block_keeps_the_variance(dropout: float) -> None:
 @pytest.mark.parametrize(
     "layer",
     [
-        r"encoder\.enter",
-        r"encoder\.leave",
+        r"encoder\.in_projection",
+        r"encoder\.out_projection",
         r"encoder\.blocks\.1\.convolution",
         r"encoder\.blocks\.3\.residual",
-        r"decoder\.enter",
-        r"decoder\.leave",
+        r"decoder\.in_projection",
+        r"decoder\.out_projection",
         r"decoder\.output",
         r"decoder\.blocks\.\d\.convolution",
-        r"decoder\.blocks\.\d\.attention\.enter",
-        r"decoder\.blocks\.\d\.attention\.leave",
+        r"decoder\.blocks\.\d\.attention\.in_projection",
+        r"decoder\.blocks\.\d\.attention\.out_projection",
     ],
 )
 def test_a_wrong_gain_is_found(layer: str, factor: float) -> None:
@@ -107,7 +107,7 @@ def test_a_wrong_gain_is_found(layer: str, factor: float) -> None:
     for name, module in model.named_modules():
         if re.fullmatch(layer, name):
             assert isinstance(module, Linear | GatedConvolution)
-            module.gain.data.mul_(factor)
+            module.weight_g.data.mul_(factor)
             wrong.add(name)
     assert wrong
     assert {name for name in outside(model) if not name[-1].isdigit()} == wrong
@@ -119,7 +119,7 @@ def test_weights_that_ignore_dropout_are_found() -> None:
     after_dropout = {
         name
         for name in changes(model)
-        if name.endswith((".convolution", "coder.enter", "decoder.output"))
+        if name.endswith((".convolution", "coder.in_projection", "decoder.output"))
     }
     assert after_dropout <= outside(model)
 
@@ -127,7 +127,7 @@ def test_weights_that_ignore_dropout_are_found() -> None:
 @pytest.mark.parametrize("dropout", [0.0, DROPOUT])
 def test_a_convolution_keeps_the_variance_of_gradients(dropout: float) -> None:
     torch.manual_seed(0)
-    layer = GatedConvolution(WIDTH, WIDTH, 3, retain=1.0 - dropout)
+    layer = GatedConvolution(WIDTH, WIDTH, 3, keep_prob=1.0 - dropout)
     x = (torch.randn(8, 44, WIDTH) * EMBEDDED**0.5).requires_grad_()
     output = layer(drop(x, dropout, training=True), 1)
     gradient = torch.randn_like(output) * 0.001

@@ -1,6 +1,6 @@
 """Networks learn to reverse sequences that they have not seen: everything in training plays along.
 
-Ten symbols, lengths 5 to 20; minutes each, so they are marked slow.
+Ten tokens, lengths 5 to 20; minutes each, so they are marked slow.
 """
 
 import random
@@ -21,8 +21,8 @@ from tests.unit import tiny
 SYMBOLS = [f"s{index}" for index in range(10)]
 BATCH = 64
 RECIPE = {
-    "batch": {"sentences": BATCH, "part_words": None},
-    "optimiser": "adam",
+    "batch": {"sentences": BATCH, "micro_batch_tokens": None},
+    "optimizer": "adam",
     "learning_rate": 4e-3,
     "clip": 1.0,
     "schedule": {"kind": "cosine"},
@@ -62,7 +62,7 @@ def exactly_reversed(folder: Path, architecture: dict[str, Any], updates: int) -
     rows = torch.from_numpy(pad([source.encode(words) for words in unseen]))
     options = SearchOptions.from_settings(with_defaults({"beam": 1}, schema("decoding")))
     found = beam_search(Ensemble([network]), rows, options)
-    outputs = [target.decode(hypotheses[0].symbols) for hypotheses in found]
+    outputs = [target.decode(hypotheses[0].tokens) for hypotheses in found]
     right = [words == one[::-1] for words, one in zip(outputs, unseen, strict=True)]
     return sum(right) / len(right)
 

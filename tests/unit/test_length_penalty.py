@@ -13,6 +13,7 @@ from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.paper.length_penalty import length_penalty_curve
+from convs2s.pipeline.workflow import with_length_penalty
 from convs2s.scoring.length_penalty import (
     ALPHAS,
     COLUMNS,
@@ -22,7 +23,6 @@ from convs2s.scoring.length_penalty import (
     write_length_penalty,
 )
 from convs2s.scoring.n_best import Hypothesis, best, own_score, read_n_best
-from convs2s.workflow import with_length_penalty
 from tests.unit.test_translate_files import sentences
 
 SETTINGS = {"beam": 4, "maximum_length": {"factor": 1.0, "offset": 4}, "finished": "replace"}
@@ -40,7 +40,7 @@ def test_one_list_holds_what_a_search_with_any_value_answers(
     answers = set()
     for alpha in (0.0, 0.5, 1.0, 2.0):
         translator = Translator([sharp], settings | {"length_penalty": alpha}, "cpu")
-        expected = [" ".join(one.tokens) for one in translator.translate(lines)]
+        expected = [" ".join(one.words) for one in translator.translate(lines)]
         assert [best(group, by_length_penalty(alpha)).text for group in groups] == expected
         answers.add(tuple(expected))
     assert len(answers) > 1  # the value matters here

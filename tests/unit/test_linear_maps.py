@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from convs2s.models.largest import largest
-from convs2s.models.linear_maps import Precision, linear_map, runs_int8
+from convs2s.models.kernels.quantized_linear import Precision, linear_map, runs_int8
+from convs2s.models.kernels.topk import topk
 
 NEEDS_VNNI = pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")
 
@@ -62,7 +62,7 @@ def test_the_largest_are_topks(total: int, count: int) -> None:
     torch.manual_seed(1)
     numbers = torch.randn(3, 2, total)
     numbers[0, 0, total // 2] = -torch.inf
-    values, places = largest(numbers, count)
+    values, places = topk(numbers, count)
     expected = numbers.topk(count)
     assert torch.equal(values, expected.values)
     assert torch.equal(places, expected.indices)

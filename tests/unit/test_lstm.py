@@ -15,9 +15,10 @@ from convs2s.decoding.attention import attention_of
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
-from convs2s.model_file import build_network, load_model, save_model
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
-from convs2s.models.lstm import Lstm, LstmArchitecture, reverse_words
+from convs2s.models.lstm import Lstm, LstmArchitecture, reverse_tokens
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.trainer import Trainer
 from tests.unit import tiny
@@ -60,7 +61,7 @@ def test_words_are_reversed_and_the_end_symbol_stays_last() -> None:
     rows = torch.tensor(
         [[3, 4, 5, END], [6, END, PADDING, PADDING], [END, PADDING, PADDING, PADDING]]
     )
-    assert reverse_words(rows, PADDING).tolist() == [
+    assert reverse_tokens(rows, PADDING).tolist() == [
         [5, 4, 3, END],
         [6, END, PADDING, PADDING],
         [END, PADDING, PADDING, PADDING],
@@ -68,35 +69,35 @@ def test_words_are_reversed_and_the_end_symbol_stays_last() -> None:
 
 
 def test_reversal_is_part_of_the_network() -> None:
-    source, symbols = batch(6, 3), previous(4, 2)
+    source, tokens = batch(6, 3), previous(4, 2)
     reversing, forward = lstm().eval(), lstm(reverse_source=False).eval()
-    expected, _ = forward(reverse_words(source, PADDING), symbols)
-    torch.testing.assert_close(reversing(source, symbols)[0], expected, atol=0, rtol=0)
-    assert not torch.allclose(forward(source, symbols)[0], expected)
+    expected, _ = forward(reverse_tokens(source, PADDING), tokens)
+    torch.testing.assert_close(reversing(source, tokens)[0], expected, atol=0, rtol=0)
+    assert not torch.allclose(forward(source, tokens)[0], expected)
 
 
 def test_padding_changes_nothing() -> None:
-    model, source, symbols = lstm().eval(), batch(9, 2, 5), previous(4, 3)
-    together, _ = model(source, symbols)
-    for row, logits, read in zip(source, together, symbols, strict=True):
+    model, source, tokens = lstm().eval(), batch(9, 2, 5), previous(4, 3)
+    together, _ = model(source, tokens)
+    for row, logits, read in zip(source, together, tokens, strict=True):
         alone, _ = model(row[row != PADDING].unsqueeze(0), read.unsqueeze(0))
         torch.testing.assert_close(alone[0], logits, atol=1e-12, rtol=0)
 
 
 def test_features_are_what_the_output_layer_maps() -> None:
-    source, symbols = batch(6, 3), previous(4, 2)
+    source, tokens = batch(6, 3), previous(4, 2)
     for model in (lstm().eval(), network().eval()):
         layer = model.output
-        logits = model.features(source, symbols) @ layer.weight().T + layer.bias
-        torch.testing.assert_close(model(source, symbols)[0], logits, atol=1e-12, rtol=0)
+        logits = model.features(source, tokens) @ layer.weight().T + layer.bias
+        torch.testing.assert_close(model(source, tokens)[0], logits, atol=1e-12, rtol=0)
 
 
 def test_dropout_follows_the_seed() -> None:
-    model, source, symbols = lstm().train(), batch(6, 3), previous(4, 2)
+    model, source, tokens = lstm().train(), batch(6, 3), previous(4, 2)
     torch.manual_seed(5)
-    first, second = (model(source, symbols)[0] for _ in range(2))
+    first, second = (model(source, tokens)[0] for _ in range(2))
     torch.manual_seed(5)
-    torch.testing.assert_close(model(source, symbols)[0], first, atol=0, rtol=0)
+    torch.testing.assert_close(model(source, tokens)[0], first, atol=0, rtol=0)
     assert not torch.allclose(first, second)
 
 
@@ -115,18 +116,18 @@ def test_a_sentence_does_not_depend_on_its_batch(finished: str) -> None:
     together = beam_search(ensemble, batch(9, 2, 5), chosen)
     for row, found in zip(batch(9, 2, 5), together, strict=True):
         alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), chosen)[0]
-        assert [one.symbols for one in found] == [one.symbols for one in alone]
+        assert [one.tokens for one in found] == [one.tokens for one in alone]
         assert [one.score for one in found] == pytest.approx([one.score for one in alone])
-        assert all(one.peaks is None for one in found)
+        assert all(one.alignment is None for one in found)
 
 
 def test_a_mixed_ensemble_has_the_attention_of_those_that_attend() -> None:
     convs2s, recurrent = network(), lstm()
-    source, symbols = batch(5, 8), previous(1, 2)[:, :1]
+    source, tokens = batch(5, 8), previous(1, 2)[:, :1]
     with torch.no_grad():
-        together, attention = Ensemble([recurrent, convs2s]).start(source, 1).step(symbols)
-        one, _ = Ensemble([recurrent]).start(source, 1).step(symbols)
-        other, alone = Ensemble([convs2s]).start(source, 1).step(symbols)
+        together, attention = Ensemble([recurrent, convs2s]).start(source, 1).step(tokens)
+        one, _ = Ensemble([recurrent]).start(source, 1).step(tokens)
+        other, alone = Ensemble([convs2s]).start(source, 1).step(tokens)
     assert attention is not None
     assert alone is not None
     torch.testing.assert_close(attention, alone, atol=0, rtol=0)
@@ -134,8 +135,8 @@ def test_a_mixed_ensemble_has_the_attention_of_those_that_attend() -> None:
     found = beam_search(Ensemble([recurrent, convs2s]), source, options())
     for length, hypotheses in zip((5, 8), found, strict=True):
         for hypothesis in hypotheses:
-            assert hypothesis.peaks is not None
-            assert all(peak < length for peak in hypothesis.peaks)
+            assert hypothesis.alignment is not None
+            assert all(place < length for place in hypothesis.alignment)
 
 
 # ---- training ----
@@ -147,8 +148,8 @@ SMALL = {"kind": "lstm", "layers": 2, "cells": 8, "embedding": 8}
 def job(task: Path, output: Path, changes: Mapping[str, object], **training: object) -> TrainingJob:
     """A training by the LSTM system's recipe in small (section 3.4)."""
     recipe: dict[str, Any] = {
-        "optimiser": "sgd",
-        "normalise": "sentences",
+        "optimizer": "sgd",
+        "normalize": "sentences",
         "learning_rate": 0.7,
         "clip": 5.0,
         "schedule": {"kind": "step", "hold": 1, "every": 0.5, "divide_by": 2},
@@ -170,7 +171,7 @@ def test_training_goes_on_to_the_same_bytes(
 
     def stop(self: Trainer) -> None:
         finish(self)
-        if self.position.epoch == 3:
+        if self.state.epoch == 3:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -201,7 +202,7 @@ def saved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     _, description = load_model(model)
     rules = schema("model")["properties"]["architecture"]
     description.architecture.clear()
-    description.architecture.update(with_defaults(SMALL | {"initialisation": 1.0}, rules))
+    description.architecture.update(with_defaults(SMALL | {"initialization": 1.0}, rules))
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
     torch.manual_seed(2)
     save_model(path, build_network(description.architecture, *sizes).state_dict(), description)
@@ -221,7 +222,7 @@ def test_a_model_file_comes_back(saved: Path, tmp_path: Path) -> None:
     assert again.read_bytes() == saved.read_bytes()
     (translation,) = translator(saved).translate([" ".join(["w1"] * 40)])
     assert translation.replacements == []
-    assert len(translation.source_pieces) == 40  # no position runs out
+    assert len(translation.source_tokens) == 40  # no position runs out
 
 
 def test_replacement_without_attention_is_refused(saved: Path) -> None:
@@ -236,7 +237,7 @@ def test_int8_is_refused(saved: Path) -> None:
 
 def test_a_mixed_ensemble_replaces_unknown_words(saved: Path, model: Path) -> None:
     (translation,) = translator(saved, model, replace_unknown=True).translate(["w1 w2"])
-    assert "<unk>" not in translation.tokens
+    assert "<unk>" not in translation.words
 
 
 def test_there_is_no_attention_to_plot(saved: Path, tmp_path: Path) -> None:

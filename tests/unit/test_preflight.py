@@ -6,8 +6,8 @@ import pytest
 
 from convs2s import config
 from convs2s.paper.cells import cells
-from convs2s.preflight import Budget, Machine, Stage, budgets, levels
-from convs2s.preflight_report import refusals, report
+from convs2s.pipeline.preflight import Budget, Machine, Stage, budgets, levels
+from convs2s.pipeline.preflight_report import refusals, report
 from tests.unit.user_task import TASK
 
 LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**11)
@@ -31,7 +31,7 @@ def text(budgets: list[Budget], machine: Machine = LARGE) -> str:
 
 
 def test_levels_of_the_disk() -> None:
-    stages = [Stage("extract", 5), Stage("clean", 4, 5), Stage("binarise", 2, 1)]
+    stages = [Stage("extract", 5), Stage("clean", 4, 5), Stage("binarize", 2, 1)]
     assert list(levels(stages)) == [(5, 5), (9, 4), (6, 5)]
 
 
@@ -60,11 +60,11 @@ def test_a_file_that_is_there_is_not_to_be_downloaded(here: Path) -> None:
 def test_tables_add_their_trainings_and_share_those_of_the_headline(here: Path) -> None:
     settings = config.load(here, {})
     wanted = [cell for table in ("table1", "table2", "table5") for cell in cells(settings, table)]
-    words, pieces = budgets(settings, ["wmt14_en_de_word", "wmt14_en_de"], wanted)
+    words, tokens = budgets(settings, ["wmt14_en_de_word", "wmt14_en_de"], wanted)
     runs = {one.model: one.runs for one in words.trainings}
     assert runs["ablation"] == 3
     assert runs["ablation_attention_1"] == 3
-    assert [one.runs for one in pieces.trainings] == [8]  # an ensemble of 8, seeds 1 to 3 in it
+    assert [one.runs for one in tokens.trainings] == [8]  # an ensemble of 8, seeds 1 to 3 in it
     assert "30 trainings: hours neither measured nor in the paper" in text([words])
 
 
@@ -93,9 +93,9 @@ def test_at_another_scale_files_are_those_of_the_mirror(here: Path) -> None:
 
 def test_shared_text_is_prepared_once(here: Path) -> None:
     settings = config.load(here, {})
-    words, pieces = budgets(settings, ["wmt14_en_fr_word", "wmt14_en_fr"], [])
+    words, tokens = budgets(settings, ["wmt14_en_fr_word", "wmt14_en_fr"], [])
     assert "extract" in [stage.name for stage in words.stages]
-    assert "extract" not in [stage.name for stage in pieces.stages]
+    assert "extract" not in [stage.name for stage in tokens.stages]
 
 
 def test_words_are_aligned_in_memory(here: Path) -> None:

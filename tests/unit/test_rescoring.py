@@ -14,7 +14,8 @@ from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import PairScorer, log_probabilities, score_n_best
 from convs2s.files import write_lines
-from convs2s.model_file import build_network, load_model, save_model
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.lstm import LstmArchitecture
 from convs2s.models.network import Network
@@ -71,20 +72,20 @@ read_model = cache(load_model)
 
 
 def full_pass(path: Path, source: str, *targets: str) -> list[torch.Tensor]:
-    """The probability of each symbol of each target, by a pass over whole sentences.
+    """The probability of each token of each target, by a pass over whole sentences.
 
     None of what decodes or scores has a part in it.
     """
     net, description = read_model(path)
     vocabulary = description.target_vocabulary()
-    symbols = [torch.tensor(vocabulary.encode(target.split())) for target in targets]
-    rows = pad_sequence(symbols, batch_first=True)  # (K, n)
+    tokens = [torch.tensor(vocabulary.encode(target.split())) for target in targets]
+    rows = pad_sequence(tokens, batch_first=True)  # (K, n)
     previous = torch.cat([torch.full((len(rows), 1), END), rows[:, :-1]], 1)
     words = torch.tensor(description.source_vocabulary().encode(source.split()))
     with torch.no_grad():
         logits, _ = net(words.expand(len(rows), -1), previous)
     probabilities = logits.double().softmax(2).gather(2, rows.unsqueeze(2)).squeeze(2)
-    return [row[: len(one)] for row, one in zip(probabilities, symbols, strict=True)]
+    return [row[: len(one)] for row, one in zip(probabilities, tokens, strict=True)]
 
 
 # ---- scores ----
@@ -137,7 +138,7 @@ def test_scores_are_those_of_a_full_pass_in_float64(make: Callable[[], Network])
 def test_scores_do_not_depend_on_what_is_scored_together(
     model: Path, sources: list[str], listed: list[Hypothesis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer = PairScorer([model], "cpu", "pieces")
+    scorer = PairScorer([model], "cpu", "tokens")
 
     def scores() -> list[float]:
         groups = read_n_best((one.line() for one in listed[: 8 * HYPOTHESES]), "list")
@@ -158,8 +159,8 @@ def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Pat
     header, *rows = run("score-pairs", model, *files, "--threads", 1).splitlines()
     assert header == "log_probability\tsymbols"
     for row, (source, target) in zip(rows, pairs, strict=True):
-        score, symbols = row.split("\t")
-        assert int(symbols) == len(target.split()) + 1
+        score, tokens = row.split("\t")
+        assert int(tokens) == len(target.split()) + 1
         expected = float(full_pass(model, source, target)[0].log().sum())
         assert float(score) == pytest.approx(expected, abs=1e-4)
     write_lines(tmp_path / "target", ["w2x"])
@@ -205,10 +206,10 @@ def test_an_overlong_target_is_scored_with_a_warning(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = " ".join(["w1x"] * 40)
-    (score,) = PairScorer([model], "cpu", "pieces").score([("w1", [target])])[0]
+    (score,) = PairScorer([model], "cpu", "tokens").score([("w1", [target])])[0]
     expected = float(full_pass(model, "w1", target)[0].log().sum())
     assert score.log_probability == pytest.approx(expected, abs=1e-3)
-    assert "a line of 40 symbols is longer than the model's 16 positions" in capsys.readouterr().err
+    assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -21,13 +21,13 @@ def translation(line: int, words: list[str], **given: Any) -> dict[str, Any]:
     return {
         "line": line,
         "source": f"Sentence {line}.",
-        "source_tokens": ["Sentence", str(line), "."],
+        "source_words": ["Sentence", str(line), "."],
         "text": text,
-        "tokens": words,
+        "words": words,
         "text_before": text,
-        "tokens_before": words,
+        "words_before": words,
         "score": -0.5,
-        "pieces": words,
+        "tokens": words,
         "replacements": [],
         **given,
     }
@@ -45,7 +45,7 @@ def replaced(line: int, by: str = "copied") -> dict[str, Any]:
     return translation(
         line,
         words,
-        tokens_before=before,
+        words_before=before,
         text_before=" ".join(before).replace(" .", "."),
         replacements=[{**item, "by": by}],
     )

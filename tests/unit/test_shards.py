@@ -11,7 +11,7 @@ import pytest
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data import store, word_counts
 from convs2s.data.corpus import shard
-from convs2s.data.dataset import binarise, build_vocabulary, join_shards, write_codes
+from convs2s.data.dataset import binarize, build_vocabulary, join_shards, write_codes
 from convs2s.data.pair_counts import write_pair_counts
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore, shard_rows
 from convs2s.data.vocabulary import read_counts, write_counts
@@ -74,7 +74,7 @@ def prepare(raw: tuple[Path, Path], folder: Path, shards: int) -> dict[str, str]
     facts = {"task": "tiny", "vocabulary": settings}
     stores, descriptions = parts("dataset", "arrow"), parts("dataset", "json")
     for taken, outputs in zip(rows, zip(stores, descriptions, strict=True), strict=True):
-        binarise((texts[0], texts[1]), (codes, codes), vocabularies, outputs, facts, taken)
+        binarize((texts[0], texts[1]), (codes, codes), vocabularies, outputs, facts, taken)
     outputs = folder / "train.arrow", folder / "dataset.json"
     join_shards(stores, descriptions, outputs, facts)
     results = [*texts, *words, codes, *vocabularies, *outputs, folder / "train.json"]

@@ -26,7 +26,7 @@ def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Pa
     said = json.loads(timed(model, tmp_path).read_text("utf-8"))
     found = list(Translator([model], decoding_defaults(), "cpu").translate(LINES))
     assert said["lines"] == 3
-    assert said["symbols"] == sum(len(one.pieces) + 1 for one in found)
+    assert said["tokens"] == sum(len(one.tokens) + 1 for one in found)
     assert said["seconds"]["score"] > 0
     assert "a processor, 1 CPU threads, fp32, batches of up to 2" in said["seconds"]["signature"]
     assert said["lines_per_second"] * said["seconds"]["score"] == pytest.approx(3)

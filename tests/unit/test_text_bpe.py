@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.text import bpe as module
-from convs2s.text.bpe import Bpe, count_pieces, join, learn_codes
+from convs2s.text.bpe import Bpe, count_tokens, join, learn_codes
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
 
@@ -54,7 +54,7 @@ def test_vocabulary_and_glossaries() -> None:
 
 
 def test_broken_codes_are_an_error_with_the_line() -> None:
-    with pytest.raises(UserError, match=r"BPE codes, line 3: expected two pieces .* found 'x'"):
+    with pytest.raises(UserError, match=r"BPE codes, line 3: expected two tokens .* found 'x'"):
         Bpe("#version: 0.2\na b\nx\n")
 
 
@@ -67,5 +67,5 @@ def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_counts() -> None:
     codes = learn_codes([("low", 2), ("x", 1)], 10)
-    pieces = count_pieces([("low", 2), ("lower", 1)], Bpe(codes))
-    assert pieces == {"low": 2, "l@@": 1, "o@@": 1, "w@@": 1, "e@@": 1, "r": 1}
+    tokens = count_tokens([("low", 2), ("lower", 1)], Bpe(codes))
+    assert tokens == {"low": 2, "l@@": 1, "o@@": 1, "w@@": 1, "e@@": 1, "r": 1}

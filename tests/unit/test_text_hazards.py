@@ -147,8 +147,8 @@ def test_translate(run: Terminal, model: Path, hazard: Hazard) -> None:
             run("translate", model, text=hazard.file())
         return
     answers = run("translate", model, "--json", text=hazard.file()).split("\n")
-    pieces = [json.loads(answer)["source_pieces"] for answer in answers[:-1]]
-    assert pieces == [line.split() for line, _ in in_their_places(hazard, hazard.test)]
+    tokens = [json.loads(answer)["source_tokens"] for answer in answers[:-1]]
+    assert tokens == [line.split() for line, _ in in_their_places(hazard, hazard.test)]
     assert run("translate", model, text=hazard.file()).count("\n") == 3
 
 

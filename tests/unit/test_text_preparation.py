@@ -21,7 +21,7 @@ def prepared(tmp_path: Path, name: str, raw: bytes) -> list[str]:
     return list(read_lines(tmp_path / "tokens"))
 
 
-def test_training_text_is_normalised_and_test_text_is_not() -> None:
+def test_training_text_is_normalized_and_test_text_is_not() -> None:
     line = "“It’s low-cost”, he said… (5 %)"
     train = Preparation("moses_train", "en").prepare(line)
     test = Preparation("moses_test", "en").prepare(line)
@@ -90,7 +90,7 @@ def test_the_preparation_of_translate_is_documented(root: Path) -> None:
 
 
 def test_text_loads_without_torch() -> None:
-    modules = "align, bpe, clean, lexicon, normalise, preparation, symmetrise, tokenise"
+    modules = "align, bpe, clean, lexicon, normalize, preparation, symmetrize, tokenize"
     check = f"import sys; from convs2s.text import {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 

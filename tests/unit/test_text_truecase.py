@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config import decoding_defaults
-from convs2s.decoding.pieces import Splitter
+from convs2s.decoding.splitter import Splitter
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
@@ -58,13 +58,13 @@ def test_a_model_reads_truecased_words_and_writes_capitals(model: Path, tmp_path
     settings = decoding_defaults() | {"minimum_length": 3}
     plain, cased = (Translator([one], settings, "cpu") for one in (model, path))
     lower, upper, inner = cased.translate(["w1 w3 W2", "W1 w3 W2", "w1 w2 W1"])
-    assert lower.source_pieces == upper.source_pieces == ["w1", "w3", "W2"]
-    assert inner.source_pieces == ["w1", "w2", "w1"]
+    assert lower.source_tokens == upper.source_tokens == ["w1", "w3", "W2"]
+    assert inner.source_tokens == ["w1", "w2", "w1"]
     (expected,) = plain.translate(["w1 w3 W2"])
-    assert lower.pieces == expected.pieces
+    assert lower.tokens == expected.tokens
     assert expected.text.startswith("w")
     assert lower.text == expected.text[0].upper() + expected.text[1:]
-    assert lower.tokens == [expected.tokens[0].capitalize(), *expected.tokens[1:]]
+    assert lower.words == [expected.words[0].capitalize(), *expected.words[1:]]
     assert upper.text == lower.text
 
 
@@ -74,7 +74,7 @@ def test_given_text_of_either_side_is_truecased(model: Path) -> None:
     description = replace(description, truecasers=words)
     assert Splitter(description, "en", "raw")("W1 w2.") == ["w1", "W2", "."]
     assert Splitter(description, "fr", "words")("W1x . W1X w3x") == ["w1x", ".", "w1x", "w3x"]
-    assert Splitter(description, "fr", "pieces")("W1x w3x") == ["W1x", "w3x"]
+    assert Splitter(description, "fr", "tokens")("W1x w3x") == ["W1x", "w3x"]
 
 
 def test_models_of_an_ensemble_have_one_truecaser(model: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from convs2s.files import sha256
 from convs2s.model_file import load_model
 from convs2s.tensor_file import load_tensors
 from convs2s.training.data import TrainingData
-from convs2s.training.optimiser import change_rate
+from convs2s.training.optimizer import set_learning_rate
 from convs2s.training.recipe import Recipe
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.schedule import Schedule
@@ -76,9 +76,9 @@ def test_compare_with_previous_or_best() -> None:
 def test_steps_come_at_fixed_times() -> None:
     # Sutskever et al. 2014: halved every half epoch after the fifth, 7.5 epochs.
     steps = {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2}
-    one = recipe(optimiser="sgd", learning_rate=0.64, schedule=steps, maximum_epochs=7.5)
+    one = recipe(optimizer="sgd", learning_rate=0.64, schedule=steps, maximum_epochs=7.5)
     moments = [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49]
-    assert [Schedule(0.64).rate(moment, one) for moment in moments] == pytest.approx(
+    assert [Schedule(0.64).learning_rate_at(moment, one) for moment in moments] == pytest.approx(
         [0.64, 0.64, 0.32, 0.32, 0.16, 0.08, 0.02]
     )
     assert Schedule(0.64).after_epoch(7, 1.0, one).stop_reason is None
@@ -96,7 +96,7 @@ def test_a_step_schedule_ends_at_its_minimum() -> None:
 def test_a_cosine_rises_and_falls_to_zero() -> None:
     cosine = {"kind": "cosine", "warmup": 1.0}
     one = recipe(learning_rate=1.0, schedule=cosine, maximum_epochs=5)
-    rates = [Schedule(1.0).rate(moment, one) for moment in (0.5, 1.0, 3.0, 5.0)]
+    rates = [Schedule(1.0).learning_rate_at(moment, one) for moment in (0.5, 1.0, 3.0, 5.0)]
     assert rates == pytest.approx([0.5, 1.0, 0.5, 0.0])
 
 
@@ -146,10 +146,10 @@ def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
     for velocity, factor in VELOCITIES.items():
         one = tiny.trainer(task, tmp_path, velocity=velocity)
         one.updater.update(one.train, one.plan(1)[0], 1, 0, 0.25)
-        optimiser = one.updater.optimiser
-        state = next(iter(optimiser.state.values()))
+        optimizer = one.updater.optimizer
+        state = next(iter(optimizer.state.values()))
         before = state["momentum_buffer"].clone()
-        change_rate(optimiser, 0.025, velocity)  # a step is rate x velocity
+        set_learning_rate(optimizer, 0.025, velocity)  # a step is rate x velocity
         torch.testing.assert_close(state["momentum_buffer"], factor * before)
 
 
@@ -203,11 +203,11 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
     assert sha256(killed) == sha256(undisturbed)
 
 
-@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_every_optimiser_goes_on_where_it_was(task: Path, tmp_path: Path, optimiser: str) -> None:
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_every_optimizer_goes_on_where_it_was(task: Path, tmp_path: Path, optimizer: str) -> None:
     # A last epoch of which only a half is trained, after a state in the middle of training.
     cosine = {"kind": "cosine", "warmup": 0.5}
-    changes = {"optimiser": optimiser, "schedule": cosine, "maximum_epochs": 1.5}
+    changes = {"optimizer": optimizer, "schedule": cosine, "maximum_epochs": 1.5}
     train(job(task, tmp_path / "a" / "model.safetensors", **changes))
     parts = job(task, tmp_path / "b" / "model.safetensors", **changes)
     with pytest.MonkeyPatch.context() as patch:
@@ -282,7 +282,7 @@ def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
 def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path) -> None:
     one = job(task, tmp_path / "model.safetensors")
     one.settings["architecture"]["positions"]["maximum"] = 8
-    with pytest.raises(UserError, match=r"train\.arrow: the source of pair \d+ has 9 symbols"):
+    with pytest.raises(UserError, match=r"train\.arrow: the source of pair \d+ has 9 tokens"):
         train(one)
 
 

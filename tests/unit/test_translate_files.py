@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from convs2s.cli import main
+from convs2s.cli.main import main
 from convs2s.config import decoding_defaults
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import translate_long_file
@@ -23,7 +23,7 @@ from convs2s.decoding.stream import ArrivingBytes, arriving
 from convs2s.decoding.translate import Translation, Translator
 from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
-from convs2s.models.linear_maps import runs_int8
+from convs2s.models.kernels.quantized_linear import runs_int8
 from tests.unit import tiny
 from tests.unit.conftest import Terminal
 from tests.unit.memory import peak_memory
@@ -291,7 +291,7 @@ def test_n_best_lists(run: Terminal, model: Path) -> None:
     assert (empty["text"], empty["alignment"], len(empty["n_best"])) == ("", [], 1)
     for row, one in zip(fields[:3], best["n_best"], strict=True):
         assert float(row[3]) == pytest.approx(one["score"], abs=1e-6)
-        length = len(one["pieces"]) + 1
+        length = len(one["tokens"]) + 1
         name, likelihood, *rest = row[2].split(" ")
         assert (name, rest) == ("LogLikelihood=", ["Length=", str(length)])
         assert float(likelihood) == pytest.approx(one["score"] * length, abs=1e-5)
@@ -306,7 +306,7 @@ def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
 
 def test_the_alignment_names_the_source_pieces(run: Terminal, model: Path) -> None:
     row = json.loads(run("translate", model, "--json", text=b"w1 w2 w3\n"))
-    assert len(row["alignment"]) == len(row["pieces"])
+    assert len(row["alignment"]) == len(row["tokens"])
     assert set(row["alignment"]) <= {0, 1, 2}
     assert "n_best" not in row
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from convs2s.config import decoding_defaults
-from convs2s.data.vocabulary import END, PADDING, SPECIAL_SYMBOLS, UNKNOWN
+from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.files import translate_file
 from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
 from convs2s.decoding.translate import Translator
@@ -55,13 +55,13 @@ class Staring:
 
 
 def looked_at(source: list[list[int]], attention: list[list[float]], words: int) -> list[list[int]]:
-    """Return the peaks of each sentence's best output, which is ``words`` unknown words."""
+    """Return the alignment of each sentence's best output, which is ``words`` unknown words."""
     options = SearchOptions(2, 1.0, words, 0.0, words, 0.0, "replace")
     ensemble = cast(Ensemble, Staring(attention))
     found = beam_search(ensemble, torch.tensor(source), options)
     best: list[Hypothesis] = [hypotheses[0] for hypotheses in found]
-    assert all(one.symbols == [UNKNOWN] * words for one in best)
-    return [one.peaks or [] for one in best]
+    assert all(one.tokens == [UNKNOWN] * words for one in best)
+    return [one.alignment or [] for one in best]
 
 
 def unknowing(model: Path, **settings: Any) -> Translator:
@@ -77,25 +77,25 @@ def unknowing(model: Path, **settings: Any) -> Translator:
 def test_attention_on_the_end_symbol_takes_the_best_word_not_the_last() -> None:
     """facebookresearch/fairseq #1291: every ``<unk>`` became ``<eos>``, or the full stop."""
     #                  France  wins   .    </s>
-    (peaks,) = looked_at([[3, 4, 3, END]], [[0.2, 0.25, 0.15, 0.4]], words=2)
-    assert peaks == [1, 1]
+    (alignment,) = looked_at([[3, 4, 3, END]], [[0.2, 0.25, 0.15, 0.4]], words=2)
+    assert alignment == [1, 1]
 
 
 def test_attention_on_the_end_symbol_alone_still_takes_a_word() -> None:
     """facebookresearch/fairseq #1291: where no word has any attention, one is taken still."""
-    (peaks,) = looked_at([[3, 4, END]], [[0.0, 0.0, 1.0]], words=1)
-    assert peaks == [0]
+    (alignment,) = looked_at([[3, 4, END]], [[0.0, 0.0, 1.0]], words=1)
+    assert alignment == [0]
 
 
 def test_a_full_stop_with_the_most_attention_of_all_words_is_a_word_as_any() -> None:
     """facebookresearch/fairseq #1291: the paper's rule has no exception, so that it stands for it.
 
     Section 4.2 replaces by "the source word with the maximum attention score"; what the thread saw
-    was the end symbol's attention ascribed to the full stop.
+    was the end token's attention ascribed to the full stop.
     """
-    (peaks,) = looked_at([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], words=1)
-    assert peaks == [2]
-    after, (one,) = replace_unknown(["<unk>"], peaks, ["France", "wins", "."], {".": "。"})
+    (alignment,) = looked_at([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], words=1)
+    assert alignment == [2]
+    after, (one,) = replace_unknown(["<unk>"], alignment, ["France", "wins", "."], {".": "。"})
     assert (after, one.source_word, one.by) == (["。"], ".", "dictionary")
 
 
@@ -113,10 +113,10 @@ def test_outputs_longer_than_their_source_look_at_its_words(model: Path) -> None
     """facebookresearch/fairseq-lua #77: the second word for ``hello`` looked at position 2 of 1."""
     lines = ["hello", "w1 w2 w3 w4 w5 w6", "w3 hello"]
     for line, one in zip(lines, unknowing(model).translate(lines), strict=True):
-        assert one.tokens_before == ["<unk>"] * 15
-        assert set(one.tokens) <= set(line.split())
+        assert one.words_before == ["<unk>"] * 15
+        assert set(one.words) <= set(line.split())
         positions = [item["source_position"] for item in one.replacements]
-        assert one.tokens == [line.split()[position] for position in positions]
+        assert one.words == [line.split()[position] for position in positions]
 
 
 def test_a_line_longer_than_the_model_has_positions(
@@ -126,18 +126,18 @@ def test_a_line_longer_than_the_model_has_positions(
     words = [f"unheard{number}" for number in range(40)]
     (one,) = unknowing(model).translate([" ".join(words)])
     assert len(one.replacements) == 15
-    assert set(one.tokens) <= set(words)
+    assert set(one.words) <= set(words)
     assert "longer than the model's 16 positions" in capsys.readouterr().err
 
 
-# Special symbols are never copied
+# Special tokens are never copied
 
 
 def test_a_word_unknown_on_both_sides_is_copied_as_it_was_typed(model: Path) -> None:
     """facebookresearch/fairseq #3533: a word in neither vocabulary stayed ``<unk>``."""
     (one,) = unknowing(model).translate(["Allianz"])
-    assert one.source_pieces == ["Allianz"]
-    assert set(one.tokens) == {"Allianz"}
+    assert one.source_tokens == ["Allianz"]
+    assert set(one.words) == {"Allianz"}
     assert "<unk>" not in one.text
     assert {item["by"] for item in one.replacements} == {"copied"}
 
@@ -146,8 +146,8 @@ def test_the_text_of_a_special_symbol_is_text(model: Path) -> None:
     """facebookresearch/fairseq #3533, #1291: neither ``<unk>`` nor ``<eos>`` reaches the output."""
     for line in ("<unk>", "</s>", "<pad>", "<unk> </s> <pad> w1"):
         (one,) = unknowing(model).translate([line])
-        assert one.tokens_before == ["<unk>"] * 15
-        assert not set(SPECIAL_SYMBOLS) & {*one.source_pieces, *one.tokens}
+        assert one.words_before == ["<unk>"] * 15
+        assert not set(SPECIAL_TOKENS) & {*one.source_tokens, *one.words}
 
 
 def test_an_empty_line_has_nothing_to_replace(model: Path) -> None:
@@ -162,9 +162,9 @@ def test_without_a_dictionary_words_are_copied(model: Path) -> None:
     """facebookresearch/fairseq #3533: without an alignment file its loader broke."""
     translator = unknowing(model)
     assert translator.description.dictionary == {}
-    assert set(next(translator.translate(["w1"])).tokens) == {"w1"}
+    assert set(next(translator.translate(["w1"])).words) == {"w1"}
     translator.description.dictionary["w1"] = "mot"
-    assert set(next(translator.translate(["w1"])).tokens) == {"mot"}
+    assert set(next(translator.translate(["w1"])).words) == {"mot"}
 
 
 def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Path) -> None:
@@ -181,13 +181,13 @@ def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Pa
     )
     typed = list(Translator([model], decoding_defaults(), "cpu").translate(lines))
     assert list(read_lines(outputs[1])) == [one.text for one in typed]
-    assert [one.tokens for one in read_translations(outputs[0])] == [one.tokens for one in typed]
+    assert [one.words for one in read_translations(outputs[0])] == [one.words for one in typed]
 
 
 def test_replacement_can_be_left_out(model: Path) -> None:
     """facebookresearch/fairseq #832: what is not asked for is not done."""
     (one,) = unknowing(model, replace_unknown=False).translate(["w1"])
-    assert (set(one.tokens), one.replacements) == ({"<unk>"}, [])
+    assert (set(one.words), one.replacements) == ({"<unk>"}, [])
 
 
 # ||| in the corpus

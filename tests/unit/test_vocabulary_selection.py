@@ -14,18 +14,18 @@ from torch.nn import functional
 
 from convs2s.config import decoding_defaults, load
 from convs2s.data.batches import BatchLimits, collate
-from convs2s.data.selection import VocabularySelection, places_of
+from convs2s.data.shortlist import Shortlist, places_of
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN, Vocabulary
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
-from convs2s.model_file import build_network, load_model, save_model
+from convs2s.model_file import load_model, save_model
 from convs2s.models.architecture import Architecture, Layer
+from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.ensemble import Ensemble
+from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 from convs2s.models.layers import OutputTable
-from convs2s.models.network import SelectedTypes
 from convs2s.text.lexicon import read_candidates
 from convs2s.training.data import TrainingData
 from convs2s.training.recipe import Recipe
@@ -40,15 +40,15 @@ from tests.unit.networks import TYPES, batch, options
 SPECIAL = [PADDING, END, UNKNOWN]
 
 
-def selection(frequent: int = 2, most: int = 3) -> VocabularySelection:
+def shortlist(frequent: int = 2, most: int = 3) -> Shortlist:
     """Source word ``s`` has the candidates s - 1, s and s + 1, as far as there are such types."""
     words = Vocabulary([str(index) for index in range(3, TYPES)])
     table = [(str(s), [str(s - 1), str(s), "no type", str(s + 1)]) for s in range(3, TYPES)]
-    return VocabularySelection.from_words(table, words, words, frequent=frequent, most=most)
+    return Shortlist.from_words(table, words, words, frequent=frequent, most=most)
 
 
 def test_frequent_types_candidates_and_references_are_selected() -> None:
-    chosen = selection()
+    chosen = shortlist()
     assert chosen.types([9, END]).tolist() == [*SPECIAL, 3, 4, 8, 9, 10]
     assert chosen.types([[9, 15], [PADDING, UNKNOWN]]).tolist() == [
         *(*SPECIAL, 3, 4, 8, 9, 10, 14, 15, 16),
@@ -56,21 +56,21 @@ def test_frequent_types_candidates_and_references_are_selected() -> None:
     assert chosen.types([9], [[17, END], [5, PADDING]]).tolist() == [
         *(*SPECIAL, 3, 4, 5, 8, 9, 10, 17),
     ]
-    assert selection(frequent=0, most=1).types([9]).tolist() == [*SPECIAL, 8]
-    assert selection(frequent=500).types([]).tolist() == list(range(TYPES))
+    assert shortlist(frequent=0, most=1).types([9]).tolist() == [*SPECIAL, 8]
+    assert shortlist(frequent=500).types([]).tolist() == list(range(TYPES))
 
 
 def test_words_that_no_vocabulary_has_are_left_out() -> None:
     source, target = Vocabulary(["a"]), Vocabulary(["x", "y", "z"])
     table = [("a", ["z", "rare", "y"]), ("rare", ["x"]), ("<unk>", ["x"])]
-    chosen = VocabularySelection.from_words(table, source, target, frequent=0, most=100)
+    chosen = Shortlist.from_words(table, source, target, frequent=0, most=100)
     assert chosen.types(range(len(source))).tolist() == [*SPECIAL, 4, 5]
 
 
 def test_places_of_types_outside_are_unknown() -> None:
     types = np.array([*SPECIAL, 5, 9])
-    symbols = np.array([[PADDING, END, 9, 5], [4, 8, 10, UNKNOWN]])
-    assert places_of(types, symbols).tolist() == [[PADDING, END, 4, 3], [UNKNOWN] * 4]
+    tokens = np.array([[PADDING, END, 9, 5], [4, 8, 10, UNKNOWN]])
+    assert places_of(types, tokens).tolist() == [[PADDING, END, 4, 3], [UNKNOWN] * 4]
 
 
 def test_a_table_of_candidates_names_its_fault(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def network(seed: int = 0) -> ConvS2S:
 def test_the_output_table_is_drawn_as_any_lookup_table() -> None:
     torch.manual_seed(1)
     table = OutputTable(200, 2000)
-    assert {name for name, _ in table.named_parameters()} == {"words", "bias"}
-    for parameter, tolerance in ((table.words, 0.001), (table.bias, 0.01)):
+    assert {name for name, _ in table.named_parameters()} == {"table", "bias"}
+    for parameter, tolerance in ((table.table, 0.001), (table.bias, 0.01)):
         assert float(parameter.mean().detach()) == pytest.approx(0.0, abs=tolerance)
         assert float(parameter.std().detach()) == pytest.approx(0.1, abs=tolerance)
 
@@ -114,57 +114,57 @@ def test_the_output_table_is_drawn_as_any_lookup_table() -> None:
 def test_only_a_model_that_selects_has_an_output_table() -> None:
     names = set(dict(build_network(settings()["architecture"], 9, 9).named_parameters()))
     assert {name for name in names if name.startswith("decoder.output")} == {
-        "decoder.output.words",
+        "decoder.output.table",
         "decoder.output.bias",
     }
     plain = build_network(tiny.settings()["architecture"], 9, 9)
-    assert "decoder.output.gain" in dict(plain.named_parameters())
+    assert "decoder.output.weight_g" in dict(plain.named_parameters())
 
 
 # ---- search ----
 
 
 def search(
-    model: ConvS2S, source: Tensor, chosen: VocabularySelection | None = None
+    model: ConvS2S, source: Tensor, chosen: Shortlist | None = None
 ) -> list[list[Hypothesis]]:
     selected = None
     if chosen is not None:
         arrays = chosen.of_sentences(source.tolist())
-        selected = SelectedTypes(*map(torch.from_numpy, arrays))
+        selected = ShortlistedTypes(*map(torch.from_numpy, arrays))
     return beam_search(Ensemble([model]), source, options(), selected)
 
 
 def assert_same(one: list[Hypothesis], other: list[Hypothesis]) -> None:
-    assert [found.symbols for found in one] == [found.symbols for found in other]
-    assert [found.peaks for found in one] == [found.peaks for found in other]
+    assert [found.tokens for found in one] == [found.tokens for found in other]
+    assert [found.alignment for found in one] == [found.alignment for found in other]
     # Scores are summed in float32.
     assert [found.score for found in one] == pytest.approx([found.score for found in other], 1e-6)
 
 
 def test_search_is_the_full_search_without_the_other_types() -> None:
     source = batch(9, 2, 5)
-    together = search(network(), source, selection())
+    together = search(network(), source, shortlist())
     for row, found in zip(source, together, strict=True):
-        barred = network()
+        mask = network()
         outside = torch.ones(TYPES, dtype=torch.bool)
-        outside[torch.from_numpy(selection().types(row))] = False
-        barred.decoder.output.bias.data[outside] = -torch.inf
-        assert_same(found, search(barred, row[row != PADDING].unsqueeze(0))[0])
+        outside[torch.from_numpy(shortlist().types(row))] = False
+        mask.decoder.output.bias.data[outside] = -torch.inf
+        assert_same(found, search(mask, row[row != PADDING].unsqueeze(0))[0])
     assert any(
-        found[0].symbols != other[0].symbols
+        found[0].tokens != other[0].tokens
         for found, other in zip(together, search(network(), source), strict=True)
     )
 
 
 def test_a_selection_does_not_depend_on_the_batch() -> None:
     source = batch(9, 2, 5)
-    for row, found in zip(source, search(network(), source, selection()), strict=True):
-        assert_same(found, search(network(), row[row != PADDING].unsqueeze(0), selection())[0])
+    for row, found in zip(source, search(network(), source, shortlist()), strict=True):
+        assert_same(found, search(network(), row[row != PADDING].unsqueeze(0), shortlist())[0])
 
 
 def test_a_selection_of_everything_is_none() -> None:
     source = batch(9, 2, 5)
-    everything = search(network(), source, selection(frequent=TYPES))
+    everything = search(network(), source, shortlist(frequent=TYPES))
     for found, other in zip(everything, search(network(), source), strict=True):
         assert_same(found, other)
 
@@ -186,13 +186,13 @@ def settings(**training: Any) -> dict[str, Any]:
     return wanted
 
 
-def of_task(data: TrainingData, task: Path) -> VocabularySelection:
+def of_task(data: TrainingData, task: Path) -> Shortlist:
     vocabularies = (Vocabulary(data.types[side]) for side in ("source", "target"))
     table = read_candidates(task / "candidates.tsv")
-    return VocabularySelection.from_words(table, *vocabularies, frequent=1, most=2)
+    return Shortlist.from_words(table, *vocabularies, frequent=1, most=2)
 
 
-def updater(task: Path, data: TrainingData, chosen: VocabularySelection | None) -> Updater:
+def updater(task: Path, data: TrainingData, chosen: Shortlist | None) -> Updater:
     """Updates in float64, without dropout or clipping; batches are of several parts."""
     wanted = settings()
     wanted["architecture"]["dropout"] = 0.0
@@ -204,7 +204,7 @@ def updater(task: Path, data: TrainingData, chosen: VocabularySelection | None) 
         replace(recipe, batch=BatchLimits(16, None, 20), clip=math.inf),
         seed=1,
         device="cpu",
-        selection=chosen,
+        shortlist=chosen,
     )
 
 
@@ -229,7 +229,7 @@ def test_updates_are_those_of_the_full_softmax_without_the_other_types(task: Pat
     assert len(SPECIAL) < len(types) < len(data.types["target"])
     whole = collate(data.train, rows)
     loss = masked_loss(reference, whole, types, whole.target)
-    (loss / whole.target_words).backward()
+    (loss / whole.target_tokens).backward()
     report = one.update(data.train, rows, 1, 0, 0.25)
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
     for mine, other in zip(one.network.parameters(), reference.network.parameters(), strict=True):
@@ -251,7 +251,7 @@ def test_references_outside_count_as_unknown_in_validation(task: Path) -> None:
             target = np.where(np.isin(read.target, types), read.target, UNKNOWN)
             replaced += int((target != read.target).sum())
             total += masked_loss(one, read, types, target).item()
-            words += read.target_words
+            words += read.target_tokens
     assert replaced > 0
     assert one.validate(data.valid) == pytest.approx(total / words, abs=1e-9)
     everything = updater(task, data, None).validate(data.valid)
@@ -277,7 +277,7 @@ def test_a_training_reports_both_perplexities_and_what_is_outside(trained: Path)
     first = json.loads((trained.parent / "history.jsonl").read_text("utf-8").splitlines()[0])
     assert first["valid_perplexity"] == pytest.approx(math.exp(first["valid_loss"]))
     assert first["valid_perplexity_full"] != first["valid_perplexity"]
-    figures = json.loads((trained.parent / "training.json").read_text("utf-8"))["selection"]
+    figures = json.loads((trained.parent / "training.json").read_text("utf-8"))["shortlist"]
     assert 4 < figures["types"] < 15
     assert 0 < figures["outside"] < 1
 
@@ -286,16 +286,16 @@ def test_the_model_file_has_all_that_translation_needs(
     trained: Path, task: Path, run: Terminal
 ) -> None:
     _, description = load_model(trained)
-    assert description.selection == of_task(TrainingData.read(task), task)
+    assert description.shortlist == of_task(TrainingData.read(task), task)
     lines = [" ".join(tiny.WORDS[start : start + 3]) for start in range(8)]
     text = "".join(f"{line}\n" for line in lines).encode()
     selected = run("translate", trained, "--json", "--maximum-length.offset", 5, text=text)
     target = description.target_vocabulary()
     for line in map(json.loads, selected.splitlines()):
-        source = description.source_vocabulary().encode(line["source_pieces"])
-        assert description.selection is not None
-        allowed = {target.symbols[index] for index in description.selection.types(source)}
-        assert set(line["pieces"]) <= allowed
+        source = description.source_vocabulary().encode(line["source_tokens"])
+        assert description.shortlist is not None
+        allowed = {target.tokens[index] for index in description.shortlist.types(source)}
+        assert set(line["tokens"]) <= allowed
     options = ("--maximum-length.offset", 5, "--vocabulary-selection", "full")
     full = run("translate", trained, "--json", *options, text=text)
     assert len(full.splitlines()) == len(lines)
@@ -314,7 +314,7 @@ def test_candidates_are_part_of_a_trainings_identity(
     )
     with pytest.raises(UserError, match="this model selects no vocabulary"):
         train(plain)
-    # A training from before there was selection is the same as one that does not select.
+    # A training from before there was shortlist is the same as one that does not select.
     named = identity(replace(plain, candidates=None), TrainingData.read(task))
     assert "vocabulary_selection" not in named["architecture"]
 
@@ -335,7 +335,7 @@ def test_models_that_select_alike_alone_form_an_ensemble(
     )
     Translator([trained, trained], decoding_defaults(), "cpu")
     for other in (changed, model):
-        with pytest.raises(UserError, match="their selection differ"):
+        with pytest.raises(UserError, match="their shortlist differ"):
             Translator([trained, other], decoding_defaults(), "cpu")
 
 

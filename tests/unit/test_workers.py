@@ -11,10 +11,10 @@ from torch import Tensor
 from convs2s.data.batches import BatchLimits
 from convs2s.errors import UserError
 from convs2s.files import sha256
-from convs2s.model_file import build_network
+from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.launch import torchrun_options
-from convs2s.training.parts import split_batch
+from convs2s.training.micro_batches import split_batch
 from convs2s.training.run import TrainingJob
 from convs2s.training.workers import Workers
 from tests.unit import tiny
@@ -104,16 +104,19 @@ def gradients(task: Path, scaling: str) -> dict[str, Tensor]:
 
 
 def test_gradient_scalings_differ_as_documented(task: Path) -> None:
-    none, paper, py = (gradients(task, scaling) for scaling in ("none", "paper", "py"))
+    scalings = ("none", "paper", "fairseq")
+    none, paper, fairseq = (gradients(task, scaling) for scaling in scalings)
     layers = 2  # that attend
     for name, gradient in none.items():
-        stack = name.startswith(("encoder.enter", "encoder.blocks", "encoder.leave"))
+        stack = name.startswith(
+            ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
+        )
         factor = (1 / layers, 1 / (2 * layers)) if stack else (1.0, 1.0)
         torch.testing.assert_close(paper[name], factor[0] * gradient, rtol=1e-9, atol=1e-12)
         if name.startswith("encoder.embedding"):  # reached around the stack as well as through it
-            assert not torch.allclose(py[name], gradient)
+            assert not torch.allclose(fairseq[name], gradient)
         else:
-            torch.testing.assert_close(py[name], factor[1] * gradient, rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(fairseq[name], factor[1] * gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_torchrun_is_told_the_number_of_workers_and_to_stay_on_this_machine() -> None:

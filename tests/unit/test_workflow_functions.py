@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from convs2s import workflow as flow
 from convs2s.errors import UserError
+from convs2s.pipeline import fingerprint as code
+from convs2s.pipeline import process
+from convs2s.pipeline import workflow as flow
 
 
 def test_members() -> None:
@@ -55,9 +57,9 @@ def test_a_model_prepares_raw_text_as_the_test_sets_of_its_task() -> None:
 def fingerprint_of(tmp_path: Path, text: str) -> str:
     path = tmp_path / "script.py"
     path.write_text(text)
-    flow.fingerprint.cache_clear()
-    flow._read_code.cache_clear()
-    return flow.fingerprint(path)
+    code.fingerprint.cache_clear()
+    code._read_code.cache_clear()
+    return code.fingerprint(path)
 
 
 def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> None:
@@ -69,13 +71,13 @@ def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> 
 
 
 def test_a_fingerprint_follows_imports() -> None:
-    decoding = flow._read_code(flow.PACKAGE / "decoding" / "translate.py")[1]
-    assert flow.PACKAGE / "decoding" / "search.py" in decoding
+    decoding = code._read_code(code.PACKAGE / "decoding" / "translate.py")[1]
+    assert code.PACKAGE / "decoding" / "search.py" in decoding
 
 
 def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom convs2s.errors import UserError\nfrom convs2s.workflow import job\n"
+        "import sys\nfrom convs2s.errors import UserError\nfrom convs2s.pipeline.job import job\n"
         "with job(sys.argv[1]):\n    print('progress')\n    raise UserError('a.en:3: bad')\n"
     )
     log = tmp_path / "logs" / "a.log"
@@ -98,10 +100,10 @@ def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
     lock = tmp_path / "locks" / "0.input.lock"
     lock.parent.mkdir()
     lock.write_text("results/bleu.txt")
-    with flow.release_stale_locks(tmp_path):
+    with process.release_stale_locks(tmp_path):
         assert not lock.exists()
         lock.write_text("results/bleu.txt")
-        with flow.release_stale_locks(tmp_path):  # a second process, while the first one runs
+        with process.release_stale_locks(tmp_path):  # a second process, while the first one runs
             assert lock.exists()
-    with flow.release_stale_locks(tmp_path):
+    with process.release_stale_locks(tmp_path):
         assert not lock.exists()

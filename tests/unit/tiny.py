@@ -8,15 +8,15 @@ from typing import Any
 import torch
 
 from convs2s.config_schema import schema, with_defaults
-from convs2s.data.dataset import binarise, build_vocabulary
+from convs2s.data.dataset import binarize, build_vocabulary
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words
 from convs2s.files import read_lines, write_lines
-from convs2s.model_file import build_network
+from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
+from convs2s.training.interruption import Interruption
 from convs2s.training.recipe import Recipe
-from convs2s.training.state import StateFolder
-from convs2s.training.stop import EarlyStop
+from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.workers import ALONE, Workers
 
@@ -70,7 +70,7 @@ def prepare_pairs(
                 build_vocabulary(folder / "words.tsv", None, table, vocabulary, None)
         dataset = folder / "dataset"
         outputs = dataset / f"{split}.arrow", dataset / f"{split}.json"
-        binarise(corpus, (None, None), tables, outputs, facts)
+        binarize(corpus, (None, None), tables, outputs, facts)
     return folder
 
 
@@ -100,6 +100,6 @@ def trainer(
         seed=seed,
         device=device,
         checkpoint_minutes=60,
-        stop=EarlyStop(),
+        stop=Interruption(),
         workers=workers,
     )

@@ -80,7 +80,7 @@ def test_a_romanian_model_is_trained_on_truecased_text_and_given_the_truecaser(
         language: read_truecaser(corpus / f"truecaser.{language}.tsv") for language in ("en", "ro")
     }
     upper, lower = translator.translate(["The vote is in Romania.", "the vote is in Romania."])
-    assert upper.source_pieces == lower.source_pieces
+    assert upper.source_tokens == lower.source_tokens
     assert upper.text == upper.text[0].upper() + upper.text[1:]
 
 

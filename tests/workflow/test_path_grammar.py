@@ -83,7 +83,7 @@ def test_profiles_are_read(checkout: Checkout, profile: str) -> None:
     options = ["--profile", f"profiles/{profile}", "--config", "tasks=[demo_en_fr]"]
     done = checkout.snakemake("--dry-run", *options, "--", "prepare")
     assert done.code == 0, done.said
-    assert done.planned["binarise_shard"] == 2
+    assert done.planned["binarize_shard"] == 2
     assert "mem_mb=4000" in done.said
 
 

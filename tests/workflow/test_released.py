@@ -66,10 +66,10 @@ def test_from_the_archive_to_a_score(
     model = f"results/{TASK}/models/fconv_wmt_en_fr/released"
     assert checkout.files(model)[0] == f"{model}/model.safetensors"
     rows = (checkout / f"{model}/newstest2014.beam5_fairseq.jsonl").read_text("utf-8").splitlines()
-    pieces = [json.loads(row)["source_pieces"] for row in rows]
-    assert pieces[:2] == [["s09", "s16", "s05"], ["s14", "s22"]]
-    assert len(pieces[2]) > 2
-    assert pieces[2][1].endswith("@@")
+    tokens = [json.loads(row)["source_tokens"] for row in rows]
+    assert tokens[:2] == [["s09", "s16", "s05"], ["s14", "s22"]]
+    assert len(tokens[2]) > 2
+    assert tokens[2][1].endswith("@@")
 
 
 def test_stage_targets_of_a_released_model_train_nothing(checkout: Checkout) -> None:
@@ -79,7 +79,7 @@ def test_stage_targets_of_a_released_model_train_nothing(checkout: Checkout) -> 
     assert done.code == 0, done.said[-3000:]
     assert done.planned["import_released"] == 2
     assert done.planned["evaluate_bleu"] == 3
-    assert not {"train_model", "binarise", "align_words", "learning_curve"} & done.planned.keys()
+    assert not {"train_model", "binarize", "align_words", "learning_curve"} & done.planned.keys()
     downloads = {"test-full.tgz", "test-filtered.tgz", "fconv-py.tar.bz2"}
     assert all(any(name in done.said for name in downloads) for name in downloads)
     assert "training-parallel" not in done.said

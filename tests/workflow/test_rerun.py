@@ -64,8 +64,8 @@ def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exp
     done = finished.snakemake(f"{RUN}/model.safetensors")
     assert done.code == 0, done.said
     # What does not see BPE, such as the alignment's text, is not made again.
-    binarising = {"binarise": 1, "binarise_shard": 2, "join_shards": 1}
-    expected = {"joint_codes": 1, "vocabulary": 2, **binarising, "train_model": 1}
+    binarizing = {"binarize": 1, "binarize_shard": 2, "join_shards": 1}
+    expected = {"joint_codes": 1, "vocabulary": 2, **binarizing, "train_model": 1}
     assert done.planned == expected, done.said
     assert [path.read_bytes() for path in outputs] == before
     assert {path: path.stat().st_mtime_ns for path in states} == states

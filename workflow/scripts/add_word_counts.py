@@ -5,7 +5,7 @@ from typing import Any
 
 from convs2s.data.vocabulary import write_counts
 from convs2s.data.word_counts import added_counts
-from convs2s.workflow import job
+from convs2s.pipeline.job import job
 
 snakemake: Any
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.text.align import align
-from convs2s.workflow import job
 
 snakemake: Any
 

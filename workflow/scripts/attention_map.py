@@ -5,7 +5,7 @@ from typing import Any
 
 from convs2s.decoding.attention import attention_of
 from convs2s.paper.figures import attention_maps
-from convs2s.workflow import job
+from convs2s.pipeline.job import job
 
 snakemake: Any
 

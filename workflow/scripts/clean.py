@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.text.clean import clean_corpus
 from convs2s.text.preparation import Preparation
-from convs2s.workflow import job
 
 snakemake: Any
 

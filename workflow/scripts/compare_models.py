@@ -5,8 +5,8 @@ from typing import Any
 
 from convs2s.files import sha256
 from convs2s.manifest import manifest
+from convs2s.pipeline.job import job
 from convs2s.scoring.comparison import write_comparison
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -7,8 +7,8 @@ from typing import Any
 from convs2s.data.store import shard_rows
 from convs2s.data.word_counts import count_words
 from convs2s.files import read_lines
+from convs2s.pipeline.job import job
 from convs2s.text.clean import read_report
-from convs2s.workflow import job
 
 snakemake: Any
 

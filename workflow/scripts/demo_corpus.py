@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.text.demo import write_demo_corpus
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.download import download
-from convs2s.workflow import job
+from convs2s.download.download import download
+from convs2s.pipeline.job import job
 
 snakemake: Any
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from convs2s.files import sha256
 from convs2s.manifest import manifest
+from convs2s.pipeline.job import job
+from convs2s.pipeline.workflow import with_length_penalty
 from convs2s.scoring.evaluate import evaluate
-from convs2s.workflow import job, with_length_penalty
 
 snakemake: Any
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.scoring.examples import write_examples
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -4,8 +4,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.scoring.headline import headline
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.text.lexicon import write_lexicon
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from convs2s.files import atomic_text
-from convs2s.workflow import job
+from convs2s.pipeline.job import job
 
 snakemake: Any
 

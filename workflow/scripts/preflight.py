@@ -7,13 +7,13 @@ from convs2s.config import load
 from convs2s.errors import UserError
 from convs2s.files import write_lines
 from convs2s.paper.cells import cells
-from convs2s.preflight import budgets, machine
-from convs2s.preflight_report import refusals, report
-from convs2s.workflow import faults_in_one_line
+from convs2s.pipeline.preflight import budgets, machine
+from convs2s.pipeline.preflight_report import refusals, report
+from convs2s.pipeline.process import failures_in_one_line
 
 snakemake: Any
 
-with faults_in_one_line():
+with failures_in_one_line():
     settings = load(Path.cwd(), snakemake.config)
     wanted = [cell for table in snakemake.params.tables for cell in cells(settings, table)]
     found = budgets(settings, snakemake.params.tasks, wanted)

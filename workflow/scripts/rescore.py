@@ -5,9 +5,9 @@ from typing import Any
 
 from convs2s.files import sha256
 from convs2s.manifest import manifest
+from convs2s.pipeline.job import job
 from convs2s.scoring.rescoring import write_rescoring
 from convs2s.text.preparation import Preparation
-from convs2s.workflow import job
 
 snakemake: Any
 

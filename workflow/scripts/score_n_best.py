@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.n_best_files import score_list
-from convs2s.workflow import job, with_length_penalty
+from convs2s.pipeline.job import job
+from convs2s.pipeline.workflow import with_length_penalty
 
 snakemake: Any
 

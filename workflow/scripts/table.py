@@ -5,7 +5,7 @@ from typing import Any
 
 from convs2s.config import load
 from convs2s.paper.tables import write_table
-from convs2s.workflow import job
+from convs2s.pipeline.job import job
 
 snakemake: Any
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from convs2s.files import sha256
 from convs2s.manifest import manifest
+from convs2s.pipeline.job import job
 from convs2s.scoring.length_penalty import write_length_penalty
 from convs2s.text.preparation import Preparation
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.data.dataset import build_vocabulary
-from convs2s.workflow import job
+from convs2s.pipeline.job import job
 
 snakemake: Any
 

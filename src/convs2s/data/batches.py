@@ -23,17 +23,17 @@ INT32_ROWS = 1 << 31
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """How much goes into a batch (one update) and into a part (one forward and backward pass).
+    """How much goes into a batch (one update) and a micro-batch (one forward and backward pass).
 
     Attributes:
         sentences: the most sentences of a batch, or None.
-        words: the most words of a batch (sentences x longest padded side), or None.
-        part_words: the most words of a part, or None: a batch over it is split.
+        tokens: the most tokens of a batch (sentences x longest padded side), or None.
+        micro_batch_tokens: the most tokens of a micro-batch, or None: a batch over it is split.
     """
 
     sentences: int | None
-    words: int | None
-    part_words: int | None
+    tokens: int | None
+    micro_batch_tokens: int | None
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Batch:
 
     Attributes:
         source: (B, m), ends in ``</s>``, padded on the right.
-        previous: (B, n), the decoder's input: ``</s>`` and the target without its last symbol.
+        previous: (B, n), the decoder's input: ``</s>`` and the target without its last token.
         target: (B, n), ends in ``</s>``, padded on the right.
-        target_words: the number of target symbols that are not padding.
+        target_tokens: the number of target tokens that are not padding.
     """
 
     source: npt.NDArray[np.int64]
     previous: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
-    target_words: int
+    target_tokens: int
 
 
 class EpochPlan(Sequence[Indices]):
@@ -92,9 +92,9 @@ def plan_batches(
     Args:
         source_lengths: (N,), each at least 1.
         target_lengths: (N,), each at least 1.
-        limits: of a batch, and of its parts.
+        limits: of a batch, and of its micro-batches.
         generator: the epoch's own.
-        separate: make each part of a batch a batch of its own.
+        separate: make each micro-batch a batch of its own.
     """
     count = len(source_lengths)
     order: Order = np.arange(count, dtype=np.int32 if count <= INT32_ROWS else np.int64)
@@ -105,69 +105,69 @@ def plan_batches(
     order = sort_by_length(order, target_lengths)
     order = sort_by_length(order, source_lengths)
     longest = in_order(np.maximum(source_lengths, target_lengths), order)
-    starts = cut_starts(longest, limits.sentences, limits.words)
+    starts = cut_starts(longest, limits.sentences, limits.tokens)
     ends = np.append(starts[1:], count)
     shuffled = generator.permutation(len(starts))
     starts, ends = starts[shuffled], ends[shuffled]
     if separate:
-        starts, ends = _cut_batches(starts, ends, longest, limits.part_words)
+        starts, ends = _cut_batches(starts, ends, longest, limits.micro_batch_tokens)
     return EpochPlan(order, starts, ends)
 
 
 def _cut_batches(
-    starts: Indices, ends: Indices, longest: Lengths, part_words: int | None
+    starts: Indices, ends: Indices, longest: Lengths, micro_batch_tokens: int | None
 ) -> tuple[Indices, Indices]:
-    """Return the starts and ends of the parts of each batch, in the batches' order."""
-    parts: list[int] = []
+    """Return the starts and ends of each batch's micro-batches, in the batches' order."""
+    cuts: list[int] = []
     last = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        parts.extend((start + cut_starts(longest[start:end], None, part_words)).tolist())
-        last.append(len(parts) - 1)
-    part_starts = np.array(parts, np.int64)
-    part_ends = np.roll(part_starts, -1)
-    part_ends[last] = ends
-    return part_starts, part_ends
+        cuts.extend((start + cut_starts(longest[start:end], None, micro_batch_tokens)).tolist())
+        last.append(len(cuts) - 1)
+    micro_starts = np.array(cuts, np.int64)
+    micro_ends = np.roll(micro_starts, -1)
+    micro_ends[last] = ends
+    return micro_starts, micro_ends
 
 
 def cut(
-    order: Indices, lengths: Lengths, sentences: int | None, words: int | None
+    order: Indices, lengths: Lengths, sentences: int | None, tokens: int | None
 ) -> list[Indices]:
-    """Cut ``order`` into runs of at most ``sentences`` rows and ``words`` padded words.
+    """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
-    A row longer than ``words`` makes a run of its own.
+    A row longer than ``tokens`` makes a run of its own.
     """
-    starts = cut_starts(lengths[order], sentences, words).tolist()
+    starts = cut_starts(lengths[order], sentences, tokens).tolist()
     return [order[start:end] for start, end in pairwise([*starts, len(order)])]
 
 
-def cut_starts(lengths: Lengths, sentences: int | None, words: int | None) -> Indices:
+def cut_starts(lengths: Lengths, sentences: int | None, tokens: int | None) -> Indices:
     """Return where each run of a greedy cut starts: every run takes all rows that it can hold.
 
     Args:
         lengths: (N,), each at least 1.
         sentences: the most rows of a run, or None.
-        words: the most padded words of a run, or None; one row may have more.
+        tokens: the most padded tokens of a run, or None; one row may have more.
     """
     most = sentences or max(len(lengths), 1)
-    if words is None:
+    if tokens is None:
         return np.arange(0, len(lengths), most, dtype=np.int64)
     starts, start = [], 0
     while start < len(lengths):
         starts.append(start)
         # The first row's length already says that no run from here can be longer than this.
-        window = lengths[start : start + max(1, min(most, words // int(lengths[start])))]
-        start += _rows_within(window, words)
+        window = lengths[start : start + max(1, min(most, tokens // int(lengths[start])))]
+        start += _rows_within(window, tokens)
     return np.array(starts, np.int64)
 
 
-def _rows_within(lengths: Lengths, words: int) -> int:
-    """Return how many leading rows, at least one, hold at most ``words`` padded words."""
+def _rows_within(lengths: Lengths, tokens: int) -> int:
+    """Return how many leading rows, at least one, hold at most ``tokens`` padded tokens."""
     longest = int(lengths.max())
-    if len(lengths) * longest <= words:
+    if len(lengths) * longest <= tokens:
         return len(lengths)
-    fit = max(1, words // longest)  # so many fit whichever they are
+    fit = max(1, tokens // longest)  # so many fit whichever they are
     grown = np.maximum.accumulate(lengths)[fit:] * np.arange(fit + 1, len(lengths) + 1)
-    return fit + int(np.searchsorted(grown, words, side="right"))
+    return fit + int(np.searchsorted(grown, tokens, side="right"))
 
 
 def collate(store: TokenStore, rows: Sequence[int] | Indices) -> Batch:

@@ -8,9 +8,9 @@ from itertools import islice, zip_longest
 from pathlib import Path, PurePath
 from typing import NamedTuple, TextIO
 
-from convs2s.data.archives import open_member
-from convs2s.data.download import local_path
 from convs2s.data.sgm import read_segments
+from convs2s.download.archives import open_member
+from convs2s.download.download import local_path
 from convs2s.errors import UserError
 from convs2s.files import (
     atomic_path,

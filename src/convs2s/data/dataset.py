@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.encoder import Encoder
+from convs2s.data.line_encoder import Encoder
 from convs2s.data.store import join_stores, write_store
 from convs2s.data.vocabulary import (
     UNKNOWN,
@@ -18,10 +18,10 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.data.word_counts import added_counts
 from convs2s.files import atomic_text, read_line_pairs, sha256
-from convs2s.text.bpe import Bpe, count_pieces, learn_codes
+from convs2s.text.bpe import Bpe, count_tokens, learn_codes
 
 # What a token store's description counts.
-_COUNTS = ("pairs", "source_symbols", "source_unknown", "target_symbols", "target_unknown")
+_COUNTS = ("pairs", "source_tokens", "source_unknown", "target_tokens", "target_unknown")
 
 
 def write_codes(words: Sequence[Path], output: Path, merges: int) -> None:
@@ -45,30 +45,30 @@ def build_vocabulary(
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if codes is not None:
         text, glossaries = codes.read_text("utf-8"), settings["glossaries"]
-        pieces = count_pieces(counts, Bpe(text, None, glossaries))
+        tokens = count_tokens(counts, Bpe(text, None, glossaries))
         if settings["threshold"]:
-            # Pieces that are too rare on this side are split again (Sennrich et al. 2016).
-            frequent = frequent_pieces(pieces.items(), settings["threshold"])
-            pieces = count_pieces(read_counts(words), Bpe(text, frequent, glossaries))
-        counts = pieces.items()
+            # Tokens that are too rare on this side are split again (Sennrich et al. 2016).
+            frequent = frequent_tokens(tokens.items(), settings["threshold"])
+            tokens = count_tokens(read_counts(words), Bpe(text, frequent, glossaries))
+        counts = tokens.items()
     write_counts(output, most_frequent(counts, size, settings["minimum_count"]))
 
 
-def frequent_pieces(counts: Iterable[tuple[str, int]], threshold: int) -> set[str]:
-    """Return the pieces of (piece, count) pairs that reach the vocabulary threshold."""
-    return {piece for piece, count in counts if count >= threshold}
+def frequent_tokens(counts: Iterable[tuple[str, int]], threshold: int) -> set[str]:
+    """Return the tokens of (token, count) pairs that reach the vocabulary threshold."""
+    return {token for token, count in counts if count >= threshold}
 
 
 def splitter(codes: Path | None, vocabulary: Path, settings: Mapping[str, Any]) -> Bpe | None:
-    """Return what splits a side's words into pieces, or None where the task keeps words whole."""
+    """Return what splits a side's words into tokens, or None where the task keeps words whole."""
     if codes is None:
         return None
     threshold = settings["threshold"]
-    frequent = frequent_pieces(read_counts(vocabulary), threshold) if threshold else None
+    frequent = frequent_tokens(read_counts(vocabulary), threshold) if threshold else None
     return Bpe(codes.read_text("utf-8"), frequent, settings["glossaries"])
 
 
-def binarise(
+def binarize(
     corpus: tuple[Path, Path],
     codes: tuple[Path | None, Path | None],
     vocabularies: tuple[Path, Path],
@@ -82,8 +82,8 @@ def binarise(
         corpus: source and target, tokenized and cleaned.
         codes: BPE codes of each side; None keeps words whole.
         vocabularies: source and target.
-        outputs: the store, and a JSON file with ``facts``, the counts of pairs, symbols and
-            unknown symbols, and the store's SHA-256.
+        outputs: the store, and a JSON file with ``facts``, the counts of pairs, tokens and
+            unknown tokens, and the store's SHA-256.
         facts: what a reader must know of the text: task, languages, preparation, vocabulary.
         rows: the pairs to take, counted from 0; None for all.
     """
@@ -95,12 +95,12 @@ def binarise(
     pairs = read_line_pairs(*corpus, start=0 if rows is None else rows.start)
 
     def encoded() -> Iterator[tuple[list[int], list[int]]]:
-        """Yield the pairs as indices, and count their symbols."""
+        """Yield the pairs as indices, and count their tokens."""
         for source, target in pairs if rows is None else islice(pairs, len(rows)):
             indices = encoders[0](source), encoders[1](target)
-            for side, symbols in zip(("source", "target"), indices, strict=True):
-                counts[f"{side}_symbols"] += len(symbols)
-                counts[f"{side}_unknown"] += symbols.count(UNKNOWN)
+            for side, tokens in zip(("source", "target"), indices, strict=True):
+                counts[f"{side}_symbols"] += len(tokens)
+                counts[f"{side}_unknown"] += tokens.count(UNKNOWN)
             yield indices
 
     counts["pairs"] = write_store(outputs[0], encoded())
@@ -113,7 +113,7 @@ def join_shards(
     outputs: tuple[Path, Path],
     facts: Mapping[str, Any],
 ) -> None:
-    """Join the shards of a split: their stores, and what :func:`binarise` wrote beside them."""
+    """Join the shards of a split: their stores, and what :func:`binarize` wrote beside them."""
     counts: Counter[str] = Counter()
     for path in descriptions:
         description = json.loads(path.read_text("utf-8"))

@@ -8,38 +8,38 @@ from convs2s.errors import UserError
 from convs2s.files import atomic_text, read_lines
 
 PADDING, END, UNKNOWN = 0, 1, 2
-"""Indices of the special symbols; ``</s>`` ends both sides and is the decoder's first input."""
+"""Indices of the special tokens; ``</s>`` ends both sides and is the decoder's first input."""
 
-SPECIAL_SYMBOLS = ("<pad>", "</s>", "<unk>")
+SPECIAL_TOKENS = ("<pad>", "</s>", "<unk>")
 HEADER = "type\tcount"
 
 
 class Vocabulary:
-    """A bijection between types and the indices 0 .. size-1; the special symbols come first."""
+    """A bijection between types and the indices 0 .. size-1; the special tokens come first."""
 
     def __init__(self, types: Sequence[str]) -> None:
-        """Number ``types`` (special symbols not among them) from ``len(SPECIAL_SYMBOLS)`` on."""
-        self.symbols = (*SPECIAL_SYMBOLS, *types)
-        self._index = {symbol: index for index, symbol in enumerate(types, len(SPECIAL_SYMBOLS))}
-        if len(self._index) + len(SPECIAL_SYMBOLS) != len(self.symbols):
+        """Number ``types`` (special tokens not among them) from ``len(SPECIAL_TOKENS)`` on."""
+        self.tokens = (*SPECIAL_TOKENS, *types)
+        self._index = {token: index for index, token in enumerate(types, len(SPECIAL_TOKENS))}
+        if len(self._index) + len(SPECIAL_TOKENS) != len(self.tokens):
             raise UserError("a vocabulary holds a type twice")
 
     def __len__(self) -> int:
-        return len(self.symbols)
+        return len(self.tokens)
 
-    def __contains__(self, symbol: str) -> bool:
-        return symbol in self._index
+    def __contains__(self, token: str) -> bool:
+        return token in self._index
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Return the tokens' indices, ``<unk>`` for unknown ones, with ``</s>`` at the end.
 
-        A token of the text that is spelt like a special symbol is unknown: text cannot forge one.
+        A token of the text that is spelt like a special token is unknown: text cannot forge one.
         """
         return [*(self._index.get(token, UNKNOWN) for token in tokens), END]
 
     def decode(self, indices: Iterable[int]) -> list[str]:
-        """Return the symbols of the indices."""
-        return [self.symbols[index] for index in indices]
+        """Return the tokens of the indices."""
+        return [self.tokens[index] for index in indices]
 
 
 def most_frequent(
@@ -50,9 +50,9 @@ def most_frequent(
     Memory grows with ``size``, not with the number of types, where there is a size.
     """
     kept = (
-        (symbol, count)
-        for symbol, count in counts
-        if count >= minimum_count and symbol not in SPECIAL_SYMBOLS
+        (token, count)
+        for token, count in counts
+        if count >= minimum_count and token not in SPECIAL_TOKENS
     )
     if size is None:
         return sorted(kept, key=_by_falling_count)
@@ -67,8 +67,8 @@ def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
     """Write types and counts as a table with a header, one type a line, in the order given."""
     with atomic_text(path) as stream:
         stream.write(HEADER + "\n")
-        for symbol, count in types:
-            stream.write(f"{symbol}\t{count}\n")
+        for token, count in types:
+            stream.write(f"{token}\t{count}\n")
 
 
 def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
@@ -81,12 +81,12 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
     if next(lines, None) != HEADER:
         raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
     for number, line in enumerate(lines, start=2):
-        symbol, tab, count = line.rpartition("\t")
-        if not (symbol and tab and count.isdecimal()):
+        token, tab, count = line.rpartition("\t")
+        if not (token and tab and count.isdecimal()):
             raise UserError(f"{path}:{number}: expected 'type<TAB>count', found {line[:60]!r}")
-        yield symbol, int(count)
+        yield token, int(count)
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
     """Read a vocabulary table as ``write_counts`` wrote it."""
-    return Vocabulary([symbol for symbol, _ in read_counts(path)])
+    return Vocabulary([token for token, _ in read_counts(path)])

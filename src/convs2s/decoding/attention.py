@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from convs2s.data.vocabulary import END, SPECIAL_SYMBOLS
+from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.model_file import load_model
@@ -23,8 +23,8 @@ class AttentionMap:
 
     Attributes:
         weights: (layers, n, m), each row sums to 1.
-        source: the m source symbols, ``</s>`` last.
-        target: the n target symbols, ``</s>`` last.
+        source: the m source tokens, ``</s>`` last.
+        target: the n target tokens, ``</s>`` last.
     """
 
     weights: npt.NDArray[np.float32]
@@ -53,11 +53,11 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
         raise UserError(
             f"config.yaml: plots.sentences names line {line}, but {translations} has {len(rows)}"
         )
-    source, target = rows[line - 1]["source_pieces"], rows[line - 1]["pieces"]
+    source, target = rows[line - 1]["source_tokens"], rows[line - 1]["tokens"]
     weights = layer_attention(
         network, source_vocabulary.encode(source), target_vocabulary.encode(target)
     )
-    end = SPECIAL_SYMBOLS[END]
+    end = SPECIAL_TOKENS[END]
     return AttentionMap(weights.numpy(), [*source, end], [*target, end])
 
 

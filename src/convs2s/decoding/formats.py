@@ -42,7 +42,7 @@ def n_best_line(one: Translation, text: str, length_penalty: float) -> str:
         text: in what form it stands in the list.
         length_penalty: the search's.
     """
-    length = len(one.pieces) + 1  # with </s>
+    length = len(one.tokens) + 1  # with </s>
     likelihood = one.score * math.pow(length, length_penalty)
     features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
     return Hypothesis(one.line - 1, escaped(text), features, one.score).line()

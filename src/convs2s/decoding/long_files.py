@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from convs2s.decoding.progress import growing_output
+from convs2s.decoding.growing_output import growing_output
 from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
 from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256
@@ -17,7 +17,7 @@ from convs2s.files import read_lines, sha256
 CHUNK_BATCHES = 8
 """Batches of a chunk, whose lines are sorted by length: what a kill loses at most per worker."""
 
-SPEED_ALONE = ("batch_sentences", "batch_words")
+SPEED_ALONE = ("batch_sentences", "batch_tokens")
 """The settings of config/decodings.yaml that the result does not depend on."""
 
 

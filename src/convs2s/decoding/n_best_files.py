@@ -41,7 +41,7 @@ def list_n_best(
     write_lines(
         output,
         (
-            n_best_line(one, " ".join(one.tokens), settings["length_penalty"])
+            n_best_line(one, " ".join(one.words), settings["length_penalty"])
             for translation in tqdm(translations, unit="line")
             for one in translation.n_best
         ),

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.pieces import Form, Splitter, warn_if_overlong
+from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.translate import load_ensemble
 from convs2s.errors import UserError
 from convs2s.models.ensemble import Ensemble
@@ -39,15 +39,15 @@ class PairScore:
 
     Attributes:
         log_probability: of the target given the source, ``</s>`` included, in nats.
-        symbols: of the target, ``</s>`` counted.
+        tokens: of the target, ``</s>`` counted.
     """
 
     log_probability: float
-    symbols: int
+    tokens: int
 
-    def normalised(self, length_penalty: float) -> float:
+    def normalized(self, length_penalty: float) -> float:
         """Return log-probability / |y|^alpha, the score of a search."""
-        return self.log_probability / math.pow(self.symbols, length_penalty)
+        return self.log_probability / math.pow(self.tokens, length_penalty)
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,22 @@ class PairScorer:
             target = _stacked([unit.targets for unit in batch]).to(self.device)
             totals = log_probabilities(self.ensemble, source, target).tolist()
             for unit, row in zip(batch, totals, strict=True):
-                for place, symbols, total in zip(unit.places, unit.targets, row, strict=False):
-                    found[place] = PairScore(total, len(symbols))
+                for place, tokens, total in zip(unit.places, unit.targets, row, strict=False):
+                    found[place] = PairScore(total, len(tokens))
         return [[found[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
 
     def _units(self, index: int, source: str, targets: Sequence[str]) -> Iterator[_Unit]:
-        symbols = self._encode("source", source)
+        tokens = self._encode("source", source)
         rows = [self._encode("target", target) for target in targets]
         by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
         for start in range(0, len(rows), OF_ONE_SOURCE):
             part = by_length[start : start + OF_ONE_SOURCE]
-            yield _Unit(symbols, [rows[place] for place in part], [(index, p) for p in part])
+            yield _Unit(tokens, [rows[place] for place in part], [(index, p) for p in part])
 
     def _encode(self, side: str, line: str) -> list[int]:
-        pieces = self._splitters[side](line)
-        warn_if_overlong(pieces, self.ensemble.positions(side), line)
-        return self._vocabularies[side].encode(pieces)
+        tokens = self._splitters[side](line)
+        warn_if_overlong(tokens, self.ensemble.positions(side), line)
+        return self._vocabularies[side].encode(tokens)
 
 
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
@@ -152,7 +152,7 @@ def score_n_best(
         pairs = [(source, [read(one.text) for one in group]) for source, group in chunk]
         for (_, group), scores in zip(chunk, scorer.score(pairs), strict=True):
             for one, score in zip(group, scores, strict=True):
-                yield one.with_feature(feature, score.normalised(length_penalty))
+                yield one.with_feature(feature, score.normalized(length_penalty))
 
 
 @torch.inference_mode()
@@ -167,11 +167,11 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
     session = ensemble.start(source, target.shape[1])
     previous = torch.full_like(target[:, :, 0], END)  # (B, K)
     totals = torch.zeros_like(previous, dtype=torch.float64)
-    for symbols in target.unbind(2):
+    for tokens in target.unbind(2):
         predictions, _ = session.step(previous)  # (B, K, V)
-        chosen = predictions.gather(2, symbols.unsqueeze(2)).squeeze(2)
-        totals += chosen.masked_fill(symbols == PADDING, 0.0)
-        previous = symbols
+        chosen = predictions.gather(2, tokens.unsqueeze(2)).squeeze(2)
+        totals += chosen.masked_fill(tokens == PADDING, 0.0)
+        previous = tokens
     return totals
 
 

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.ensemble import Ensemble
-from convs2s.models.network import SelectedTypes
+from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,15 @@ class Hypothesis:
     """A finished output.
 
     Attributes:
-        symbols: target indices without ``</s>``.
+        tokens: target indices without ``</s>``.
         score: log-likelihood / |y|^alpha.
-        peaks: for each symbol the source position with the most attention, ``</s>`` excepted; None
-            where no network has attention.
+        alignment: for each token the source position with the most attention, ``</s>`` excepted;
+            None where no network has attention.
     """
 
-    symbols: list[int]
+    tokens: list[int]
     score: float
-    peaks: list[int] | None
+    alignment: list[int] | None
 
 
 @torch.inference_mode()
@@ -81,7 +80,7 @@ def beam_search(
     ensemble: Ensemble,
     source: Tensor,
     options: SearchOptions,
-    selected: SelectedTypes | None = None,
+    shortlist: ShortlistedTypes | None = None,
 ) -> list[list[Hypothesis]]:
     """Search for the outputs of each sentence.
 
@@ -89,12 +88,12 @@ def beam_search(
         ensemble: one or several networks.
         source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
         options: beam, lengths, penalties.
-        selected: the target types that each sentence may use; None: all.
+        shortlist: the target types that each sentence may use; None: all.
 
     Returns:
         For each sentence its finished hypotheses, at most ``beam``, the best first.
     """
-    search = _Search(ensemble, source, options, selected)
+    search = _Search(ensemble, source, options, shortlist)
     positions = ensemble.positions("target")
     if positions is not None:
         search.maximum.clamp_(max=positions - 1)  # without </s>
@@ -104,23 +103,23 @@ def beam_search(
 
 
 class _Search:
-    """The state of a search. Shapes: A active sentences, K beam, S types, t symbols so far."""
+    """The state of a search. Shapes: A active sentences, K beam, S types, t tokens so far."""
 
     def __init__(
         self,
         ensemble: Ensemble,
         source: Tensor,
         options: SearchOptions,
-        selected: SelectedTypes | None,
+        shortlist: ShortlistedTypes | None,
     ) -> None:
         batch, beam = len(source), options.beam
-        self.session, self.options = ensemble.start(source, beam, selected), options
-        self.types = None if selected is None else selected.types  # (S,)
+        self.session, self.options = ensemble.start(source, beam, shortlist), options
+        self.types = None if shortlist is None else shortlist.types  # (S,)
         self.sentences = torch.arange(batch)  # (A,): active sentence -> place in the batch
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
-        self.symbols = source.new_full((batch, beam, 1), END)  # (A, K, t + 1)
-        # (A, K, t): for each symbol the peak of the attention, where there is attention.
-        self.peaks = source.new_zeros((batch, beam, 0)) if ensemble.attends else None
+        self.tokens = source.new_full((batch, beam, 1), END)  # (A, K, t + 1)
+        # (A, K, t): for each token the place with the most attention, where there is any.
+        self.alignment = source.new_zeros((batch, beam, 0)) if ensemble.attends else None
         # Before the first step all hypotheses are the same one: only the first may go on.
         self.scores = torch.full((batch, beam), -torch.inf, device=source.device)  # (A, K)
         self.scores[:, 0] = 0.0
@@ -130,41 +129,41 @@ class _Search:
         self.no_word = (source == PADDING) | (source == END)  # (A, m)
 
     def step(self) -> None:
-        """Extend every hypothesis by one symbol; finish and drop what is done."""
-        beam, length = self.options.beam, self.symbols.shape[2] - 1
+        """Extend every hypothesis by one token; finish and drop what is done."""
+        beam, length = self.options.beam, self.tokens.shape[2] - 1
         predictions, places, attention = self.session.best(
-            self.symbols[:, :, -1], 2 * beam, lambda part, rows: self._constrain(part, rows, length)
+            self.tokens[:, :, -1], 2 * beam, lambda part, rows: self._constrain(part, rows, length)
         )  # (A, K, C) of each hypothesis
         totals = predictions.add_(self.scores.unsqueeze(2)).flatten(1)
         scores, chosen = totals.topk(min(2 * beam, totals.shape[1]))  # (A, 2K)
-        parents, symbols = chosen // places.shape[2], places.flatten(1).gather(1, chosen)
+        parents, tokens = chosen // places.shape[2], places.flatten(1).gather(1, chosen)
         if self.types is not None:
-            symbols = self.types[symbols]
+            tokens = self.types[tokens]
         if self.options.finished == "leave":
             scores = self._narrow(scores)
 
-        ends = symbols == END
+        ends = tokens == END
         rows, columns = (ends & scores.isfinite())[:, :beam].nonzero().unbind(1)
         if len(rows):
             self._finish(rows, parents[rows, columns], scores[rows, columns])
 
         # The first `beam` candidates that do not end go on, in their order.
         going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
-        parents, symbols = parents.gather(1, going), symbols.gather(1, going)
+        parents, tokens = parents.gather(1, going), tokens.gather(1, going)
         ended = ends.gather(1, going)
         self.scores = scores.gather(1, going).masked_fill(ended, -torch.inf)
         rows = torch.arange(len(parents), device=parents.device).unsqueeze(1)
-        self.symbols = torch.cat([self.symbols[rows, parents], symbols.unsqueeze(2)], 2)
-        if attention is not None and self.peaks is not None:
-            peak = attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2)  # (A, K)
-            self.peaks = torch.cat([self.peaks, peak.unsqueeze(2)], 2)[rows, parents]
+        self.tokens = torch.cat([self.tokens[rows, parents], tokens.unsqueeze(2)], 2)
+        if attention is not None and self.alignment is not None:
+            place = attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2)  # (A, K)
+            self.alignment = torch.cat([self.alignment, place.unsqueeze(2)], 2)[rows, parents]
         self.session.select(parents)
         self._leave(length)
 
     def _constrain(self, predictions: Tensor, sentences: slice, length: int) -> None:
-        """Bar what may not come next after ``length`` symbols of some of the sentences.
+        """Bar what may not come next after ``length`` tokens of some of the sentences.
 
-        The special symbols stand at their own indices among the selected types as well.
+        The special tokens stand at their own indices among the shortlist types as well.
         """
         predictions[:, :, PADDING] = -torch.inf
         predictions[:, :, UNKNOWN] -= self.options.unknown_penalty
@@ -185,15 +184,15 @@ class _Search:
 
     def _finish(self, rows: Tensor, parents: Tensor, totals: Tensor) -> None:
         """Keep hypotheses that have ended (N,): of which sentence, which, their log-likelihood."""
-        symbols = self.symbols[rows, parents, 1:].tolist()
-        peaks = None if self.peaks is None else self.peaks[rows, parents].tolist()
-        length = math.pow(self.symbols.shape[2], self.options.length_penalty)  # with </s>
+        tokens = self.tokens[rows, parents, 1:].tolist()
+        alignment = None if self.alignment is None else self.alignment[rows, parents].tolist()
+        length = math.pow(self.tokens.shape[2], self.options.length_penalty)  # with </s>
         sentences = self.sentences[rows.cpu()].tolist()
         for number, (sentence, total) in enumerate(zip(sentences, totals.tolist(), strict=True)):
             found = self.finished[sentence]
             if len(found) < self.options.beam:
-                one = None if peaks is None else peaks[number]
-                found.append(Hypothesis(symbols[number], total / length, one))
+                one = None if alignment is None else alignment[number]
+                found.append(Hypothesis(tokens[number], total / length, one))
 
     def _leave(self, length: int) -> None:
         """Drop the sentences that are done."""
@@ -211,7 +210,7 @@ class _Search:
             return
         kept = torch.tensor(going, device=self.scores.device)
         self.session.keep(kept)
-        self.symbols = self.symbols[kept]
-        self.peaks = None if self.peaks is None else self.peaks[kept]
+        self.tokens = self.tokens[kept]
+        self.alignment = None if self.alignment is None else self.alignment[kept]
         self.scores, self.maximum = self.scores[kept], self.maximum[kept]
         self.no_word = self.no_word[kept]

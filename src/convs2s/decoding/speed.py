@@ -31,7 +31,7 @@ def time_translation(
     Args:
         models: model files; several make an ensemble.
         source: raw text, one sentence a line.
-        output: the file to write: ``lines``, ``symbols`` (of the best hypotheses, ``</s>``
+        output: the file to write: ``lines``, ``tokens`` (of the best hypotheses, ``</s>``
             counted), ``seconds`` with what they were measured on, both per second.
         settings: a validated entry of config/decodings.yaml.
         device: ``cpu`` or ``cuda``.
@@ -48,7 +48,7 @@ def time_translation(
     print(f"timing the translation of {len(lines):,} lines", flush=True)
     started = time.perf_counter()
     # All together: batches come from the whole set, as in the paper.
-    symbols = sum(len(one.pieces) + 1 for one in translator.translate(lines, chunk=len(lines)))
+    tokens = sum(len(one.tokens) + 1 for one in translator.translate(lines, chunk=len(lines)))
     seconds = time.perf_counter() - started
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     signature = (
@@ -57,10 +57,10 @@ def time_translation(
     )
     result = {
         "lines": len(lines),
-        "symbols": symbols,
+        "tokens": tokens,
         "seconds": {"score": seconds, "signature": signature},
         "lines_per_second": len(lines) / seconds,
-        "symbols_per_second": symbols / seconds,
+        "symbols_per_second": tokens / seconds,
         "manifest": manifest,
     }
     with atomic_text(output) as stream:

@@ -10,15 +10,14 @@ import numpy as np
 import torch
 
 from convs2s.data.batches import cut, pad
-from convs2s.decoding.pieces import Form, Splitter, warn_if_overlong
 from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
+from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
-from convs2s.models.ensemble import Average, Ensemble
-from convs2s.models.linear_maps import Precision, runs_int8
-from convs2s.models.network import SelectedTypes
+from convs2s.models.ensemble import Average, Ensemble, ShortlistedTypes
+from convs2s.models.kernels.quantized_linear import Precision, runs_int8
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
@@ -33,12 +32,12 @@ ALIKE = (
     "target_types",
     "codes",
     "glossaries",
-    "selection",
+    "shortlist",
     "truecasers",
 )
 """What the models of an ensemble must have in common."""
 
-N_BEST_FIELDS = ("text", "tokens", "pieces", "score", "replacements", "alignment")
+N_BEST_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment")
 """What the JSON line says of each of the best hypotheses."""
 
 
@@ -48,30 +47,30 @@ class Translation:
 
     Attributes:
         line: number of the line, from 1.
-        source: the line that was given: raw text, or pieces where those were asked for.
-        source_tokens: its words.
-        source_pieces: what the model reads.
-        text: the translation as text, or as pieces where the source is.
-        tokens: its words, unknown words replaced.
+        source: the line that was given: raw text, or tokens where those were asked for.
+        source_words: its words.
+        source_tokens: what the model reads.
+        text: the translation as text, or as tokens where the source is.
+        words: its words, unknown words replaced.
         text_before: the translation before replacement, with ``<unk>``.
-        tokens_before: likewise its words.
-        pieces: what the model wrote.
+        words_before: likewise its words.
+        tokens: what the model wrote.
         score: log-likelihood / |y|^alpha.
         replacements: the replaced unknown words; positions count words of the translation.
-        alignment: for each of ``pieces`` the place in ``source_pieces`` with the most attention,
+        alignment: for each of ``tokens`` the place in ``source_tokens`` with the most attention,
             from 0; None where no network has attention.
         n_best: the best hypotheses, this one first, where they were asked for.
     """
 
     line: int
     source: str
+    source_words: list[str]
     source_tokens: list[str]
-    source_pieces: list[str]
     text: str
-    tokens: list[str]
+    words: list[str]
     text_before: str
-    tokens_before: list[str]
-    pieces: list[str]
+    words_before: list[str]
+    tokens: list[str]
     score: float
     replacements: list[dict[str, Any]]
     alignment: list[int] | None
@@ -105,8 +104,8 @@ class Translator:
             models: model files; several make an ensemble.
             settings: a validated entry of config/decodings.yaml.
             device: ``cpu`` or ``cuda``.
-            pretokenized: lines are the model's pieces, separated by blanks, and so are the
-                translations; unknown pieces are allowed.
+            pretokenized: lines are the model's tokens, separated by blanks, and so are the
+                translations; unknown tokens are allowed.
 
         Raises:
             UserError: a file is no model, the models of an ensemble do not fit together, or
@@ -122,16 +121,16 @@ class Translator:
             )
         self.options = SearchOptions.from_settings(settings)
         of_model = settings["vocabulary_selection"] == "model"
-        self.selection = self.description.selection if of_model else None
+        self.shortlist = self.description.shortlist if of_model else None
         self.batch_sentences: int = settings["batch_sentences"]
-        self.batch_words: int | None = settings["batch_words"]
+        self.batch_tokens: int | None = settings["batch_tokens"]
         self.replace: bool = settings["replace_unknown"]
         self.device = device
         self.pretokenized = pretokenized
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
         self.target = self.description.target_vocabulary()
-        form: Form = "pieces" if pretokenized else "raw"
+        form: Form = "tokens" if pretokenized else "raw"
         self._split = Splitter(self.description, languages["source"], form)
         self._target_side = Preparation(name, languages["target"])
         self._of_words = self.description.codes is None
@@ -158,17 +157,17 @@ class Translator:
             A translation for each line, in their order.
         """
         prepared = [(number, text, self.prepare(text)) for number, text in lines]
-        lengths = np.array([len(pieces) for _, _, pieces in prepared])
+        lengths = np.array([len(tokens) for _, _, tokens in prepared])
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
         found: dict[int, list[Hypothesis]] = {}
-        for batch in cut(order, lengths, self.batch_sentences, self.batch_words):
+        for batch in cut(order, lengths, self.batch_sentences, self.batch_tokens):
             hypotheses = self.search([prepared[index][2] for index in batch])
             found |= dict(zip(batch.tolist(), hypotheses, strict=True))
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         return [
-            self._finish_all(number, text, pieces, found.get(index, [empty]), n_best)
-            for index, (number, text, pieces) in enumerate(prepared)
+            self._finish_all(number, text, tokens, found.get(index, [empty]), n_best)
+            for index, (number, text, tokens) in enumerate(prepared)
         ]
 
     def _finish_all(
@@ -184,77 +183,77 @@ class Translator:
         return finished[0] if n_best is None else replace(finished[0], n_best=finished)
 
     def prepare(self, text: str) -> list[str]:
-        """Return the pieces that the model reads for a line, with a warning if overlong."""
-        pieces = self._split(text)
-        warn_if_overlong(pieces, self.ensemble.positions("source"), text)
-        return pieces
+        """Return the tokens that the model reads for a line, with a warning if overlong."""
+        tokens = self._split(text)
+        warn_if_overlong(tokens, self.ensemble.positions("source"), text)
+        return tokens
 
-    def search(self, pieces: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+    def search(self, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
         """Search for the outputs of prepared sentences, none of them empty."""
-        rows = [self.source.encode(sentence) for sentence in pieces]
+        rows = [self.source.encode(sentence) for sentence in tokens]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        return beam_search(self.ensemble, source, self.options, self._selected(rows))
+        return beam_search(self.ensemble, source, self.options, self._shortlist_of(rows))
 
-    def _selected(self, rows: Sequence[Sequence[int]]) -> SelectedTypes | None:
-        if self.selection is None:
+    def _shortlist_of(self, rows: Sequence[Sequence[int]]) -> ShortlistedTypes | None:
+        if self.shortlist is None:
             return None
-        arrays = self.selection.of_sentences(rows)
-        return SelectedTypes(*(torch.from_numpy(array).to(self.device) for array in arrays))
+        arrays = self.shortlist.of_sentences(rows)
+        return ShortlistedTypes(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     def _finish(
         self, number: int, text: str, source: list[str], hypothesis: Hypothesis
     ) -> Translation:
-        pieces = self.target.decode(hypothesis.symbols)
-        after, replacements = self._replaced(pieces, hypothesis.peaks, source)
+        tokens = self.target.decode(hypothesis.tokens)
+        after, replacements = self._replaced(tokens, hypothesis.alignment, source)
         return Translation(
             line=number,
             source=text,
-            source_tokens=self._words(source),
-            source_pieces=source,
+            source_words=self._words(source),
+            source_tokens=source,
             text=self._text(after),
-            tokens=self._target_words(after),
-            text_before=self._text(pieces),
-            tokens_before=self._target_words(pieces),
-            pieces=pieces,
+            words=self._target_words(after),
+            text_before=self._text(tokens),
+            words_before=self._target_words(tokens),
+            tokens=tokens,
             score=hypothesis.score,
-            replacements=[self._by_words(one, pieces, source) for one in replacements],
-            alignment=hypothesis.peaks,
+            replacements=[self._by_words(one, tokens, source) for one in replacements],
+            alignment=hypothesis.alignment,
         )
 
     def _replaced(
-        self, pieces: list[str], peaks: list[int] | None, source: list[str]
+        self, tokens: list[str], alignment: list[int] | None, source: list[str]
     ) -> tuple[list[str], list[Replacement]]:
-        if peaks is None or not self.replace:
-            return pieces, []
-        return replace_unknown(pieces, peaks, source, self.description.dictionary)
+        if alignment is None or not self.replace:
+            return tokens, []
+        return replace_unknown(tokens, alignment, source, self.description.dictionary)
 
-    def _text(self, pieces: Sequence[str]) -> str:
+    def _text(self, tokens: Sequence[str]) -> str:
         if self.pretokenized:
-            return " ".join(pieces)
-        return self._target_side.restore(" ".join(self._target_words(pieces)))
+            return " ".join(tokens)
+        return self._target_side.restore(" ".join(self._target_words(tokens)))
 
-    def _target_words(self, pieces: Sequence[str]) -> list[str]:
-        words = self._words(pieces)
+    def _target_words(self, tokens: Sequence[str]) -> list[str]:
+        words = self._words(tokens)
         return detruecase(words) if self._is_truecased else words
 
-    def _words(self, pieces: Sequence[str]) -> list[str]:
-        """Return the words of pieces; those of a word model are words already, ``@@`` or not."""
-        return list(pieces) if self._of_words else join(" ".join(pieces)).split()
+    def _words(self, tokens: Sequence[str]) -> list[str]:
+        """Return the words of tokens; those of a word model are words already, ``@@`` or not."""
+        return list(tokens) if self._of_words else join(" ".join(tokens)).split()
 
     def _by_words(
-        self, replacement: Replacement, pieces: Sequence[str], source: Sequence[str]
+        self, replacement: Replacement, tokens: Sequence[str], source: Sequence[str]
     ) -> dict[str, Any]:
-        """Return a replacement with positions that count words instead of pieces."""
+        """Return a replacement with positions that count words instead of tokens."""
         return {
             **asdict(replacement),
-            "position": self._word_position(pieces, replacement.position),
+            "position": self._word_position(tokens, replacement.position),
             "source_position": self._word_position(source, replacement.source_position),
         }
 
-    def _word_position(self, pieces: Sequence[str], position: int) -> int:
+    def _word_position(self, tokens: Sequence[str], position: int) -> int:
         if self._of_words:
             return position
-        return sum(not piece.endswith("@@") for piece in pieces[:position])
+        return sum(not token.endswith("@@") for token in tokens[:position])
 
 
 def prepare_translator(

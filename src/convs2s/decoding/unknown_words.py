@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from convs2s.data.vocabulary import SPECIAL_SYMBOLS, UNKNOWN
+from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Replacement:
     """One replaced ``<unk>``.
 
     Attributes:
-        position: of the piece in the output, from 0.
-        source_position: of the piece in the source, from 0.
-        source_word: the source piece there.
+        position: of the token in the output, from 0.
+        source_position: of the token in the source, from 0.
+        source_word: the source token there.
         word: what stands in the output now.
         by: ``dictionary`` or ``copied``.
     """
@@ -31,28 +31,28 @@ class Replacement:
 
 
 def replace_unknown(
-    pieces: Sequence[str],
-    peaks: Sequence[int],
-    source_pieces: Sequence[str],
+    tokens: Sequence[str],
+    alignment: Sequence[int],
+    source_tokens: Sequence[str],
     dictionary: Mapping[str, str],
 ) -> tuple[list[str], list[Replacement]]:
     """Replace each ``<unk>`` of an output.
 
     Args:
-        pieces: the output's symbols.
-        peaks: for each of them the source position with the highest attention among real words.
-        source_pieces: the source as text, before unknown words became ``<unk>``.
+        tokens: the output's tokens.
+        alignment: for each of them the source position with the highest attention among real words.
+        source_tokens: the source as text, before unknown words became ``<unk>``.
         dictionary: source word -> target word.
 
     Returns:
         The output with the replacements made, and the replacements.
     """
-    replaced = list(pieces)
+    replaced = list(tokens)
     replacements: list[Replacement] = []
-    for position, piece in enumerate(pieces):
-        if piece == SPECIAL_SYMBOLS[UNKNOWN]:
-            source_position = peaks[position]
-            source_word = source_pieces[source_position]
+    for position, token in enumerate(tokens):
+        if token == SPECIAL_TOKENS[UNKNOWN]:
+            source_position = alignment[position]
+            source_word = source_tokens[source_position]
             known = dictionary.get(source_word)
             word = source_word if known is None else known
             replaced[position] = word

@@ -13,8 +13,9 @@ from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.expressions import evaluate
-from convs2s.interop.layout import FIRST_POSITION, SPECIAL_SYMBOLS, convert
-from convs2s.model_file import ModelDescription, build_network, save_model
+from convs2s.interop.layout import FIRST_POSITION, SPECIAL_TOKENS, convert
+from convs2s.model_file import ModelDescription, save_model
+from convs2s.models.build import build_network
 
 SETTINGS = (
     "encoder_layers",
@@ -120,7 +121,7 @@ def architecture_settings(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
         "attention": _attention(arguments, len(decoder), name),
         "positions": {"maximum": _positions(checkpoint, name)},
         "dropout": arguments["dropout"],
-        "gradient_scaling": "py",
+        "gradient_scaling": "fairseq",
     }
     model = {"description": "imported", "architecture": settings}
     architecture: dict[str, Any] = check(model, "model", name)["architecture"]
@@ -187,15 +188,15 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
     """
     types = []
     for number, line in enumerate(read_lines(dictionary), start=1):
-        symbol, _, count = line.rstrip().rpartition(" ")
-        if not (symbol and count.isdecimal()):
+        token, _, count = line.rstrip().rpartition(" ")
+        if not (token and count.isdecimal()):
             raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
-        types.append(symbol)
+        types.append(token)
     rows = _rows(checkpoint, _table(side))
-    if len(types) + SPECIAL_SYMBOLS != rows:
+    if len(types) + SPECIAL_TOKENS != rows:
         raise UserError(
             f"{dictionary}: has {len(types)} types, but the checkpoint's {side} knows "
-            f"{rows - SPECIAL_SYMBOLS}: give the dictionary that this model was trained with"
+            f"{rows - SPECIAL_TOKENS}: give the dictionary that this model was trained with"
         )
     return ["<s>", *types]
 

@@ -13,21 +13,18 @@ from torch import Tensor, nn
 
 from convs2s.errors import UserError
 
-SPECIAL_SYMBOLS = 4
+SPECIAL_TOKENS = 4
 FIRST_POSITION = 2
 
 _NAMES = (
-    (r"embedding\.words", "embed_tokens.weight"),
+    (r"embedding\.tokens", "embed_tokens.weight"),
     (r"embedding\.positions", "embed_positions.weight"),
+    (r"coder\.in_projection", "coder.fc1"),
+    (r"coder\.out_projection", "coder.fc2"),
+    (r"coder\.output\b", "coder.fc3"),
     (r"blocks\.(\d+)\.convolution", r"convolutions.\1"),
     (r"blocks\.(\d+)\.residual", r"projections.\1"),
-    (r"blocks\.(\d+)\.attention\.enter", r"attention.\1.in_projection"),
-    (r"blocks\.(\d+)\.attention\.leave", r"attention.\1.out_projection"),
-    (r"\.enter\b", ".fc1"),
-    (r"\.leave\b", ".fc2"),
-    (r"\.output\b", ".fc3"),
-    (r"\bdirection$", "weight_v"),
-    (r"\bgain$", "weight_g"),
+    (r"blocks\.(\d+)\.attention", r"attention.\1"),
 )
 # The version of the layout, which the shapes say as well, and a copy of each convolution's weight
 # that some versions left behind (facebookresearch/fairseq issues 1903 and 1949).
@@ -43,14 +40,14 @@ def their_name(name: str) -> str:
 
 def our_order(types: int) -> Tensor:
     """Return, for each of our indices, fairseq's index of the same type."""
-    return torch.tensor([1, 2, 3, 0, *range(SPECIAL_SYMBOLS, types)])
+    return torch.tensor([1, 2, 3, 0, *range(SPECIAL_TOKENS, types)])
 
 
 def to_our_layout(name: str, tensor: Tensor) -> Tensor:
     """Bring a parameter of fairseq's into the order of dimensions of ours named ``name``."""
-    if name.endswith("gain"):
+    if name.endswith("weight_g"):
         return tensor.flatten()
-    if name.endswith("convolution.direction"):
+    if name.endswith("convolution.weight_v"):
         return tensor.permute(2, 0, 1)  # (k, inputs, outputs) -> (outputs, k, inputs)
     return tensor
 
@@ -60,42 +57,42 @@ def to_ours(name: str, tensor: Tensor) -> Tensor:
     tensor = to_our_layout(name, tensor)
     if name.endswith("positions"):
         return tensor[FIRST_POSITION:]
-    if name.endswith("embedding.words") or name.startswith("decoder.output."):
+    if name.endswith("embedding.tokens") or name.startswith("decoder.output."):
         tensor = tensor[our_order(len(tensor))]
     return tensor
 
 
 def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights as today's fairseq has them: each map normalised over its outputs.
+    """Return the weights as today's fairseq has them: each map normalized over its outputs.
 
-    Changed are convolutions of the decoder's first version, normalised over the kernel's places,
-    and an output layer that shares the target embeddings, which is not normalised at all.
+    Changed are convolutions of the decoder's first version, normalized over the kernel's places,
+    and an output layer that shares the target embeddings, which is not normalized at all.
     """
     result = {name: tensor.float() for name, tensor in weights.items()}
     for name in weights:
         module, _, part = name.rpartition(".")
-        direction, gain = result.get(f"{module}.weight_v"), result.get(f"{module}.weight_g")
-        if part != "weight_v" or direction is None or gain is None or direction.dim() != 3:
+        weight_v, weight_g = result.get(f"{module}.weight_v"), result.get(f"{module}.weight_g")
+        if part != "weight_v" or weight_v is None or weight_g is None or weight_v.dim() != 3:
             continue
-        if gain.shape == (len(direction), 1, 1):  # k; today's is (1, 1, outputs)
-            weight = direction * (gain / direction.norm(dim=(1, 2), keepdim=True))
-            norms = _normalised(weight.permute(2, 0, 1))[1]
+        if weight_g.shape == (len(weight_v), 1, 1):  # k; today's is (1, 1, outputs)
+            weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))
+            norms = _normalized(weight.permute(2, 0, 1))[1]
             result |= {name: weight, f"{module}.weight_g": norms.view(1, 1, -1)}
     shared = result.pop("decoder.fc3.weight", None)
     if shared is not None:
-        direction, gain = _normalised(shared)
-        result |= {"decoder.fc3.weight_v": direction, "decoder.fc3.weight_g": gain}
+        weight_v, weight_g = _normalized(shared)
+        result |= {"decoder.fc3.weight_v": weight_v, "decoder.fc3.weight_g": weight_g}
     return result
 
 
-def _normalised(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return direction and gain, the norm of each output's weights, that make up a weight.
+def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return weight_v and weight_g, the norm of each output's weights, that make up a weight.
 
-    An output without weights (padding's) gets any direction and the gain 0.
+    An output without weights (padding's) gets any weight_v and the weight_g 0.
     """
-    gain = weight.flatten(1).norm(dim=1)
-    is_zero = (gain == 0).view(-1, *[1] * (weight.dim() - 1))
-    return torch.where(is_zero, torch.ones_like(weight), weight), gain
+    weight_g = weight.flatten(1).norm(dim=1)
+    is_zero = (weight_g == 0).view(-1, *[1] * (weight.dim() - 1))
+    return torch.where(is_zero, torch.ones_like(weight), weight), weight_g
 
 
 def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:

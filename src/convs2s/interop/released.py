@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.data.archives import open_member
 from convs2s.data.corpus import parse_file_reference
+from convs2s.download.archives import open_member
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 

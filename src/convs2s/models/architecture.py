@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-GradientScaling = Literal["paper", "py", "none"]
+GradientScaling = Literal["paper", "fairseq", "none"]
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Architecture:
         target_positions: likewise for the target.
         dropout: probability that dropout zeroes a value.
         gradient_scaling: how the encoder's gradients are scaled (section 3.5): ``paper`` divides
-            those of its parameters but the embeddings by the number of attention layers; ``py``
-            divides the gradient that enters the encoder stack by twice that number; ``none``.
+            those of its parameters but the embeddings by the number of attention layers;
+            ``fairseq`` divides the gradient that enters the encoder stack by twice that number; ``none``.
         selects_vocabulary: whether the output layer is a lookup table, some rows of which are
-            used at a time (section 5.4), and not weight-normalised.
+            used at a time (section 5.4), and not weight-normalized.
     """
 
     embedding: int

@@ -1,7 +1,7 @@
 """The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
 
 Shapes: B batch, m source length, n target length, f embedding width, d block width, L decoder
-blocks, V target types. How it decodes step by step: ``convs2s.models.prepared``.
+blocks, V target types. How it decodes step by step: ``convs2s.models.convs2s_inference``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,18 +13,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.models.architecture import Architecture, Layer
-from convs2s.models.dropout import dropout
+from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import (
-    HALF,
+    SQRT_HALF,
     Embedding,
     GatedConvolution,
     Linear,
     OutputTable,
     scale_gradient,
 )
-from convs2s.models.linear_maps import Precision
 from convs2s.models.network import Network
-from convs2s.models.prepared import PreparedConvS2S
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,8 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, embedding: int) -> None:
         super().__init__()
-        self.enter = Linear(width, embedding)
-        self.leave = Linear(embedding, width)
+        self.in_projection = Linear(width, embedding)
+        self.out_projection = Linear(embedding, width)
 
     def forward(
         self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
@@ -74,21 +72,21 @@ class Attention(nn.Module):
         Returns:
             The block's new state (B, q, d), and the attention (B, q, m).
         """
-        query = (self.enter(hidden) + embedded) * HALF  # (B, q, f)
+        query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, q, f)
         scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, q, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
         context = torch.bmm(attention, encoded.values)  # (B, q, f)
         context = context * encoded.scale
-        return (self.leave(context) + hidden) * HALF, attention
+        return (self.out_projection(context) + hidden) * SQRT_HALF, attention
 
 
 class Block(nn.Module):
     """A gated convolution, the residual's linear map where the width changes, and attention."""
 
-    def __init__(self, inputs: int, layer: Layer, retain: float, attention: Attention | None):
+    def __init__(self, inputs: int, layer: Layer, keep_prob: float, attention: Attention | None):
         super().__init__()
-        self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, retain)
+        self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, keep_prob)
         self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
         self.attention = attention
 
@@ -99,13 +97,13 @@ class Stack(nn.ModuleList):
     def __init__(
         self, architecture: Architecture, layers: Sequence[Layer], attends: Sequence[bool]
     ):
-        retain = 1.0 - architecture.dropout
+        keep_prob = 1.0 - architecture.dropout
         inputs = (layers[0].width, *(layer.width for layer in layers[:-1]))
         super().__init__(
             Block(
                 width,
                 layer,
-                retain,
+                keep_prob,
                 Attention(layer.width, architecture.embedding) if attend else None,
             )
             for width, layer, attend in zip(inputs, layers, attends, strict=True)
@@ -115,7 +113,7 @@ class Stack(nn.ModuleList):
         return cast(Iterator[Block], super().__iter__())
 
 
-class Encoder(nn.Module):
+class ConvEncoder(nn.Module):
     """Embeddings, a stack of convolutional blocks, and the map back to the embeddings' width."""
 
     def __init__(self, architecture: Architecture, types: int) -> None:
@@ -123,35 +121,35 @@ class Encoder(nn.Module):
         layers, dropout = architecture.encoder, architecture.dropout
         width = architecture.embedding
         self.embedding = Embedding(types, width, architecture.source_positions, dropout)
-        self.enter = Linear(width, layers[0].width, retain=1.0 - dropout)
+        self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
         self.blocks = Stack(architecture, layers, [False] * len(layers))
-        self.leave = Linear(layers[-1].width, width)
+        self.out_projection = Linear(layers[-1].width, width)
         self.dropout = dropout
         self.gradient_factor = 1.0
         attention_layers = sum(architecture.attention)
-        if architecture.gradient_scaling == "py":
+        if architecture.gradient_scaling == "fairseq":
             self.gradient_factor = 1.0 / (2.0 * attention_layers)
         elif architecture.gradient_scaling == "paper":
-            for module in (self.enter, self.blocks, self.leave):
+            for module in (self.in_projection, self.blocks, self.out_projection):
                 for parameter in module.parameters():
                     parameter.register_hook(lambda gradient: gradient / attention_layers)
 
     def forward(self, source: Tensor, padding: Tensor) -> EncodedSource:
         """Encode source indices (B, m); ``padding`` (B, m) is True where they are padding."""
         embedded = self.embedding(source)  # (B, m, f)
-        x = self.enter(embedded)  # (B, m, d)
+        x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
             kept = block.residual(x)
             x = dropout(x, self.dropout, self.training, padding)
             # As many outputs as inputs; of an even window the larger half lies behind.
-            x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * HALF
-        keys = self.leave(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)
+            x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * SQRT_HALF
+        keys = self.out_projection(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)
         keys = scale_gradient(keys, self.gradient_factor)
         scale = length_scale(padding, keys.dtype)
-        return EncodedSource(keys, (keys + embedded) * HALF, padding, scale)
+        return EncodedSource(keys, (keys + embedded) * SQRT_HALF, padding, scale)
 
 
-class Decoder(nn.Module):
+class ConvDecoder(nn.Module):
     """Embeddings, causal convolutional blocks with attention, and the output layer."""
 
     def __init__(self, architecture: Architecture, types: int) -> None:
@@ -159,28 +157,28 @@ class Decoder(nn.Module):
         layers, dropout = architecture.decoder, architecture.dropout
         width, output = architecture.embedding, architecture.output_embedding
         self.embedding = Embedding(types, width, architecture.target_positions, dropout)
-        self.enter = Linear(width, layers[0].width, retain=1.0 - dropout)
+        self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
         self.blocks = Stack(architecture, layers, architecture.attention)
-        self.leave = Linear(layers[-1].width, output)
+        self.out_projection = Linear(layers[-1].width, output)
         self.output: Linear | OutputTable = (
             OutputTable(output, types)
             if architecture.selects_vocabulary
-            else Linear(output, types, retain=1.0 - dropout)
+            else Linear(output, types, keep_prob=1.0 - dropout)
         )
         self.dropout = dropout
 
     def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
-        """Compute what the output layer needs to predict every next symbol at once.
+        """Compute what the output layer needs to predict every next token at once.
 
         Args:
-            previous: (B, n), ``</s>`` and the target without its last symbol.
+            previous: (B, n), ``</s>`` and the target without its last token.
             encoded: the source.
 
         Returns:
             Features (B, n, f_out) and the attention (B, n, m) of each attending block.
         """
         embedded = self.embedding(previous)  # (B, n, f)
-        x = self.enter(embedded)  # (B, n, d)
+        x = self.in_projection(embedded)  # (B, n, d)
         attentions: list[Tensor] = []
         for block in self.blocks:
             kept = block.residual(x)
@@ -190,29 +188,29 @@ class Decoder(nn.Module):
             if block.attention is not None:
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
-            x = (x + kept) * HALF
+            x = (x + kept) * SQRT_HALF
         return self._features(x), attentions
 
     def _features(self, x: Tensor) -> Tensor:
-        return dropout(self.leave(x), self.dropout, self.training)  # (..., f_out)
+        return dropout(self.out_projection(x), self.dropout, self.training)  # (..., f_out)
 
 
 class ConvS2S(Network):
     """Convolutional encoder and decoder, joined by attention in the decoder's blocks."""
 
-    encoder: Encoder
-    decoder: Decoder
+    encoder: ConvEncoder
+    decoder: ConvDecoder
 
     def __init__(
         self, architecture: Architecture, source_types: int, target_types: int, padding_index: int
     ) -> None:
-        """Initialise the parameters from torch's global random generator.
+        """Initialize the parameters from torch's global random generator.
 
-        The arguments are those of ``convs2s.model_file.build_network`` and the index that means
+        The arguments are those of ``convs2s.models.build.build_network`` and the index that means
         padding in the source.
         """
-        encoder = Encoder(architecture, source_types)
-        super().__init__(encoder, Decoder(architecture, target_types), padding_index)
+        encoder = ConvEncoder(architecture, source_types)
+        super().__init__(encoder, ConvDecoder(architecture, target_types), padding_index)
 
     @property
     def attends(self) -> bool:
@@ -242,7 +240,3 @@ class ConvS2S(Network):
         """Return logits (B, n, V) and the attention (B, n, m) of each attending block."""
         features, attentions = self.decoder(previous, self.encode(source))
         return self.output(features), attentions
-
-    def prepared(self, precision: Precision) -> PreparedConvS2S:
-        """Return the weights as decoding needs them."""
-        return PreparedConvS2S(self, precision)

@@ -1,21 +1,24 @@
-"""One or several networks that predict the next symbol together, step by step.
+"""One or several networks that predict the next token together, step by step.
 
-Ensembles average the networks' probabilities at each step (lua, since May 2017) or their
+Ensembles average the networks' probabilities at each step (fairseq-lua, since May 2017) or their
 log-probabilities (before), and their attention. Shapes: B sentences, K hypotheses of each, m source
-length, S selected target types (all, where none are selected).
+length, S target types that count (all, where there is no shortlist).
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.largest import largest
-from convs2s.models.linear_maps import Precision
-from convs2s.models.network import Network, PreparedNetwork, SelectedTypes
+from convs2s.models.incremental import InferenceNetwork
+from convs2s.models.inference import for_inference
+from convs2s.models.kernels.quantized_linear import Precision
+from convs2s.models.kernels.topk import topk
+from convs2s.models.network import Network
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
 """Predictions that are computed and searched at a time stay in a cache (2 MB), but for a product of
@@ -23,6 +26,19 @@ few rows all weights would have to be read as often as for one of many."""
 
 Average = Literal["probabilities", "log_probabilities"]
 """What of the networks is averaged at each step."""
+
+
+@dataclass(frozen=True)
+class ShortlistedTypes:
+    """The target types that a batch's sentences may use.
+
+    Attributes:
+        types: (S,), ascending, the special tokens among them.
+        mask: (B, S), True where a sentence may not use a type.
+    """
+
+    types: Tensor
+    mask: Tensor
 
 
 class Ensemble:
@@ -34,7 +50,7 @@ class Ensemble:
         average: Average = "probabilities",
         precision: Precision = "fp32",
     ) -> None:
-        """Prepare networks for inference; they stay as they are.
+        """Take networks for inference; they stay as they are.
 
         Args:
             networks: one or several.
@@ -43,7 +59,7 @@ class Ensemble:
         """
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
-        self._prepared = [network.prepared(precision) for network in networks]
+        self._inference = [for_inference(network, precision) for network in networks]
 
     @property
     def attends(self) -> bool:
@@ -51,43 +67,43 @@ class Ensemble:
         return any(network.attends for network in self.networks)
 
     def positions(self, side: str) -> int | None:
-        """Return the most symbols of a side, ``</s>`` counted, that every network has room for."""
+        """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
         limits = [network.positions[side] for network in self.networks]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def start(
-        self, source: Tensor, hypotheses: int, selected: SelectedTypes | None = None
-    ) -> "Session":
+        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None = None
+    ) -> "DecoderState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each.
 
         Args:
             source: padded indices.
             hypotheses: K.
-            selected: the target types to choose from; None: all.
+            shortlist: the target types to choose from; None: all.
         """
-        return Session(self._prepared, source, hypotheses, selected, self._average)
+        return DecoderState(self._inference, source, hypotheses, shortlist, self._average)
 
 
-class Session:
+class DecoderState:
     """The incremental state of decoding one batch."""
 
     def __init__(
         self,
-        networks: Sequence[PreparedNetwork],
+        networks: Sequence[InferenceNetwork],
         source: Tensor,
         hypotheses: int,
-        selected: SelectedTypes | None,
+        shortlist: ShortlistedTypes | None,
         average: Average,
     ) -> None:
         """Encode the source once."""
         self._average = average
-        self._decodings = [network.start(source, hypotheses) for network in networks]
+        self._states = [network.start(source, hypotheses) for network in networks]
         maps = [network.output for network in networks]
-        self._outputs = maps if selected is None else [one.of(selected.types) for one in maps]
-        self._barred = None if selected is None else selected.barred  # (B, S)
+        self._outputs = maps if shortlist is None else [one.of(shortlist.types) for one in maps]
+        self._mask = None if shortlist is None else shortlist.mask  # (B, S)
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Predict from each hypothesis's last symbol (B, K).
+        """Predict from each hypothesis's last token (B, K).
 
         Returns:
             Log-probabilities (B, K, S); averaged as such, those of all types sum to a probability
@@ -105,7 +121,7 @@ class Session:
         It goes through the batch in parts that stay in a processor's cache.
 
         Args:
-            previous: (B, K), each hypothesis's last symbol.
+            previous: (B, K), each hypothesis's last token.
             count: how many; at most S are returned.
             constrain: changes predictions (B', K, S) of some of the sentences in place.
 
@@ -121,13 +137,13 @@ class Session:
             part = slice(start, start + sentences)
             predictions = self._predict([one[part] for one in features], part)
             constrain(predictions, part)
-            found.append(largest(predictions, min(count, predictions.shape[2])))
+            found.append(topk(predictions, min(count, predictions.shape[2])))
         scores, places = (torch.cat(parts) for parts in zip(*found, strict=True))
         return scores, places, attention
 
     def _read(self, previous: Tensor) -> tuple[list[Tensor], Tensor | None]:
         """Return what enters each output layer, and the mean attention."""
-        steps = [decoding.step(previous) for decoding in self._decodings]
+        steps = [state.step(previous) for state in self._states]
         attentions = [attention for _, attention in steps if attention is not None]
         mean = torch.stack(attentions).mean(0) if attentions else None
         return [features for features, _ in steps], mean
@@ -138,8 +154,8 @@ class Session:
         for one, output in zip(features, self._outputs, strict=True):
             logits = output(one)  # (B', K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            if self._barred is not None:
-                logits = logits.masked_fill(self._barred[part].unsqueeze(1), -torch.inf)
+            if self._mask is not None:
+                logits = logits.masked_fill(self._mask[part].unsqueeze(1), -torch.inf)
             predictions.append(functional.log_softmax(logits, dim=2))
         if len(predictions) == 1:
             return predictions[0]
@@ -151,12 +167,12 @@ class Session:
 
     def select(self, parents: Tensor) -> None:
         """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
-        for decoding in self._decodings:
-            decoding.select(parents)
+        for state in self._states:
+            state.select(parents)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
-        for decoding in self._decodings:
-            decoding.keep(sentences)
-        if self._barred is not None:
-            self._barred = self._barred[sentences]
+        for state in self._states:
+            state.keep(sentences)
+        if self._mask is not None:
+            self._mask = self._mask[sentences]

@@ -1,4 +1,4 @@
-"""Layers that the paper builds on: weight-normalised maps, positions, dropout, gradient scaling."""
+"""Layers that the paper builds on: weight-normalized maps, positions, dropout, gradient scaling."""
 
 import math
 from typing import Any
@@ -7,66 +7,68 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from convs2s.models.dropout import dropout
-from convs2s.models.product import linear
-from convs2s.models.windows import windows
+from convs2s.models.kernels.dropout import dropout
+from convs2s.models.kernels.matmul import linear
+from convs2s.models.kernels.windows import windows
 
-HALF = math.sqrt(0.5)
+SQRT_HALF = math.sqrt(0.5)
 """Scale of a sum of two terms, which keeps its variance (paper, section 3.5)."""
 
 
-class WeightNormalised(nn.Module):
+class WeightNormalized(nn.Module):
     """A weight matrix as ``g * v / ||v||``, one g per output (Salimans & Kingma 2016; section 4.2).
 
     Attributes:
-        direction: v, of the shape that the subclass gives, the output dimension first.
-        gain: g, (outputs,).
+        weight_v: v, of the shape that the subclass gives, the output dimension first.
+        weight_g: g, (outputs,).
         bias: (outputs,).
     """
 
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
         """Draw the weight from N(0, standard_deviation); g is such that the weight is the draw."""
         super().__init__()
-        self.direction = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
-        self.gain = nn.Parameter(self.direction.detach().flatten(1).norm(dim=1))
+        self.weight_v = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
+        self.weight_g = nn.Parameter(self.weight_v.detach().flatten(1).norm(dim=1))
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def weight(self) -> Tensor:
-        """Return the normalised weight as a matrix (outputs, inputs)."""
+        """Return the normalized weight as a matrix (outputs, inputs)."""
         # One pass over memory each way, where products and norms of tensors make several.
-        weight: Tensor = torch._weight_norm(self.direction.flatten(1), self.gain.unsqueeze(1), 0)
+        weight: Tensor = torch._weight_norm(self.weight_v.flatten(1), self.weight_g.unsqueeze(1), 0)
         return weight
 
 
-class Linear(WeightNormalised):
-    """A weight-normalised linear map from ``inputs`` to ``outputs``."""
+class Linear(WeightNormalized):
+    """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
-    def __init__(self, inputs: int, outputs: int, retain: float = 1.0) -> None:
-        """Initialise with N(0, sqrt(retain / inputs)), section 3.5.
+    def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
+        """Initialize with N(0, sqrt(keep_prob / inputs)), section 3.5.
 
         Args:
             inputs: width of the input.
             outputs: width of the output.
-            retain: probability that dropout right before the map keeps an input.
+            keep_prob: probability that dropout right before the map keeps an input.
         """
-        super().__init__((outputs, inputs), math.sqrt(retain / inputs))
+        super().__init__((outputs, inputs), math.sqrt(keep_prob / inputs))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
         return linear(x, self.weight(), self.bias)
 
 
-class GatedConvolution(WeightNormalised):
+class GatedConvolution(WeightNormalized):
     """A convolution over positions from d to 2d' channels and a gated linear unit (section 3.2).
 
     It is computed as one matrix product over the windows of the input, which on CPUs beats the
-    convolution kernels and lets incremental decoding use the same weight. ``direction`` is
+    convolution kernels and lets incremental decoding use the same weight. ``weight_v`` is
     (2 * outputs, kernel, inputs).
     """
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, retain: float = 1.0) -> None:
-        """Initialise with N(0, sqrt(4 retain / n)), n = kernel * inputs: it feeds a GLU."""
-        super().__init__((2 * outputs, kernel, inputs), math.sqrt(4.0 * retain / (kernel * inputs)))
+    def __init__(self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0) -> None:
+        """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs: it feeds a GLU."""
+        super().__init__(
+            (2 * outputs, kernel, inputs), math.sqrt(4.0 * keep_prob / (kernel * inputs))
+        )
         self.inputs, self.kernel = inputs, kernel
 
     def forward(self, x: Tensor, left: int) -> Tensor:
@@ -79,32 +81,32 @@ class GatedConvolution(WeightNormalised):
 
 
 class PlainOutput(nn.Module):
-    """The map to the logits as it is, not weight-normalised: the LSTM's.
+    """The map to the logits as it is, not weight-normalized: the LSTM's.
 
     Attributes:
-        words: (types, inputs).
+        table: (types, inputs).
         bias: (types,).
     """
 
     def __init__(self, inputs: int, types: int) -> None:
         """Make room for the parameters, which whoever asks for them draws."""
         super().__init__()
-        self.words = nn.Parameter(torch.empty(types, inputs))
+        self.table = nn.Parameter(torch.empty(types, inputs))
         self.bias = nn.Parameter(torch.empty(types))
 
     def weight(self) -> Tensor:
         """Return the rows of all types (types, inputs)."""
-        return self.words
+        return self.table
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., types)."""
-        return functional.linear(x, self.words, self.bias)
+        return functional.linear(x, self.table, self.bias)
 
 
 class OutputTable(PlainOutput):
     """The map to the logits as a lookup table, of which vocabulary selection takes some rows.
 
-    As in the authors' code it is not weight-normalised.
+    As in the authors' code it is not weight-normalized.
     """
 
     def __init__(self, inputs: int, types: int) -> None:
@@ -115,12 +117,12 @@ class OutputTable(PlainOutput):
 
 
 class Embedding(nn.Module):
-    """Word plus learned absolute position embedding, then dropout (section 3.1)."""
+    """Token plus learned absolute position embedding, then dropout (section 3.1)."""
 
     def __init__(self, types: int, width: int, positions: int | None, dropout: float) -> None:
         """Make the tables, N(0, 0.1) each (section 3.5); ``positions`` None switches them off."""
         super().__init__()
-        self.words = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
+        self.tokens = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
         self.positions = (
             None
             if positions is None
@@ -134,7 +136,7 @@ class Embedding(nn.Module):
         Positions past the table's end share its last row, so that an overlong sentence is still
         translated (with a warning from the caller) rather than an index error.
         """
-        embedded = functional.embedding(tokens, self.words)
+        embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
             positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
             positions = positions.clamp(max=len(self.positions) - 1)

@@ -4,7 +4,7 @@ Shapes: B batch, m source length, n target length, K hypotheses, f embedding wid
 layer, V target types.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from convs2s.models.dropout import dropout
+from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import Embedding, PlainOutput
-from convs2s.models.linear_maps import Precision, linear_map
-from convs2s.models.network import Network, choose
+from convs2s.models.network import Network
 
 State = tuple[Tensor, Tensor]
 """A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""
@@ -31,15 +30,15 @@ class LstmArchitecture:
         embedding: f, width of the embeddings.
         dropout: probability that dropout zeroes a value of the embeddings, between layers or of the
             decoder's output; recurrent connections have none.
-        initialisation: every parameter is drawn uniformly between minus this and this.
-        reverse_source: whether the encoder reads the source's words from last to first.
+        initialization: every parameter is drawn uniformly between minus this and this.
+        reverse_source: whether the encoder reads the source's tokens from last to first.
     """
 
     layers: int
     cells: int
     embedding: int
     dropout: float
-    initialisation: float
+    initialization: float
     reverse_source: bool
 
     @classmethod
@@ -48,14 +47,14 @@ class LstmArchitecture:
         return cls(**{key: value for key, value in settings.items() if key != "kind"})
 
 
-def reverse_words(source: Tensor, padding_index: int) -> Tensor:
-    """Reverse the words of each row (B, m); ``</s>`` and the padding behind it keep their place.
+def reverse_tokens(source: Tensor, padding_index: int) -> Tensor:
+    """Reverse the tokens of each row (B, m); ``</s>`` and the padding behind it keep their place.
 
-    The first source word comes close to the first target word this way (section 3.3).
+    The first source token comes close to the first target token this way (section 3.3).
     """
-    words = (source != padding_index).sum(1, keepdim=True) - 1  # (B, 1)
+    tokens = (source != padding_index).sum(1, keepdim=True) - 1  # (B, 1)
     positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
-    return source.gather(1, torch.where(positions < words, words - 1 - positions, positions))
+    return source.gather(1, torch.where(positions < tokens, tokens - 1 - positions, positions))
 
 
 class Layers(nn.ModuleList):
@@ -78,7 +77,7 @@ class Layers(nn.ModuleList):
         return dropout(x, self.dropout, self.training)
 
 
-class Encoder(nn.Module):
+class LstmEncoder(nn.Module):
     """Embeddings and layers, of which only the final states matter."""
 
     def __init__(self, architecture: LstmArchitecture, types: int) -> None:
@@ -90,7 +89,7 @@ class Encoder(nn.Module):
         """Read source indices (B, m) of these lengths (B,).
 
         Returns:
-            The state (1, B, c) of each layer after each row's last symbol, whatever its padding.
+            The state (1, B, c) of each layer after each row's last token, whatever its padding.
         """
         # Packed, the layers stop at each row's end.
         packed = pack_padded_sequence(
@@ -108,7 +107,7 @@ class Encoder(nn.Module):
         return states
 
 
-class Decoder(nn.Module):
+class LstmDecoder(nn.Module):
     """Embeddings, layers that start from the encoder's final states, and the output layer."""
 
     def __init__(self, architecture: LstmArchitecture, types: int) -> None:
@@ -118,10 +117,10 @@ class Decoder(nn.Module):
         self.output = PlainOutput(architecture.cells, types)
 
     def forward(self, previous: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
-        """Read symbols (B, n) from the layers' states (1, B, c) on.
+        """Read tokens (B, n) from the layers' states (1, B, c) on.
 
         Returns:
-            What enters the output layer (B, n, c), and the states after the last symbol.
+            What enters the output layer (B, n, c), and the states after the last token.
         """
         x = self.embedding(previous)  # (B, n, f)
         after = []
@@ -134,8 +133,8 @@ class Decoder(nn.Module):
 class Lstm(Network):
     """Two LSTMs of several layers, one for the source and one for the target (section 2)."""
 
-    encoder: Encoder
-    decoder: Decoder
+    encoder: LstmEncoder
+    decoder: LstmDecoder
 
     def __init__(
         self,
@@ -144,16 +143,16 @@ class Lstm(Network):
         target_types: int,
         padding_index: int,
     ) -> None:
-        """Draw every parameter from U(-initialisation, initialisation) (section 3.4).
+        """Draw every parameter from U(-initialization, initialization) (section 3.4).
 
-        The arguments are those of ``convs2s.model_file.build_network`` and the index that means
+        The arguments are those of ``convs2s.models.build.build_network`` and the index that means
         padding in the source.
         """
-        encoder = Encoder(architecture, source_types)
-        super().__init__(encoder, Decoder(architecture, target_types), padding_index)
+        encoder = LstmEncoder(architecture, source_types)
+        super().__init__(encoder, LstmDecoder(architecture, target_types), padding_index)
         self.reverse_source = architecture.reverse_source
         for parameter in self.parameters():
-            nn.init.uniform_(parameter, -architecture.initialisation, architecture.initialisation)
+            nn.init.uniform_(parameter, -architecture.initialization, architecture.initialization)
 
     @property
     def attends(self) -> bool:
@@ -174,68 +173,10 @@ class Lstm(Network):
         """Encode padded source indices (B, m): the final state (1, B, c) of each layer."""
         lengths = (source != self.padding_index).sum(1)
         if self.reverse_source:
-            source = reverse_words(source, self.padding_index)
+            source = reverse_tokens(source, self.padding_index)
         states: list[State] = self.encoder(source, lengths)
         return states
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V), and no attention."""
         return self.output(self.features(source, previous)), []
-
-    def prepared(self, precision: Precision) -> "PreparedLstm":
-        """Return the weights as decoding needs them: in fp32 or bf16."""
-        return PreparedLstm(self, precision)
-
-
-class PreparedLstm:
-    """The network as it is; in bf16, torch rounds the layers' weights at each step."""
-
-    def __init__(self, network: Lstm, precision: Precision) -> None:
-        """Take a network for decoding in fp32 or bf16; there is no int8 for its layers."""
-        if precision == "int8":
-            raise NotImplementedError("an LSTM in int8")
-        self._network = network
-        weight, bias = network.output.weight().detach(), network.output.bias.detach()
-        self.output = linear_map(weight, bias, precision)
-        self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
-
-    def start(self, source: Tensor, hypotheses: int) -> "LstmDecoding":
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-        with self._rounds:
-            encoded = self._network.encode(source)
-        return LstmDecoding(self._network.decoder, encoded, hypotheses, self._rounds)
-
-
-class LstmDecoding:
-    """The states of every hypothesis, (B, K, c) of each layer."""
-
-    def __init__(
-        self, decoder: Decoder, encoded: list[State], hypotheses: int, rounds: torch.autocast
-    ) -> None:
-        """Start every hypothesis of a sentence from its final state (1, B, c).
-
-        ``rounds`` is the precision that the decoder runs in.
-        """
-        self._decoder, self._rounds = decoder, rounds
-        self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
-
-    def step(self, previous: Tensor) -> tuple[Tensor, None]:
-        """Read each hypothesis's last symbol (B, K): what enters the output layer (B, K, c)."""
-        batch, hypotheses = previous.shape
-        rows = self._each(self._states, lambda x: x.flatten(0, 1).unsqueeze(0).contiguous())
-        with self._rounds:
-            x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
-        self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
-        return x.view(batch, hypotheses, -1), None
-
-    def select(self, parents: Tensor) -> None:
-        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
-        self._states = self._each(self._states, lambda x: choose(x, parents))
-
-    def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences alone: ``sentences`` indexes B."""
-        self._states = self._each(self._states, lambda x: x[sentences])
-
-    @staticmethod
-    def _each(states: list[State], function: Callable[[Tensor], Tensor]) -> list[State]:
-        return [(function(hidden), function(cells)) for hidden, cells in states]

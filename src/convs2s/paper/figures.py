@@ -54,28 +54,28 @@ def learning_curve(history: Path, outputs: Sequence[Path]) -> None:
 def attention_maps(
     attention: NDArray[np.floating[Any]],
     source_words: Sequence[str],
-    target_words: Sequence[str],
+    target_tokens: Sequence[str],
     outputs: Sequence[Path],
 ) -> None:
     """Draw a heat map for each attention layer, the source on the y-axis as in figure 3.
 
     Args:
         attention: (layers, target, source), each row over the source summing to 1.
-        source_words: words or pieces, one for each source position.
-        target_words: the same for the target.
+        source_words: words or tokens, one for each source position.
+        target_tokens: the same for the target.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
 
     Raises:
         ValueError: the words are not as many as the attention's positions.
     """
     layers, targets, sources = attention.shape
-    if (targets, sources) != (len(target_words), len(source_words)):
+    if (targets, sources) != (len(target_tokens), len(source_words)):
         raise ValueError(
             f"attention over {targets} target and {sources} source positions, but there are "
-            f"{len(target_words)} target and {len(source_words)} source words"
+            f"{len(target_tokens)} target and {len(source_words)} source words"
         )
     source_labels = [_shorten(word) for word in source_words]
-    target_labels = [_shorten(word) for word in target_words]
+    target_labels = [_shorten(word) for word in target_tokens]
     with style([*source_labels, *target_labels]):
         layout = MapGrid.fit(layers, source_labels, target_labels)
         figure, grid, bar = layout.draw()

@@ -92,7 +92,7 @@ def _results(
 
 def _lines(translations: Sequence[Translation], kind: BleuKind) -> list[str]:
     if kind == "tokenized":
-        return [" ".join(translation.tokens) for translation in translations]
+        return [" ".join(translation.words) for translation in translations]
     return [translation.text for translation in translations]
 
 

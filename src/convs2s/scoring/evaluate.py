@@ -64,9 +64,9 @@ def _scores(
     system: Sequence[Translation], raw: Sequence[str], tokenized: Sequence[str]
 ) -> dict[str, Any]:
     text = [translation.text for translation in system]
-    words = [" ".join(translation.tokens) for translation in system]
+    words = [" ".join(translation.words) for translation in system]
     text_before = [translation.text_before for translation in system]
-    words_before = [" ".join(translation.tokens_before) for translation in system]
+    words_before = [" ".join(translation.words_before) for translation in system]
     return {
         "bleu": _both_bleus(words, tokenized, text, raw),
         "chrf": asdict(chrf(text, raw)),
@@ -87,6 +87,6 @@ def _both_bleus(
 def _count_unknown_words(system: Sequence[Translation]) -> dict[str, int]:
     """Count the unknown words of the output, and by what they were replaced, if they were."""
     by = Counter(item.by for translation in system for item in translation.replacements)
-    # within words too: a piece of a word can be unknown
-    total = sum(word.count(UNKNOWN) for item in system for word in item.tokens_before)
+    # within words too: a token of a word can be unknown
+    total = sum(word.count(UNKNOWN) for item in system for word in item.words_before)
     return {"total": total, "dictionary": by["dictionary"], "copied": by["copied"]}

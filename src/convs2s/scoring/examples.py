@@ -56,7 +56,7 @@ def _example(number: int, translation: Translation, reference: str) -> Iterator[
 
 def _mark(translation: Translation) -> str:
     """Put the words that stand where the model said that it does not know into brackets."""
-    marked = " ".join(translation.tokens_before)
+    marked = " ".join(translation.words_before)
     for item in translation.replacements:  # in the order of the output
         marked = marked.replace(UNKNOWN, f"[{item.word}]", 1)
     return marked

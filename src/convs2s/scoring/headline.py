@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.files import atomic_text, write_lines
-from convs2s.scoring.summary import BLEU_KINDS, summarise
+from convs2s.scoring.summary import BLEU_KINDS, summarize
 from convs2s.scoring.text_table import aligned, heading, underlined
 
 _COUNTS = ("total", "dictionary", "copied")
@@ -39,7 +39,7 @@ def headline(
         UserError: an evaluation is missing, or the runs of a test set were scored differently.
     """
     tests = {
-        test: summarise({run: path for (name, run), path in results.items() if name == test})
+        test: summarize({run: path for (name, run), path in results.items() if name == test})
         for test in dict.fromkeys(test for test, _ in results)
     }
     named = {"task": task, "model": model, "decoding": decoding, "scale": scale}

@@ -14,7 +14,7 @@ from convs2s.errors import UserError
 FIELDS = "'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
 
 LIKELIHOOD, LENGTH = "LogLikelihood", "Length"
-"""Features of the lists that are written here; the length counts the model's symbols and </s>."""
+"""Features of the lists that are written here; the length counts the model's tokens and </s>."""
 
 MODEL = "Model"
 """The feature that rescoring adds where no other name is asked for."""

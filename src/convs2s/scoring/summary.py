@@ -13,8 +13,8 @@ from convs2s.scoring.bleu import BleuKind
 BLEU_KINDS: tuple[BleuKind, ...] = ("tokenized", "detokenized")
 
 
-def summarise(evaluations: Mapping[str, Path]) -> dict[str, Any]:
-    """Summarise the evaluations of one test set, one for each run, in the order given.
+def summarize(evaluations: Mapping[str, Path]) -> dict[str, Any]:
+    """Summarize the evaluations of one test set, one for each run, in the order given.
 
     Returns:
         ``lines``; ``bleu``, ``chrf``, ``length_ratio``, ``before_replacement`` and

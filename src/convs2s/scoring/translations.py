@@ -32,9 +32,9 @@ class Translation:
 
     source: str
     text: str
-    tokens: list[str]
+    words: list[str]
     text_before: str
-    tokens_before: list[str]
+    words_before: list[str]
     replacements: list[Replacement]
 
 
@@ -70,9 +70,9 @@ def _translation(record: dict[str, Any]) -> Translation:
     return Translation(
         source=record["source"],
         text=record["text"],
-        tokens=record["tokens"],
+        words=record["words"],
         text_before=record["text_before"],
-        tokens_before=record["tokens_before"],
+        words_before=record["words_before"],
         replacements=[
             Replacement(item["source_word"], item["word"], item["by"])
             for item in record["replacements"]

@@ -1,1 +1,1 @@
-"""Text to text: normalise, tokenise, clean, BPE, align. Never imports torch."""
+"""Text to text: normalize, tokenize, clean, BPE, align. Never imports torch."""

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from eflomal import Aligner
 
 from convs2s.files import read_line_pairs, read_lines, write_lines
-from convs2s.text.symmetrise import Link, grow_diag_final_and
+from convs2s.text.symmetrize import Link, grow_diag_final_and
 
 # eflomal's own limit (MAX_SENT_LEN); what is longer must not reach it.
 _MOST_WORDS = 1023
@@ -37,7 +37,7 @@ def align(
     or with more than 1023 words on one side, is not given to eflomal and has no links.
 
     Args:
-        source_path: source side, tokenized (words, never BPE pieces).
+        source_path: source side, tokenized (words, never BPE tokens).
         target_path: target side, as many lines.
         links_path: written: a line per pair, ``SOURCE-TARGET`` positions from 0, such as
             ``0-0 1-2``; an empty line where the pair was not aligned.
@@ -67,7 +67,7 @@ def align(
     with TemporaryDirectory(prefix=".partial.", dir=links_path.parent) as folder:
         forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
         aligned = _run_eflomal(chosen, forward, reverse)
-        write_lines(links_path, _symmetrised_lines(chosen(), forward, reverse))
+        write_lines(links_path, _symmetrized_lines(chosen(), forward, reverse))
     return aligned
 
 
@@ -101,7 +101,7 @@ def _run_eflomal(chosen: Callable[[], Iterator[Pair | None]], forward: Path, rev
     return aligned
 
 
-def _symmetrised_lines(
+def _symmetrized_lines(
     chosen: Iterator[Pair | None], forward: Path, reverse: Path
 ) -> Iterator[str]:
     """Yield a line of links for every pair of the corpus, chosen or not."""

@@ -1,7 +1,7 @@
-"""Byte pair encoding by subword-nmt: learn merges from word counts, split words, join pieces.
+"""Byte pair encoding by subword-nmt: learn merges from word counts, split words, join tokens.
 
-Sennrich, Haddow and Birch (2016). Words and pieces are separated by single spaces; ``@@`` ends a
-piece that the next one continues.
+Sennrich, Haddow and Birch (2016). Words and tokens are separated by single spaces; ``@@`` ends a
+token that the next one continues.
 """
 
 import io
@@ -18,7 +18,7 @@ from convs2s.errors import UserError
 
 _JOINT = re.compile("@@( |$)")
 _VERSION = "#version: 0.2\n"
-# Words whose pieces are remembered, about 300 bytes each; a corpus may have any number of types.
+# Words whose tokens are remembered, about 300 bytes each; a corpus may have any number of types.
 _CACHED_WORDS = 1 << 16
 
 
@@ -27,7 +27,7 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
 
     Args:
         word_counts: each word with its frequency, the sum of both languages for joint codes.
-        merges: the most merges to learn; fewer where no pair of pieces occurs twice.
+        merges: the most merges to learn; fewer where no pair of tokens occurs twice.
 
     Returns:
         The codes as text in subword-nmt's format: a version line, then a merge per line.
@@ -64,9 +64,9 @@ class Bpe:
 
         Args:
             codes: text as :func:`learn_codes` returns it.
-            vocabulary: the pieces to produce, written as in the output (``@@`` included); merges
-                that lead to any other piece are undone. None: all pieces.
-            glossaries: regular expressions; what matches stays one piece.
+            vocabulary: the tokens to produce, written as in the output (``@@`` included); merges
+                that lead to any other token are undone. None: all tokens.
+            glossaries: regular expressions; what matches stays one token.
             merges: use the first so many merges only.
 
         Raises:
@@ -74,43 +74,43 @@ class Bpe:
         """
         learnt = _check(codes)
         if vocabulary is not None and not vocabulary:
-            raise UserError("no BPE piece is frequent enough: lower the vocabulary's threshold")
+            raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
         self._bpe = BPE(
             io.StringIO(codes),
             merges=learnt if merges is None else min(merges, learnt),
             vocab=vocabulary,
             glossaries=list(glossaries),
         )
-        self._joined_pieces = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.pieces(word)))
+        self._joined_tokens = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.tokens(word)))
 
-    def split(self, tokens: str) -> str:
-        """Return the pieces of words that are joined by spaces; outer blanks stay."""
-        if tokens.strip("\r\n ") != tokens:
-            return str(self._bpe.process_line(tokens))
-        return " ".join([self._joined_pieces(word) for word in tokens.split(" ") if word])
+    def split(self, words: str) -> str:
+        """Return the tokens of words that are joined by spaces; outer blanks stay."""
+        if words.strip("\r\n ") != words:
+            return str(self._bpe.process_line(words))
+        return " ".join([self._joined_tokens(word) for word in words.split(" ") if word])
 
-    def pieces(self, word: str) -> list[str]:
-        """Return the pieces of one word, which is not remembered."""
+    def tokens(self, word: str) -> list[str]:
+        """Return the tokens of one word, which is not remembered."""
         self._bpe.cache.clear()  # subword-nmt's own, which has no bound
-        pieces: list[str] = self._bpe.segment_tokens([word])
-        return pieces
+        tokens: list[str] = self._bpe.segment_tokens([word])
+        return tokens
 
 
-def join(pieces: str) -> str:
-    """Return the words of pieces that are joined by spaces."""
-    return _JOINT.sub("", pieces)
+def join(tokens: str) -> str:
+    """Return the words of tokens that are joined by spaces."""
+    return _JOINT.sub("", tokens)
 
 
-def count_pieces(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[str]:
-    """Count the pieces that a text with these word counts is split into.
+def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[str]:
+    """Count the tokens that a text with these word counts is split into.
 
-    The pieces of a language that are frequent enough are the vocabulary for :class:`Bpe`
+    The tokens of a language that are frequent enough are the vocabulary for :class:`Bpe`
     (subword-nmt's ``learn-joint-bpe-and-vocab`` and ``--vocabulary-threshold``).
     """
     counts: Counter[str] = Counter()
     for word, count in word_counts:
-        for piece in bpe.pieces(word):
-            counts[piece] += count
+        for token in bpe.tokens(word):
+            counts[token] += count
     return counts
 
 
@@ -120,7 +120,7 @@ def _check(codes: str) -> int:
     for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
-                f"BPE codes, line {number}: expected two pieces and a space between them, "
+                f"BPE codes, line {number}: expected two tokens and a space between them, "
                 f"found '{line[:80]}': learn the codes again"
             )
     return len(lines) - lines[0].startswith("#version:")

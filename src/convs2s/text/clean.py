@@ -86,8 +86,8 @@ def clean_corpus(
         minimum: fewest words of either side.
         maximum: most words of either side; None for any number.
         ratio: most words of one side per word of the other; None for any.
-        prepare: what turns a line of the source and of the target into tokens; None where the
-            lines are tokens already.
+        prepare: what turns a line of the source and of the target into words; None where the
+            lines are words already.
 
     Returns:
         The report.

@@ -1,4 +1,4 @@
-"""Named preparations: how raw text becomes the tokens that a model reads, and tokens text again.
+"""Named preparations: how raw text becomes the words that a model reads, and words text again.
 
 A task names one preparation for training text and one for test text (docs/preparation.md); a model
 carries the names, so that it can be given raw text.
@@ -9,38 +9,38 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.normalise import (
-    Normaliser,
-    normalise_romanian,
+from convs2s.text.normalize import (
+    Normalizer,
+    normalize_romanian,
     remove_non_printing,
     remove_romanian_diacritics,
 )
-from convs2s.text.tokenise import Detokenizer, Tokenizer
+from convs2s.text.tokenize import Detokenizer, Tokenizer
 
 Step = Callable[[str], str]
 
 
 def _moses_train(language: str) -> tuple[Step, ...]:
     """Training text of the released scripts: fairseq's prepare-wmt14en2{de,fr}.sh."""
-    return Normaliser(language), remove_non_printing, Tokenizer(language)
+    return Normalizer(language), remove_non_printing, Tokenizer(language)
 
 
 def _moses_test(language: str) -> tuple[Step, ...]:
-    """Newstest text of the same scripts: no normalisation but for the typographic apostrophe."""
+    """Newstest text of the same scripts: no normalization but for the typographic apostrophe."""
     return straighten_apostrophes, Tokenizer(language)
 
 
 def _wmt16(language: str) -> tuple[Step, ...]:
     """All text of Sennrich et al. (2016b): wmt16-scripts' preprocess.sh, with every diacritic."""
-    romanian = (normalise_romanian,) if language == "ro" else ()
-    return Normaliser(language), *romanian, Tokenizer(language)
+    romanian = (normalize_romanian,) if language == "ro" else ()
+    return Normalizer(language), *romanian, Tokenizer(language)
 
 
 def _wmt16_plain(language: str) -> tuple[Step, ...]:
     """The same script to the letter: it translates from Romanian, and into no diacritics."""
-    *steps, tokenise = _wmt16(language)
+    *steps, tokenize = _wmt16(language)
     romanian = (remove_romanian_diacritics,) if language == "ro" else ()
-    return *steps, *romanian, tokenise
+    return *steps, *romanian, tokenize
 
 
 def _stanford(language: str) -> tuple[Step, ...]:
@@ -91,14 +91,14 @@ class Preparation:
         self._detokenize = Detokenizer(language)
 
     def prepare(self, line: str) -> str:
-        """Return the tokens of a raw line, joined by single spaces."""
+        """Return the words of a raw line, joined by single spaces."""
         for step in self._steps:
             line = step(line)
         return line
 
-    def restore(self, tokens: str) -> str:
-        """Return the text of tokens: detokenized, without XML entities."""
-        return self._detokenize(tokens)
+    def restore(self, words: str) -> str:
+        """Return the text of words: detokenized, without XML entities."""
+        return self._detokenize(words)
 
 
 def prepare_file(source_path: str | Path, output_path: str | Path, name: str, language: str) -> int:

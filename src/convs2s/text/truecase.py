@@ -30,11 +30,11 @@ class Truecaser:
         for word in words:
             self._best.setdefault(word.lower(), word)
 
-    def __call__(self, tokens: str) -> str:
-        """Return tokens, joined by single spaces, in their true case."""
+    def __call__(self, words: str) -> str:
+        """Return words, joined by single spaces, in their true case."""
         cased = []
         starts = True
-        for word in tokens.split(" "):
+        for word in words.split(" "):
             is_as_known = word in self._known and not starts
             cased.append(word if is_as_known else self._best.get(word.lower(), word))
             starts = _starts_next(word, starts)
@@ -60,7 +60,7 @@ def count_cases(lines: Iterable[str]) -> Counter[str]:
     """Count words that have a case and do not start a sentence, as ``train-truecaser.perl`` does.
 
     Args:
-        lines: tokens joined by single spaces.
+        lines: words joined by single spaces.
     """
     counts: Counter[str] = Counter()
     for line in lines:

@@ -1,1 +1,1 @@
-"""The trainer: optimisation, schedule, checkpoints, data order."""
+"""The trainer: optimization, schedule, checkpoints, data order."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.dataset import frequent_pieces
+from convs2s.data.dataset import frequent_tokens
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import sha256
-from convs2s.workflow import codes_name
+from convs2s.pipeline.workflow import codes_name
 
 SPLITS = ("train", "valid")
 
@@ -26,7 +26,7 @@ class TrainingData:
         types: the types of each side, in the order of their indices.
         preparation: ``dataset/train.json``: task, languages, preparation, vocabulary.
         codes: BPE codes, or None.
-        splittable: source pieces that BPE may leave, or None for all.
+        splittable: source tokens that BPE may leave, or None for all.
         checksums: SHA-256 of every file that the result depends on.
     """
 
@@ -58,10 +58,10 @@ class TrainingData:
         return cls(
             train=TokenStore(stores["train"]),
             valid=TokenStore(stores["valid"]),
-            types={side: [symbol for symbol, _ in pairs] for side, pairs in counts.items()},
+            types={side: [token for token, _ in pairs] for side, pairs in counts.items()},
             preparation=preparation,
             codes=codes,
-            splittable=sorted(frequent_pieces(counts["source"], threshold))
+            splittable=sorted(frequent_tokens(counts["source"], threshold))
             if codes is not None and threshold
             else None,
             checksums={
@@ -71,7 +71,7 @@ class TrainingData:
         )
 
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
-        """Refuse pairs with more words than the model has positions.
+        """Refuse pairs with more tokens than the model has positions.
 
         Raises:
             UserError: naming the store, the side, the pair and what to change.
@@ -82,7 +82,7 @@ class TrainingData:
                 if maximum is not None and len(lengths) and lengths.max() > maximum:
                     raise UserError(
                         f"{store.path}: the {side} of pair {int(lengths.argmax()) + 1} has "
-                        f"{lengths.max()} symbols with </s>, but the model has {maximum} "
+                        f"{lengths.max()} tokens with </s>, but the model has {maximum} "
                         "positions: lower clean.maximum or raise positions.maximum"
                     )
 

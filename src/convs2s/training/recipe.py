@@ -12,13 +12,13 @@ class Recipe:
     """A training recipe; the defaults, the paper's (section 4.2), are the schema's.
 
     Attributes:
-        batch: limits of one update and of one part of it.
-        split: ``accumulate`` sums the parts of a batch into one update; ``separate`` makes each
-            part an update.
-        optimiser: ``nesterov``, ``sgd`` or ``adam``.
+        batch: limits of one update and of one micro-batch of it.
+        split: ``accumulate`` sums the micro-batches of a batch into one update; ``separate``
+            makes each an update.
+        optimizer: ``nesterov``, ``sgd`` or ``adam``.
         learning_rate: of the first epochs, or the highest.
         momentum: Nesterov's.
-        normalise: whether the summed gradient is divided by the batch's target ``words`` or by its
+        normalize: whether the summed gradient is divided by the batch's target ``tokens`` or by its
             ``sentences``.
         clip: largest norm of the gradient.
         label_smoothing: probability mass spread evenly over the vocabulary.
@@ -39,10 +39,10 @@ class Recipe:
 
     batch: BatchLimits
     split: Literal["accumulate", "separate"]
-    optimiser: Literal["nesterov", "sgd", "adam"]
+    optimizer: Literal["nesterov", "sgd", "adam"]
     learning_rate: float
     momentum: float
-    normalise: Literal["words", "sentences"]
+    normalize: Literal["tokens", "sentences"]
     clip: float
     label_smoothing: float
     schedule: Literal["plateau", "step", "cosine"]
@@ -63,12 +63,12 @@ class Recipe:
         """Read a validated ``training`` section of config/models.yaml."""
         batch, schedule = settings["batch"], settings["schedule"]
         return cls(
-            batch=BatchLimits(batch["sentences"], batch["words"], batch["part_words"]),
+            batch=BatchLimits(batch["sentences"], batch["tokens"], batch["micro_batch_tokens"]),
             split=batch["split"],
-            optimiser=settings["optimiser"],
+            optimizer=settings["optimizer"],
             learning_rate=settings["learning_rate"],
             momentum=settings["momentum"],
-            normalise=settings["normalise"],
+            normalize=settings["normalize"],
             clip=settings["clip"],
             label_smoothing=settings["label_smoothing"],
             schedule=schedule["kind"],

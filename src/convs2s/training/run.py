@@ -16,17 +16,18 @@ from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device, worker_device
 from convs2s.files import atomic_text, sha256
 from convs2s.manifest import manifest
-from convs2s.memory import keep_freed_memory
-from convs2s.model_file import ModelDescription, build_network, save_model
+from convs2s.model_file import ModelDescription, save_model
+from convs2s.models.build import build_network
 from convs2s.text.lexicon import read_dictionary
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from convs2s.training.progress import log
+from convs2s.training.epoch_progress import log
+from convs2s.training.interruption import Interruption
+from convs2s.training.memory import keep_freed_memory
 from convs2s.training.recipe import Recipe
-from convs2s.training.selection import read_selection, selection_figures
-from convs2s.training.state import StateFolder
-from convs2s.training.stop import EarlyStop
-from convs2s.training.trainer import Position, Trainer
+from convs2s.training.shortlisting import read_shortlist, shortlist_figures
+from convs2s.training.state_folder import StateFolder
+from convs2s.training.trainer import Trainer, TrainerState
 from convs2s.training.version import TRAINING_VERSION
 from convs2s.training.workers import is_worker, joined
 
@@ -41,7 +42,7 @@ class TrainingJob:
     Attributes:
         folder: a task's prepared folder: ``dataset/`` and ``vocabulary/``.
         settings: a validated entry of config/models.yaml.
-        seed: of the initialisation, the data order and dropout.
+        seed: of the initialization, the data order and dropout.
         output: the model file to write; the state and history lie beside it.
         dictionary: the alignment dictionary to put into the model file, or None.
         device: ``cpu``, ``cuda`` or ``auto``.
@@ -73,7 +74,7 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
-    stop = EarlyStop(job.time_limit, os.getppid() if is_worker() else None)
+    stop = Interruption(job.time_limit, os.getppid() if is_worker() else None)
     keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
@@ -83,39 +84,39 @@ def train(job: TrainingJob) -> None:
         *(len(Vocabulary(data.types[side])) for side in ("source", "target")),
     )
     data.check_lengths(network.positions)
-    selection = read_selection(job.settings["architecture"], job.candidates, data)
-    state = StateFolder(job.output.parent / "state", identity(job, data))
+    shortlist = read_shortlist(job.settings["architecture"], job.candidates, data)
+    folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
-    with joined(device) as workers, state.locked() if workers.is_first else nullcontext():
+    with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         workers.wait()  # for the lock
         trainer = Trainer(
             network,
             Recipe.from_settings(job.settings["training"]),
             (data.train, data.valid),
-            state,
+            folder,
             seed=job.seed,
             device=device,
             checkpoint_minutes=job.settings["training"]["checkpoint_minutes"],
             stop=stop,
             workers=workers,
-            selection=selection,
+            shortlist=shortlist,
         )
         if workers.is_first:
             say_where(trainer)
         with stop.listening():
-            position = trainer.run()
+            state = trainer.run()
         weights, loss = trainer.result()
         if workers.is_first:
-            log(f"stopped: {position.schedule.stop_reason}")
+            log(f"stopped: {state.schedule.stop_reason}")
             export(job, data, trainer, weights, loss)
 
 
 def say_where(trainer: Trainer) -> None:
     """Say which states of other trainings are left alone, and where this one goes on."""
-    for line in trainer.state.differences():
+    for line in trainer.folder.differences():
         log(f"{line}: not loaded")
-    if trainer.position.updates:
-        log(f"going on in epoch {trainer.position.epoch} from {trainer.state.last}")
+    if trainer.state.updates:
+        log(f"going on in epoch {trainer.state.epoch} from {trainer.folder.last}")
 
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
@@ -144,11 +145,11 @@ def export(
     loss: float,
 ) -> None:
     """Write the model file of weights with this validation loss, and the training's records."""
-    state, position, selection = trainer.state, trainer.position, trainer.updater.selection
-    summary = summarise(job, position, weights, loss)
-    if selection is not None:
+    folder, state, shortlist = trainer.folder, trainer.state, trainer.updater.shortlist
+    summary = summarize(job, state, weights, loss)
+    if shortlist is not None:
         recipe = Recipe.from_settings(job.settings["training"])
-        summary["selection"] = selection_figures(selection, data.valid, recipe)
+        summary["shortlist"] = shortlist_figures(shortlist, data.valid, recipe)
     description = ModelDescription(
         task=data.preparation["task"],
         languages=data.preparation["languages"],
@@ -161,17 +162,16 @@ def export(
         splittable=data.splittable,
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
         training=summary,
-        selection=selection,
+        shortlist=shortlist,
         truecasers=read_truecasers(job, data),
     )
-    folder = job.output.parent
-    with atomic_text(folder / "history.jsonl") as stream:
-        for row in [*position.history, {"stop": position.schedule.stop_reason}]:
+    with atomic_text(job.output.with_name("history.jsonl")) as stream:
+        for row in [*state.history, {"stop": state.schedule.stop_reason}]:
             # Sorted, as a training that went on has read its rows from a state in this order.
             stream.write(json.dumps(row, sort_keys=True) + "\n")
-    with atomic_text(folder / "training.json") as stream:
+    with atomic_text(job.output.with_name("training.json")) as stream:
         machine = {"threads": job.threads, "workers": trainer.workers.count}
-        made = {"identity": state.identity, **machine, **manifest()}
+        made = {"identity": folder.identity, **machine, **manifest()}
         json.dump({**summary, "manifest": made}, stream, indent=2)
     save_model(job.output, weights, description)
 
@@ -183,15 +183,15 @@ def read_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[str]
     return {language: read_truecaser(table) for language, table in tables}
 
 
-def summarise(
-    job: TrainingJob, position: Position, weights: Mapping[str, Tensor], loss: float
+def summarize(
+    job: TrainingJob, state: TrainerState, weights: Mapping[str, Tensor], loss: float
 ) -> dict[str, Any]:
     """Return what ``training.json`` and the model file say of a training."""
-    schedule = position.schedule
+    schedule = state.schedule
     return {
         "seed": job.seed,
-        "epochs": len(position.history),
-        "updates": position.updates,
+        "epochs": len(state.history),
+        "updates": state.updates,
         "best_epoch": schedule.best_epoch,
         "validation_perplexity": math.exp(loss),
         "stop_reason": schedule.stop_reason,

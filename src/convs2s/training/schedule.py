@@ -31,7 +31,7 @@ class Schedule:
     best_epoch: int = 0
     stop_reason: str | None = None
 
-    def rate(self, progress: float, recipe: Recipe) -> float:
+    def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
         """Return the learning rate of an update; ``progress`` epochs are finished before it."""
         if recipe.schedule == "step":
             divisions = math.floor((progress - recipe.hold) / recipe.every + 1e-9) + 1
@@ -44,11 +44,11 @@ class Schedule:
         """Return the schedule after epoch ``epoch`` (from 1) with this validation loss."""
         bound = self.previous_loss if recipe.compare == "previous" else self.best_loss
         annealing = self.annealing or (bound is not None and loss >= bound)
-        rate = self.learning_rate / recipe.divide_by if annealing else self.learning_rate
+        learning_rate = self.learning_rate / recipe.divide_by if annealing else self.learning_rate
         improved = self.best_loss is None or loss < self.best_loss
         after = replace(
             self,
-            learning_rate=rate,
+            learning_rate=learning_rate,
             annealing=annealing,
             previous_loss=loss,
             best_loss=loss if improved else self.best_loss,
@@ -59,7 +59,7 @@ class Schedule:
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        if recipe.schedule == "cosine" or self.rate(epoch, recipe) >= recipe.minimum:
+        if recipe.schedule == "cosine" or self.learning_rate_at(epoch, recipe) >= recipe.minimum:
             return None
         if recipe.schedule == "step":
             return f"the learning rate fell below {recipe.minimum:g}"

@@ -15,19 +15,19 @@ import numpy as np
 from torch import Tensor
 
 from convs2s.data.batches import EpochPlan, plan_batches
-from convs2s.data.selection import VocabularySelection
+from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.memory import return_freed_memory
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
-from convs2s.training.optimiser import optimiser_tensors, restore_optimiser
-from convs2s.training.progress import EpochProgress, say
+from convs2s.training.epoch_progress import EpochProgress, say
+from convs2s.training.interruption import Interruption
+from convs2s.training.memory import return_freed_memory
+from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
 from convs2s.training.recipe import Recipe
 from convs2s.training.schedule import Schedule
-from convs2s.training.state import StateFolder
-from convs2s.training.stop import EarlyStop
+from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import Workers
 
@@ -36,33 +36,33 @@ MEMORY_UPDATES = 100
 
 
 @dataclass
-class Position:
+class TrainerState:
     """How far a training is.
 
     Attributes:
         schedule: where the learning rate stands.
-        rate: the learning rate of the last update.
+        learning_rate: that of the last update.
         epoch: the running epoch, from 1.
         batch: the next batch of it, from 0.
         updates: updates made.
         loss: summed training loss of the running epoch, in nats.
-        words: its target symbols so far.
+        tokens: its target tokens so far.
         seconds: time spent on it so far; it decides nothing.
         history: a row for each finished epoch.
     """
 
     schedule: Schedule
-    rate: float
+    learning_rate: float
     epoch: int = 1
     batch: int = 0
     updates: int = 0
     loss: float = 0.0
-    words: int = 0
+    tokens: int = 0
     seconds: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "Position":
+    def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
         """Read what ``asdict`` gave."""
         return cls(**{**fields, "schedule": Schedule(**fields["schedule"])})
 
@@ -75,14 +75,14 @@ class Trainer:
         network: Network,
         recipe: Recipe,
         stores: tuple[TokenStore, TokenStore],
-        state: StateFolder,
+        folder: StateFolder,
         *,
         seed: int,
         device: str,
         checkpoint_minutes: float,
-        stop: EarlyStop,
+        stop: Interruption,
         workers: Workers,
-        selection: VocabularySelection | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
 
@@ -90,59 +90,59 @@ class Trainer:
             UserError: the state is no state, or the workers have not started from the same.
         """
         self.updater = Updater(
-            network, recipe, seed=seed, device=device, selection=selection, workers=workers
+            network, recipe, seed=seed, device=device, shortlist=shortlist, workers=workers
         )
-        self.network, self.recipe, self.state = network, recipe, state
+        self.network, self.recipe, self.folder = network, recipe, folder
         self.stop, self.workers = stop, workers
         self.train, self.valid = stores
         self.seed, self.device = seed, device
         self.checkpoint_seconds = 60.0 * checkpoint_minutes
-        self.position = Position(Schedule(recipe.learning_rate), recipe.learning_rate)
-        if state.last.is_file():
-            self._restore(state.last)
+        self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate)
+        if folder.last.is_file():
+            self._restore(folder.last)
         workers.check_same("parameters", self.network.state_dict().values())
 
-    def run(self) -> Position:
+    def run(self) -> TrainerState:
         """Train until the schedule says why to stop.
 
         Raises:
             UserError: training diverged, or a state cannot be written.
             UnfinishedError: training stopped early; the last state is from this moment.
         """
-        position = self.position
-        while position.schedule.stop_reason is None:
+        state = self.state
+        while state.schedule.stop_reason is None:
             self._epoch()
             self._finish_epoch()
-        return position
+        return state
 
     def _epoch(self) -> None:
-        position = self.position
-        batches = self.plan(position.epoch)
+        state = self.state
+        batches = self.plan(state.epoch)
         share = 1.0  # of the epoch, where the recipe ends in the middle of one
         if self.recipe.maximum_epochs is not None:
-            share = min(1.0, self.recipe.maximum_epochs - (position.epoch - 1))
+            share = min(1.0, self.recipe.maximum_epochs - (state.epoch - 1))
         end = math.ceil(share * len(batches))
         saved = started = time.monotonic()
-        before = position.seconds
+        before = state.seconds
         silent = not self.workers.is_first
-        with EpochProgress(position.epoch, end, position.batch, silent=silent) as progress:
-            while position.batch < end:
-                # An update's middle decides: no rate is 0, and a division comes in time.
-                done = position.epoch - 1 + (position.batch + 0.5) / len(batches)
-                position.rate = position.schedule.rate(done, self.recipe)
+        with EpochProgress(state.epoch, end, state.batch, silent=silent) as progress:
+            while state.batch < end:
+                # An update's middle decides: no learning rate is 0, and a division comes in time.
+                done = state.epoch - 1 + (state.batch + 0.5) / len(batches)
+                state.learning_rate = state.schedule.learning_rate_at(done, self.recipe)
                 report = self.updater.update(
                     self.train,
-                    batches[position.batch],
-                    position.epoch,
-                    position.batch,
-                    position.rate,
+                    batches[state.batch],
+                    state.epoch,
+                    state.batch,
+                    state.learning_rate,
                 )
                 self._count(report)
-                if position.batch % MEMORY_UPDATES == 0:
+                if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
                 now = time.monotonic()
-                position.seconds = before + now - started
-                progress.advance(position.loss / position.words, report.words, report.norm)
+                state.seconds = before + now - started
+                progress.advance(state.loss / state.tokens, report.tokens, report.norm)
                 self._stop_early()
                 if now - saved > self.checkpoint_seconds:
                     self._save()
@@ -161,26 +161,26 @@ class Trainer:
             self.workers.fail(
                 UnfinishedError(
                     f"training is not finished: {reason or 'another worker was told to stop'}; "
-                    f"saved in epoch {self.position.epoch} after update {self.position.updates}: "
+                    f"saved in epoch {self.state.epoch} after update {self.state.updates}: "
                     "run the same command again to go on"
                 )
             )
 
     def _count(self, report: UpdateReport) -> None:
-        """Add an update to the position.
+        """Add an update to the state.
 
         Raises:
             UserError: its loss or gradient is not a number; the last state is from before it.
         """
-        position = self.position
+        state = self.state
         if not math.isfinite(report.loss) or not math.isfinite(report.norm):
             self._diverged(
-                f"at update {position.updates + 1}: loss {report.loss}, gradient norm {report.norm}"
+                f"at update {state.updates + 1}: loss {report.loss}, gradient norm {report.norm}"
             )
-        position.loss += report.loss
-        position.words += report.words
-        position.batch += 1
-        position.updates += 1
+        state.loss += report.loss
+        state.tokens += report.tokens
+        state.batch += 1
+        state.updates += 1
 
     def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""
@@ -190,45 +190,45 @@ class Trainer:
         return plan_batches(*lengths, self.recipe.batch, generator, separate=separate)
 
     def _finish_epoch(self) -> None:
-        position = self.position
+        state = self.state
         loss = self.updater.validate(self.valid)
         if not math.isfinite(loss):
             self._diverged(f"with validation loss {loss}")
-        position.schedule = position.schedule.after_epoch(position.epoch, loss, self.recipe)
-        position.history.append(
+        state.schedule = state.schedule.after_epoch(state.epoch, loss, self.recipe)
+        state.history.append(
             {
-                "epoch": position.epoch,
-                "updates": position.updates,
-                "learning_rate": position.rate,
-                "train_loss": position.loss / position.words,
+                "epoch": state.epoch,
+                "updates": state.updates,
+                "learning_rate": state.learning_rate,
+                "train_loss": state.loss / state.tokens,
                 "valid_loss": loss,
                 "valid_perplexity": math.exp(loss),
-                "words": position.words,
-                "words_per_second": round(position.words / max(position.seconds, 1e-9)),
+                "tokens": state.tokens,
+                "tokens_per_second": round(state.tokens / max(state.seconds, 1e-9)),
             }
         )
-        if self.updater.selection is not None:
+        if self.updater.shortlist is not None:
             full = self.updater.validate(self.valid, full=True)
-            position.history[-1]["valid_perplexity_full"] = math.exp(full)
+            state.history[-1]["valid_perplexity_full"] = math.exp(full)
         if self.workers.is_first:
-            say(position.history[-1])
-        if self.workers.is_first and position.schedule.best_epoch == position.epoch:
-            save_tensors(self.state.best, self.network.state_dict(), {"epoch": position.epoch})
+            say(state.history[-1])
+        if self.workers.is_first and state.schedule.best_epoch == state.epoch:
+            save_tensors(self.folder.best, self.network.state_dict(), {"epoch": state.epoch})
         if self.workers.is_first and self.recipe.average is not None:
             weights = self.network.state_dict()
-            keep_epoch(self.state.path, position.epoch, self.recipe.average, weights)
-        position.epoch += 1
-        position.batch, position.loss, position.words, position.seconds = 0, 0.0, 0, 0.0
+            keep_epoch(self.folder.path, state.epoch, self.recipe.average, weights)
+        state.epoch += 1
+        state.batch, state.loss, state.tokens, state.seconds = 0, 0.0, 0, 0.0
         self._save()
 
     def result(self) -> tuple[dict[str, Tensor], float]:
         """Return the parameters that a finished training exports, and their validation loss."""
         self.workers.wait()  # for the first one to have written the last epoch
-        schedule, average = self.position.schedule, self.recipe.average
+        schedule, average = self.state.schedule, self.recipe.average
         if average is None or schedule.best_loss is None:
             best = math.inf if schedule.best_loss is None else schedule.best_loss
-            return load_tensors(self.state.best)[0], best
-        weights = mean_of_epochs(self.state.path, len(self.position.history), average)
+            return load_tensors(self.folder.best)[0], best
+        weights = mean_of_epochs(self.folder.path, len(self.state.history), average)
         self.network.load_state_dict(weights)
         return weights, self.updater.validate(self.valid)
 
@@ -238,12 +238,12 @@ class Trainer:
         Raises:
             UserError: with what to do.
         """
-        kept = f"; the state before it is kept: {self.state.last}"
+        kept = f"; the state before it is kept: {self.folder.last}"
         self.workers.fail(
             UserError(
-                f"training diverged in epoch {self.position.epoch} {what}; lower learning_rate "
+                f"training diverged in epoch {self.state.epoch} {what}; lower learning_rate "
                 f"({self.recipe.learning_rate:g}) or clip ({self.recipe.clip:g})"
-                f"{kept if self.state.last.exists() else ''}"
+                f"{kept if self.folder.last.exists() else ''}"
             )
         )
 
@@ -251,18 +251,18 @@ class Trainer:
         if not self.workers.is_first:
             return
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        for name, value in optimiser_tensors(self.updater.optimiser, self.network):
-            tensors[f"optimiser.{name}"] = value
-        save_tensors(self.state.last, tensors, asdict(self.position))
+        for name, value in optimizer_tensors(self.updater.optimizer, self.network):
+            tensors[f"optimizer.{name}"] = value
+        save_tensors(self.folder.last, tensors, asdict(self.state))
 
     def _restore(self, path: Path) -> None:
         tensors, fields = load_tensors(path, self.device)
-        self.position = Position.from_json(fields)
-        parts: dict[str, dict[str, Any]] = {"network": {}, "optimiser": {}}
+        self.state = TrainerState.from_json(fields)
+        parts: dict[str, dict[str, Any]] = {"network": {}, "optimizer": {}}
         for name, tensor in tensors.items():
             part, rest = name.split(".", 1)
             parts[part][rest] = tensor
         self.network.load_state_dict(parts["network"])
-        restore_optimiser(
-            self.updater.optimiser, self.network, parts["optimiser"], self.position.rate
+        restore_optimizer(
+            self.updater.optimizer, self.network, parts["optimizer"], self.state.learning_rate
         )

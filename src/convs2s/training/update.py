@@ -1,4 +1,4 @@
-"""One update: a batch's parts, their summed gradient, clipping, and a step of the optimiser."""
+"""One update: micro-batches, their summed gradient, clipping, and a step of the optimizer."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -8,20 +8,20 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.data.batches import Batch, Indices, collate, cut
-from convs2s.data.selection import Types, VocabularySelection, places_of
+from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
+from convs2s.models.kernels.cross_entropy import summed_cross_entropy
 from convs2s.models.network import Network, rows_of
-from convs2s.training.cross_entropy import summed_cross_entropy
-from convs2s.training.optimiser import build_optimiser, change_rate
-from convs2s.training.parts import Part, split_batch
-from convs2s.training.progress import log
+from convs2s.training.epoch_progress import log
+from convs2s.training.micro_batches import MicroBatch, split_batch
+from convs2s.training.optimizer import build_optimizer, set_learning_rate
 from convs2s.training.recipe import Recipe
 from convs2s.training.workers import ALONE, Workers
 
-VALIDATION_WORDS = 4000
-"""Padded words of a validation batch; it bounds memory and changes no result without selection."""
+VALIDATION_TOKENS = 4000
+"""Padded tokens of a validation batch; it bounds memory and changes no result without shortlist."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class UpdateReport:
 
     Attributes:
         loss: negative log-likelihood (smoothed where the recipe says so) summed over the target
-            symbols, in nats.
-        words: target symbols, ``</s>`` counted.
+            tokens, in nats.
+        tokens: target tokens, ``</s>`` counted.
         norm: the gradient's norm before clipping.
     """
 
     loss: float
-    words: int
+    tokens: int
     norm: float
 
 
@@ -50,31 +50,33 @@ class Updater:
         *,
         seed: int,
         device: str,
-        selection: VocabularySelection | None = None,
+        shortlist: Shortlist | None = None,
         workers: Workers = ALONE,
     ) -> None:
-        """Build the recipe's optimiser over the network, which is moved to ``device``."""
+        """Build the recipe's optimizer over the network, which is moved to ``device``."""
         self.network, self.recipe = network.to(device), recipe
-        self.seed, self.device, self.selection = seed, device, selection
+        self.seed, self.device, self.shortlist = seed, device, shortlist
         self.workers = workers
-        self.optimiser = build_optimiser(network, recipe)
+        self.optimizer = build_optimizer(network, recipe)
         # Every batch has lengths of its own.
         self._features = (
             torch.compile(network.features, dynamic=True) if recipe.compile else network.features
         )
 
     def update(
-        self, store: TokenStore, rows: Indices, epoch: int, number: int, rate: float
+        self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float
     ) -> UpdateReport:
         """Make one update from the pairs ``rows``, batch ``number`` of the epoch."""
         workers = self.workers
-        words = sum(len(store[int(row)][1]) for row in rows)
-        divisor = words if self.recipe.normalise == "words" else len(rows)
-        parts = split_batch(store, rows, self.recipe.batch.part_words, workers.count)
+        tokens = sum(len(store[int(row)][1]) for row in rows)
+        divisor = tokens if self.recipe.normalize == "tokens" else len(rows)
+        micro_batches = split_batch(
+            store, rows, self.recipe.batch.micro_batch_tokens, workers.count
+        )
         self.network.train()
-        # One selection for the whole update, so that its parts change nothing.
-        types = None if self.selection is None else self.selection.of_pairs(store, rows)
-        own = parts[workers.rank :: workers.count]
+        # One shortlist for the whole update, so that its micro-batches change nothing.
+        types = None if self.shortlist is None else self.shortlist.of_pairs(store, rows)
+        own = micro_batches[workers.rank :: workers.count]
         loss = self._gradient(store, own, (epoch, number), divisor, types)
         parameters = list(self.network.parameters())
         if workers.count > 1:
@@ -83,43 +85,43 @@ class Updater:
                     parameter.grad = torch.zeros_like(parameter)
             workers.sum_([cast(Tensor, parameter.grad) for parameter in parameters])
         norm = nn.utils.clip_grad_norm_(parameters, self.recipe.clip)
-        change_rate(self.optimiser, rate, self.recipe.velocity)
-        self.optimiser.step()
-        return UpdateReport(workers.totals([loss])[0], words, norm.item())
+        set_learning_rate(self.optimizer, learning_rate, self.recipe.velocity)
+        self.optimizer.step()
+        return UpdateReport(workers.totals([loss])[0], tokens, norm.item())
 
     def _gradient(
         self,
         store: TokenStore,
-        parts: list[Part],
+        micro_batches: list[MicroBatch],
         moment: tuple[int, int],
         divisor: int,
         types: Types | None,
     ) -> float:
-        """Set the gradient to that of the parts' summed loss / divisor; return the loss.
+        """Set the gradient to that of their summed loss / divisor; return the loss.
 
-        A part that does not fit into memory is halved, and all parts start over, as the one that
-        failed may have left a share of its gradient. How many parts a batch has decides nothing.
+        One that does not fit into memory is halved, and all start over, as the one that
+        failed may have left a share of its gradient. How many a batch has decides nothing.
 
         Args:
             store: the pairs.
-            parts: this worker's.
+            micro_batches: this worker's.
             moment: the epoch and the batch's number in it.
             divisor: of the whole batch, over all workers.
-            types: the batch's, where the softmax is over a selection.
+            types: the batch's, where the softmax is over a shortlist.
 
         Raises:
             UserError: a single pair does not fit.
         """
         while True:
-            self.optimiser.zero_grad()
+            self.optimizer.zero_grad()
             total = 0.0
-            for index, part in enumerate(parts):
-                seeds = np.random.SeedSequence([self.seed, *moment, *part.place])
+            for index, micro_batch in enumerate(micro_batches):
+                seeds = np.random.SeedSequence([self.seed, *moment, *micro_batch.place])
                 torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-                loss = self._add_gradient(collate(store, part.rows), divisor, types)
+                loss = self._add_gradient(collate(store, micro_batch.rows), divisor, types)
                 if loss is None:
-                    _report(part, store, moment)
-                    parts = [*parts[:index], *part.halves(), *parts[index + 1 :]]
+                    _report(micro_batch, store, moment)
+                    micro_batches[index : index + 1] = micro_batch.halves()
                     break
                 total += loss
             else:
@@ -140,14 +142,14 @@ class Updater:
         return None
 
     def _loss(self, batch: Batch, label_smoothing: float, types: Types | None) -> Tensor:
-        """Return the negative log-likelihood summed over the target symbols, in nats.
+        """Return the negative log-likelihood summed over the target tokens, in nats.
 
         With ``types`` it is that of a softmax over these alone, any other target being ``<unk>``.
         """
-        symbols = batch.target if types is None else places_of(types, batch.target)
+        tokens = batch.target if types is None else places_of(types, batch.target)
         source, previous, target = (
             torch.from_numpy(array).to(self.device, non_blocking=True)
-            for array in (batch.source, batch.previous, symbols)
+            for array in (batch.source, batch.previous, tokens)
         )
         chosen = None if types is None else torch.from_numpy(types).to(self.device)
         kind = torch.device(self.device).type
@@ -159,18 +161,18 @@ class Updater:
 
     @torch.no_grad()
     def validate(self, store: TokenStore, *, full: bool = False) -> float:
-        """Return the validation loss in nats per target symbol, ``</s>`` counted.
+        """Return the validation loss in nats per target token, ``</s>`` counted.
 
-        A selection is made for each batch without its references: those outside are ``<unk>``.
+        A shortlist is made for each batch without its references: those outside are ``<unk>``.
         ``full`` scores all types in any case.
         """
         self.network.eval()
-        selection = None if full else self.selection
-        batches = validation_batches(store, self.recipe, selection)
+        shortlist = None if full else self.shortlist
+        batches = validation_batches(store, self.recipe, shortlist)
         losses = np.zeros(len(batches))
         for index in range(self.workers.rank, len(batches), self.workers.count):
             batch = collate(store, batches[index])
-            types = None if selection is None else selection.types(batch.source)
+            types = None if shortlist is None else shortlist.types(batch.source)
             losses[index] = self._loss(batch, 0.0, types).item()
         total = 0.0
         # Over the workers each loss is summed with zeros, and the losses are summed in their order:
@@ -181,16 +183,16 @@ class Updater:
 
 
 def validation_batches(
-    store: TokenStore, recipe: Recipe, selection: VocabularySelection | None
+    store: TokenStore, recipe: Recipe, shortlist: Shortlist | None
 ) -> list[Indices]:
     """Return the rows of each validation batch.
 
-    With a selection, which widens with the batch, they are of as many sentences as an update's.
+    With a shortlist, which widens with the batch, they are of as many sentences as an update's.
     """
     longest = np.maximum(store.lengths("source"), store.lengths("target"))
     order = np.argsort(longest, kind="stable")
-    sentences = None if selection is None else recipe.batch.sentences
-    return cut(order, longest, sentences, VALIDATION_WORDS)
+    sentences = None if shortlist is None else recipe.batch.sentences
+    return cut(order, longest, sentences, VALIDATION_TOKENS)
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -201,21 +203,21 @@ def is_out_of_memory(error: Exception) -> bool:
     )
 
 
-def _report(part: Part, store: TokenStore, moment: tuple[int, int]) -> None:
-    """Say that a part did not fit.
+def _report(micro_batch: MicroBatch, store: TokenStore, moment: tuple[int, int]) -> None:
+    """Say that a micro-batch did not fit.
 
     Raises:
         UserError: it is a single pair.
     """
-    row = int(part.rows[0])
-    if len(part.rows) == 1:
+    row = int(micro_batch.rows[0])
+    if len(micro_batch.rows) == 1:
         source, target = map(len, store[row])
         raise UserError(
             f"{store.path}: out of memory at pair {row + 1} alone, of {source} and {target} "
-            "symbols: lower clean.maximum, or train a smaller network or on a larger device"
+            "tokens: lower clean.maximum, or train a smaller network or on a larger device"
         )
     log(
-        f"out of memory in epoch {moment[0]}, batch {moment[1] + 1}: its part of "
-        f"{len(part.rows)} pairs and {part.size} padded words is halved (batch.part_words below "
-        f"{part.size} avoids the second try)"
+        f"out of memory in epoch {moment[0]}, batch {moment[1] + 1}: its micro-batch "
+        f"of {len(micro_batch.rows)} pairs and {micro_batch.size} padded tokens is halved "
+        f"(batch.micro_batch_tokens below {micro_batch.size} avoids the second try)"
     )

@@ -2,7 +2,7 @@
 
 Section 5.4 (Mi et al. 2016; L'Hostis et al. 2016). As in the authors' code these are the most
 frequent types, the candidates of each source word by the alignment, and in training the
-references' own. A selection is a function of the sentences alone.
+references' own. A shortlist is a function of the sentences alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import SPECIAL_SYMBOLS, UNKNOWN, Vocabulary
+from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN, Vocabulary
 
 Types = npt.NDArray[np.int64]
-"""Target types (S,), ascending: the special symbols stand at their own indices."""
+"""Target types (S,), ascending: the special tokens stand at their own indices."""
 
 
 @dataclass(frozen=True, eq=False)
-class VocabularySelection:
+class Shortlist:
     """A table of candidates, with how many frequent types join them.
 
     Attributes:
         target_types: size of the target vocabulary, whose order is by falling frequency.
-        frequent: most frequent types that are always selected, special symbols not counted.
+        frequent: most frequent types that are always selected, special tokens not counted.
         offsets: (source types + 1,): where each source type's candidates begin in ``candidates``.
         candidates: target types, those of source type s from offsets[s] to offsets[s + 1].
     """
@@ -43,7 +43,7 @@ class VocabularySelection:
         *,
         frequent: int,
         most: int,
-    ) -> "VocabularySelection":
+    ) -> "Shortlist":
         """Number a table of words.
 
         Args:
@@ -65,7 +65,7 @@ class VocabularySelection:
     def __eq__(self, other: object) -> bool:
         """Whether both select the same types for every sentence."""
         return (
-            isinstance(other, VocabularySelection)
+            isinstance(other, Shortlist)
             and (self.target_types, self.frequent) == (other.target_types, other.frequent)
             and np.array_equal(self.offsets, other.offsets)
             and np.array_equal(self.candidates, other.candidates)
@@ -76,7 +76,7 @@ class VocabularySelection:
     def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
         """Select for source indices of any shape, and with ``target`` those types as well."""
         chosen = np.zeros(self.target_types, bool)
-        chosen[: len(SPECIAL_SYMBOLS) + self.frequent] = True
+        chosen[: len(SPECIAL_TOKENS) + self.frequent] = True
         for word in np.unique(np.asarray(source, np.int64)):
             chosen[self.candidates[self.offsets[word] : self.offsets[word + 1]]] = True
         chosen[np.asarray(target, np.int64)] = True
@@ -101,8 +101,8 @@ class VocabularySelection:
         return union, barred
 
 
-def places_of(types: Types, symbols: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return where symbols stand among the selected types; ``<unk>`` for those that do not."""
-    places = np.searchsorted(types, symbols)
-    inside = types[np.minimum(places, len(types) - 1)] == symbols
+def places_of(types: Types, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where tokens stand among the selected types; ``<unk>`` for those that do not."""
+    places = np.searchsorted(types, tokens)
+    inside = types[np.minimum(places, len(types) - 1)] == tokens
     return np.where(inside, places, UNKNOWN)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from convs2s.pipeline.job import job
 from convs2s.text.preparation import prepare_file
-from convs2s.workflow import job
 
 snakemake: Any
 

@@ -1,4 +1,4 @@
-"""The parts of a batch: what a device takes at a time, and which worker takes it."""
+"""The micro-batches of a batch: what a device takes at a time, and which worker takes it."""
 
 from dataclasses import dataclass
 
@@ -9,40 +9,40 @@ from convs2s.data.store import TokenStore
 
 
 @dataclass(frozen=True)
-class Part:
+class MicroBatch:
     """Some rows of a batch.
 
     Attributes:
         rows: their numbers in the store.
-        place: where it is in the batch: the part's number, then which half of it, and so on. The
+        place: where it is in the batch: its number, then which half of it, and so on. The
             seed of its dropout follows from it.
-        size: padded words.
+        size: padded tokens.
     """
 
     rows: Indices
     place: tuple[int, ...]
     size: int
 
-    def halves(self) -> list["Part"]:
-        """Return two parts for this one, of as many rows each."""
+    def halves(self) -> list["MicroBatch"]:
+        """Return two micro-batches for this one, of as many rows each."""
         middle = (len(self.rows) + 1) // 2
         longest = self.size // len(self.rows)
         return [
-            Part(rows, (*self.place, half), len(rows) * longest)
+            MicroBatch(rows, (*self.place, half), len(rows) * longest)
             for half, rows in enumerate((self.rows[:middle], self.rows[middle:]), start=1)
         ]
 
 
 def split_batch(
-    store: TokenStore, rows: Indices, part_words: int | None, workers: int = 1
-) -> list[Part]:
-    """Split a batch into the parts that are processed one at a time, worker by worker in turn.
+    store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int = 1
+) -> list[MicroBatch]:
+    """Split a batch into what is processed at a time, worker by worker in turn.
 
-    Part i is worker i % workers'. The largest parts are halved until every worker has as many, or
-    until all of them are single pairs.
+    Micro-batch i is worker i % workers'. The largest ones are halved until every worker has as
+    many, or until all of them are single pairs.
     """
     longest = np.array([max(map(len, store[int(row)])) for row in rows], np.int32)
-    runs = cut(np.arange(len(rows)), longest, None, part_words)
+    runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
     sizes = [len(run) * int(longest[run].max()) for run in runs]
     while len(runs) % workers and len(runs) < len(rows):
         largest = max(
@@ -53,6 +53,6 @@ def split_batch(
         runs[largest : largest + 1] = both
         sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in both]
     return [
-        Part(rows[run], (index,), size)
+        MicroBatch(rows[run], (index,), size)
         for index, (run, size) in enumerate(zip(runs, sizes, strict=True))
     ]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.product import linear
+from convs2s.models.kernels.matmul import linear
 
 BLOCK = 1 << 22
 """Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache."""
@@ -83,8 +83,8 @@ def _block_loss(
     types = logits.shape[1]
     truth = target + torch.arange(len(target), device=target.device) * types  # in the whole block
     # From the largest logit and its share, each found in a pass that a CPU makes in vectors.
-    normaliser = logits.amax(1).to(precision) - shares.amax(1).to(precision).log()  # (r,)
-    loss = normaliser.sum(dtype=torch.float64)
+    normalizer = logits.amax(1).to(precision) - shares.amax(1).to(precision).log()  # (r,)
+    loss = normalizer.sum(dtype=torch.float64)
     loss -= (1.0 - smoothing) * logits.view(-1)[truth].sum(dtype=torch.float64)
     if smoothing:
         loss -= smoothing / types * logits.sum(dtype=precision).double()

@@ -1,4 +1,4 @@
-"""Punctuation normalisation and removal of non-printing characters, as Moses of May 2017 did them.
+"""Punctuation normalization and removal of non-printing characters, as Moses of May 2017 did them.
 
 The rules are sacremoses' own, repaired where they differ from ``normalize-punctuation.perl`` and
 ``remove-non-printing-char.perl`` of mosesdecoder b8de7c352.
@@ -41,7 +41,7 @@ _NEEDLES = {
 _NON_PRINTING = regex.compile(r"\p{C}")
 
 
-class Normaliser:
+class Normalizer:
     """``normalize-punctuation.perl -l LANGUAGE``, its patterns compiled once."""
 
     def __init__(self, language: str) -> None:
@@ -57,7 +57,7 @@ class Normaliser:
         self._ascii_rules = [(rule, text) for pattern, rule, text in compiled if pattern.isascii()]
 
     def __call__(self, line: str) -> str:
-        """Return the line with its punctuation normalised; outer spaces stay."""
+        """Return the line with its punctuation normalized; outer spaces stay."""
         # Perl works on the line with its end: a rule may ask for any character after a quote.
         ended = line + "\n"
         for rule, text in self._ascii_rules if line.isascii() else self._rules:
@@ -76,13 +76,13 @@ def remove_non_printing(line: str) -> str:
     return str(_NON_PRINTING.sub(" ", line))
 
 
-def normalise_romanian(line: str) -> str:
-    """Write s and t with a comma below where there is a cedilla (``normalise-romanian.py``)."""
+def normalize_romanian(line: str) -> str:
+    """Write s and t with a comma below where there is a cedilla (``normalize-romanian.py``)."""
     return line.translate(_COMMA_BELOW)
 
 
 def remove_romanian_diacritics(line: str) -> str:
-    """Write plain letters for a normalised line's Romanian ones (``remove-diacritics.py``)."""
+    """Write plain letters for a normalized line's Romanian ones (``remove-diacritics.py``)."""
     return line.translate(_PLAIN_LETTERS)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 from urllib.error import HTTPError, URLError
 
-from convs2s.data.part import (
+from convs2s.download.partial_file import (
     BLOCK_BYTES,
     Digests,
     Expected,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from convs2s.data.batches import collate
-from convs2s.data.selection import VocabularySelection
+from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
@@ -17,9 +17,9 @@ from convs2s.training.recipe import Recipe
 from convs2s.training.update import validation_batches
 
 
-def read_selection(
+def read_shortlist(
     architecture: Mapping[str, Any], candidates: Path | None, data: TrainingData
-) -> VocabularySelection | None:
+) -> Shortlist | None:
     """Return how the model selects its vocabulary; None where it scores all types.
 
     Args:
@@ -46,7 +46,7 @@ def read_selection(
             "architecture.vocabulary_selection: needs a vocabulary of words, as the alignment's "
             "are; this task's is of pieces of words"
         )
-    return VocabularySelection.from_words(
+    return Shortlist.from_words(
         read_candidates(candidates),
         *(Vocabulary(data.types[side]) for side in ("source", "target")),
         frequent=wanted["frequent"],
@@ -54,20 +54,18 @@ def read_selection(
     )
 
 
-def selection_figures(
-    selection: VocabularySelection, store: TokenStore, recipe: Recipe
-) -> dict[str, float]:
-    """Return what validation perplexity under a selection rests on.
+def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
+    """Return what validation perplexity under a shortlist rests on.
 
     Returns:
         ``types``: target types of a validation batch on average; ``outside``: the share of the
-        reference symbols that are outside and therefore count as unknown.
+        reference tokens that are outside and therefore count as unknown.
     """
-    sizes, outside, words = [], 0, 0
-    for rows in validation_batches(store, recipe, selection):
+    sizes, outside, tokens = [], 0, 0
+    for rows in validation_batches(store, recipe, shortlist):
         batch = collate(store, rows)
-        types = selection.types(batch.source)
+        types = shortlist.types(batch.source)
         sizes.append(len(types))
         outside += int(np.isin(batch.target, types, invert=True).sum())
-        words += batch.target_words
-    return {"types": sum(sizes) / len(sizes), "outside": outside / words}
+        tokens += batch.target_tokens
+    return {"types": sum(sizes) / len(sizes), "outside": outside / tokens}

@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 
 from convs2s import __version__
-from convs2s.cli_common import add_device, add_threads, standard_input
-from convs2s.cli_rescore import add_oracle, add_rerank, add_score_pairs
-from convs2s.cli_translate import add_translate
+from convs2s.cli.common import add_device, add_threads, standard_input
+from convs2s.cli.rescore import add_oracle, add_rerank, add_score_pairs
+from convs2s.cli.translate import add_translate
 from convs2s.config import effective, load, model_settings, schema
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import read_lines
-from convs2s.workflow import provide_environment
+from convs2s.pipeline.process import provide_environment
 
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors

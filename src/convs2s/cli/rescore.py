@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli_common import add_device, add_models, add_threads, write_utf8
+from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.files import read_line_pairs, read_lines
 from convs2s.scoring.n_best import (
     MODEL,
@@ -19,14 +19,14 @@ from convs2s.scoring.n_best import (
 )
 
 if TYPE_CHECKING:
-    from convs2s.decoding.pieces import Form
+    from convs2s.decoding.splitter import Form
 
 
 def add_score_pairs(command: argparse.ArgumentParser) -> None:
     """Add the options of ``score-pairs``."""
     command.description = (
         "Print what a model says of given translations: of each line of --target its "
-        "log-probability given that of --source (nats) and its symbols, </s> counted; or the lines "
+        "log-probability given that of --source (nats) and its tokens, </s> counted; or the lines "
         "of --n-best with one more feature."
     )
     add_models(command)
@@ -48,8 +48,8 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
         "--pretokenized",
         dest="form",
         action="store_const",
-        const="pieces",
-        help="both sides are the model's own pieces, such as lo@@ w",
+        const="tokens",
+        help="both sides are the model's own tokens, such as lo@@ w",
     )
     _add_feature(command, "name of the feature that --n-best gets")
     command.add_argument(
@@ -57,7 +57,7 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
         type=float,
         default=0.0,
         metavar="ALPHA",
-        help="that feature is log-probability / symbols^ALPHA [0: the log-probability]",
+        help="that feature is log-probability / tokens^ALPHA [0: the log-probability]",
     )
     add_device(command)
     add_threads(command)
@@ -116,7 +116,7 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
         return
     print("log_probability\tsymbols")
     for score in score_pairs(scorer, read_line_pairs(arguments.source, arguments.target)):
-        print(f"{score.log_probability:.9g}\t{score.symbols}")
+        print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
 def _rerank(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The largest of many numbers, in fewer passes than torch's own selection."""
+"""The largest of many numbers, in fewer passes than torch's own shortlist."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ GROUP = 32
 """Numbers of which the largest stands for all in the first pass."""
 
 
-def largest(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def topk(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the ``count`` largest of the last dimension and their places, as ``topk`` does.
 
     The largest numbers lie in the groups with the largest maxima, and maxima of whole groups are

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from convs2s.data.part import Digests, Expected, Part, SourceError, WrongFileError
-from convs2s.data.transfer import fetch, is_url
+from convs2s.download.partial_file import Digests, Expected, Part, SourceError, WrongFileError
+from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from convs2s.preflight import Budget, Machine, Training, levels
+from convs2s.pipeline.preflight import Budget, Machine, Training, levels
 from convs2s.scoring.text_table import aligned, underlined
 
 

@@ -14,7 +14,7 @@ LONGEST_MARGIN = 10.0
 """Minutes before a time limit at which the last state is written; a tenth of a short limit."""
 
 
-class EarlyStop:
+class Interruption:
     """Asked after each update; answers why training should stop, if it should."""
 
     def __init__(self, time_limit: float | None = None, launcher: int | None = None) -> None:

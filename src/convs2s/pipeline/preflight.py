@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from convs2s import workflow as flow
 from convs2s.config import Settings
 from convs2s.data.corpus import FileReference, parse_file_reference
-from convs2s.data.download import local_path
-from convs2s.model_file import build_network
+from convs2s.download.download import local_path
+from convs2s.models.build import build_network
 from convs2s.paper.cells import Cell
+from convs2s.pipeline import workflow as flow
 
 _FLOAT_BYTES = 4
 _TYPES_PER_MERGE = 1.12  # 44,463 types of 40,000 merges (WMT'14 English-French)
@@ -262,7 +262,7 @@ def _text_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage]:
     prepared = pairs / cost["prepare_rate"] / _HOUR
     yield Stage("extract", text, 0, readings * pairs / cost["extract_rate"] / _HOUR)
     yield Stage("cut into shards", text, removed)
-    yield Stage("normalise, tokenise, filter", text, removed, prepared)
+    yield Stage("normalize, tokenize, filter", text, removed, prepared)
     yield Stage("join the shards", text, removed)
     if task["preparation"]["truecase"]:
         yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / _HOUR)
@@ -277,7 +277,7 @@ def _dataset_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage
         sides = 1 if vocabulary["joint"] else 2
         yield Stage("learn BPE", 0, 0, sides * vocabulary["merges"] / cost["merge_rate"] / _HOUR)
     removed = 0 if settings.options["keep_intermediates"] else store
-    yield Stage("binarise", 2 * store, removed, pairs / cost["encode_rate"] / _HOUR)
+    yield Stage("binarize", 2 * store, removed, pairs / cost["encode_rate"] / _HOUR)
     if vocabulary["kind"] == "word":
         aligned = min(pairs, task["alignment"]["pairs"] or pairs)
         links, memory = aligned * cost["link_bytes"], aligned * cost["align_bytes"]
@@ -334,9 +334,9 @@ def _training_stage(settings: Settings, trainings: Sequence[Training]) -> Stage:
     """Return the stage of all trainings: each keeps its model, its best and its last state."""
     kept = saved = largest = 0
     for one in trainings:
-        adam = settings.models[one.model]["training"]["optimiser"] == "adam"
+        adam = settings.models[one.model]["training"]["optimizer"] == "adam"
         model = one.parameters * _FLOAT_BYTES
-        state = (3 if adam else 2) * model  # parameters, and what the optimiser keeps of each
+        state = (3 if adam else 2) * model  # parameters, and what the optimizer keeps of each
         kept += one.runs * (2 * model + state)
         saved += one.runs * state  # the next state is whole before the last one goes
         largest = max(largest, model + state)  # and the gradients

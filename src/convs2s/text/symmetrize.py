@@ -16,7 +16,7 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 
 
 def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
-    """Return the symmetrised links of one sentence pair.
+    """Return the symmetrized links of one sentence pair.
 
     Start from the links that both directions have. Grow: add links of either direction that touch a
     link, at a corner too, and reach a word that has none. At last add links between two words that

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convs2s.cli_common import add_device, add_models, add_threads, write_utf8
+from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.config import decoding_defaults, schema
 from convs2s.errors import UserError
 from convs2s.files import bounded_lines, decode_lines
@@ -19,7 +19,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Translate the standard input, line by line and in order, or a file. The text is raw: it "
         "is prepared as the test sets of the model's task are. With --pretokenized it is in the "
-        "model's pieces. A file's translation that was killed goes on where it was with the same "
+        "model's tokens. A file's translation that was killed goes on where it was with the same "
         "command."
     )
     add_models(command)
@@ -28,12 +28,12 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         "--output", type=Path, help="file to write, with --input [the standard output]"
     )
     command.add_argument(
-        "--json", action="store_true", help="JSON lines: pieces, score, alignment, replacements"
+        "--json", action="store_true", help="JSON lines: tokens, score, alignment, replacements"
     )
     command.add_argument(
         "--pretokenized",
         action="store_true",
-        help="input and output in the model's own pieces, separated by blanks, such as lo@@ w",
+        help="input and output in the model's own tokens, separated by blanks, such as lo@@ w",
     )
     command.add_argument(
         "--n-best", type=_count, metavar="N", help="the N best of each line, as Moses lists them"

@@ -1,4 +1,4 @@
-"""From text to the pieces that a model reads, of either side."""
+"""From text to the tokens that a model reads, of either side."""
 
 import sys
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from convs2s.text.bpe import Bpe
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import Truecaser
 
-Form = Literal["raw", "words", "pieces"]
-"""What a line is: text as people write it, words that blanks separate, or the model's pieces."""
+Form = Literal["raw", "words", "tokens"]
+"""What a line is: text as people write it, words that blanks separate, or the model's tokens."""
 
 
 class Splitter:
@@ -20,7 +20,7 @@ class Splitter:
         """Take the preparation, the truecaser and the codes from a model.
 
         Args:
-            description: of the model that reads the pieces.
+            description: of the model that reads the tokens.
             language: of the lines.
             form: what they are.
         """
@@ -30,8 +30,8 @@ class Splitter:
         self._bpe, self._form = bpe_of(description), form
 
     def __call__(self, line: str) -> list[str]:
-        """Return the pieces of a line."""
-        if self._form == "pieces":
+        """Return the tokens of a line."""
+        if self._form == "tokens":
             return line.split()
         words = self._preparation.prepare(line) if self._form == "raw" else line
         if self._truecase is not None:
@@ -47,11 +47,11 @@ def bpe_of(description: ModelDescription) -> Bpe | None:
     return Bpe(description.codes, None if allowed is None else set(allowed), description.glossaries)
 
 
-def warn_if_overlong(pieces: Sequence[str], positions: int | None, text: str) -> None:
-    """Say on the standard error that a line has more symbols than a model has positions."""
-    if positions is not None and len(pieces) >= positions:
+def warn_if_overlong(tokens: Sequence[str], positions: int | None, text: str) -> None:
+    """Say on the standard error that a line has more tokens than a model has positions."""
+    if positions is not None and len(tokens) >= positions:
         print(
-            f"warning: a line of {len(pieces)} symbols is longer than the model's "
+            f"warning: a line of {len(tokens)} tokens is longer than the model's "
             f"{positions} positions; the last ones share a position: {text[:60]}...",
             file=sys.stderr,
         )

@@ -1,4 +1,4 @@
-"""From the words of a line to the numbers of a model's symbols."""
+"""From the words of a line to the numbers of a model's tokens."""
 
 from functools import lru_cache
 
@@ -18,14 +18,14 @@ class Encoder:
 
         Args:
             bpe: what splits its words; None keeps them whole.
-            vocabulary: its types; a piece or word that is none of them is ``<unk>``.
+            vocabulary: its types; a token or word that is none of them is ``<unk>``.
         """
         self._bpe = bpe
         self._vocabulary = vocabulary
         self._indices = lru_cache(_CACHED_WORDS)(self._encode)
 
     def __call__(self, line: str) -> list[int]:
-        """Return the indices of a line's words, or of their pieces, with ``</s>`` at the end."""
+        """Return the indices of a line's words, or of their tokens, with ``</s>`` at the end."""
         indices: list[int] = []
         for word_indices in map(self._indices, line.split()):
             indices += word_indices
@@ -33,5 +33,5 @@ class Encoder:
         return indices
 
     def _encode(self, word: str) -> tuple[int, ...]:
-        pieces = [word] if self._bpe is None else self._bpe.pieces(word)
-        return tuple(self._vocabulary.encode(pieces)[:-1])
+        tokens = [word] if self._bpe is None else self._bpe.tokens(word)
+        return tuple(self._vocabulary.encode(tokens)[:-1])

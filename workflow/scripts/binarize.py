@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.dataset import binarise
+from convs2s.data.dataset import binarize
 from convs2s.data.store import shard_rows
+from convs2s.pipeline.job import job
 from convs2s.text.clean import read_report
-from convs2s.workflow import job
 
 snakemake: Any
 
@@ -18,7 +18,7 @@ with job(snakemake.log[0]):
     rows = None
     if counted := snakemake.input.get("pairs"):  # a shard: the validation text has none
         rows = shard_rows(snakemake.wildcards.scatteritem, read_report(Path(counted))["kept"])
-    binarise(
+    binarize(
         (source, target),
         (codes[0], codes[-1]),
         (source_vocabulary, target_vocabulary),

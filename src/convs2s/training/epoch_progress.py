@@ -28,16 +28,16 @@ class EpochProgress:
         )
         self._words = 0
 
-    def advance(self, loss: float, words: int, norm: float) -> None:
-        """Count one update: mean loss of the epoch, its target symbols, its gradient's norm."""
+    def advance(self, loss: float, tokens: int, norm: float) -> None:
+        """Count one update: mean loss of the epoch, its target tokens, its gradient's norm."""
         if self._bar.disable:
             return
-        self._words += words
+        self._words += tokens
         self._bar.update()
         elapsed = self._bar.format_dict["elapsed"]
         rate = self._words / elapsed if elapsed else 0.0
         self._bar.set_postfix_str(
-            f"{rate:,.0f} words/s, loss {loss:.3f}, gradient {norm:.3f}", refresh=False
+            f"{rate:,.0f} tokens/s, loss {loss:.3f}, gradient {norm:.3f}", refresh=False
         )
 
     def __enter__(self) -> "EpochProgress":
@@ -57,7 +57,7 @@ def say(row: dict[str, Any]) -> None:
     log(
         f"epoch {row['epoch']:3d}  updates {row['updates']:6d}  rate {row['learning_rate']:g}  "
         f"train loss {row['train_loss']:.3f}  validation perplexity "
-        f"{row['valid_perplexity']:.3f}  {row['words_per_second']:,} words/s"
+        f"{row['valid_perplexity']:.3f}  {row['tokens_per_second']:,} tokens/s"
     )
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
-from convs2s.data.compressed import BUFFER_BYTES, decompressed, refuse_bomb
+from convs2s.download.compressed import BUFFER_BYTES, decompressed, refuse_bomb
 from convs2s.errors import UserError
 
 _TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}

@@ -42,14 +42,14 @@ class Tokenizer:
         self._moses = _FastTokenizer(language)
 
     def __call__(self, line: str) -> str:
-        """Return the line's tokens, joined by single spaces."""
-        tokens: str = self._moses.tokenize(
+        """Return the line's words, joined by single spaces."""
+        words: str = self._moses.tokenize(
             _CONTROLS.sub("", line),
             aggressive_dash_splits=self._aggressive,
             escape=self._escape,
             return_str=True,
         )
-        return tokens
+        return words
 
 
 class _FastTokenizer(MosesTokenizer):  # type: ignore[misc]
@@ -101,7 +101,7 @@ class Detokenizer:
         """Prepare for a language, given by its two-letter code."""
         self._moses = MosesDetokenizer(language)
 
-    def __call__(self, tokens: str) -> str:
-        """Return the text of tokens that are joined by spaces."""
-        text: str = self._moses.detokenize([tokens])
+    def __call__(self, words: str) -> str:
+        """Return the text of words that are joined by spaces."""
+        text: str = self._moses.detokenize([words])
         return text

@@ -1,0 +1,1 @@
+"""``convs2s``: one file for each command."""

@@ -1,0 +1,1 @@
+"""What the workflow runs on: paths, jobs, fingerprints, budgets."""

@@ -1,0 +1,63 @@
+"""What code a script runs, as a digest: an edit runs again what it can change, and no more."""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@cache
+def fingerprint(*entries: Path) -> str:
+    """Return a digest of the code that scripts or modules run, comments and docstrings aside.
+
+    It covers the files themselves and every module of this package that they import, directly or
+    not, so that a rule which carries it in its params is run again when a change of the code can
+    change its result, and never for an edited comment.
+    """
+    digest = hashlib.sha256()
+    pending, seen = sorted(entries, reverse=True), set(entries)
+    while pending:
+        path = pending.pop()
+        code, imported = _read_code(path)
+        digest.update(f"{path.name}\n{code}\n".encode())
+        for module in sorted(imported - seen, reverse=True):
+            seen.add(module)
+            pending.append(module)
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
+    """Return a file's syntax tree as text without docstrings, and the modules that it imports."""
+    tree = ast.parse(path.read_text("utf-8"))
+    imported: set[Path] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {_module(alias.name) for alias in node.names} - {None}  # type: ignore[arg-type]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            imported |= {_module(name) for name in names} - {None}  # type: ignore[arg-type]
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_docstring(one)]  # type: ignore[attr-defined]
+    return ast.dump(tree), frozenset(imported)
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _module(name: str) -> Path | None:
+    """Return the file of a module of this package, or None for any other name."""
+    parts = name.split(".")
+    if parts[0] != PACKAGE.name:
+        return None
+    path = PACKAGE.joinpath(*parts[1:])
+    candidates = (path.with_suffix(".py"), path / "__init__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -1,0 +1,43 @@
+"""What every job of a rule runs in.
+
+It imports next to nothing, as its code is part of every script's fingerprint.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from convs2s.errors import UserError
+
+
+@contextmanager
+def job(log: str) -> Iterator[None]:
+    """Run a rule's work: what it prints goes to its log, a fault of the input also to the terminal.
+
+    Raises:
+        SystemExit: with code 1 after a ``UserError``, which is said in one line.
+    """
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    terminal = os.dup(2)
+    with Path(log).open("w", encoding="utf-8") as stream:
+        saved = os.dup(1)
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+        try:
+            yield
+        except UserError as error:
+            for descriptor in (2, terminal):
+                os.write(descriptor, f"error: {error}\n".encode())
+            sys.exit(1)
+        except Exception:
+            os.write(2, traceback.format_exc().encode())
+            raise
+        finally:
+            sys.stdout.flush()
+            os.dup2(saved, 1)
+            os.dup2(terminal, 2)
+            os.close(saved)
+            os.close(terminal)

@@ -1,0 +1,70 @@
+"""The process that runs the workflow: its environment, its locks, its GPUs, its failures."""
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from convs2s.errors import UserError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def provide_environment() -> None:
+    """Let jobs find this package and the Python that runs now, whoever started it and how.
+
+    A conda environment's own Python still comes first. Threads that wait give up their core: where
+    several jobs share a machine, busy waiting makes each of them many times slower.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for name, folder in (("PYTHONPATH", PACKAGE.parent), ("PATH", Path(sys.executable).parent)):
+        rest = os.environ.get(name, "").split(os.pathsep)
+        os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
+
+
+def release_stale_locks(folder: Path) -> IO[str]:
+    """Remove the locks that a killed Snakemake left in a working directory, and only those.
+
+    Every process that runs the workflow here shares a lock of the kernel's, which dies with it. One
+    that can have it alone is the only one: what Snakemake's own lock files say is then untrue, and
+    the same command goes on without ``--unlock``.
+
+    Args:
+        folder: Snakemake's own folder, ``.snakemake`` in the working directory.
+
+    Returns:
+        What the caller must keep open for as long as it runs.
+    """
+    folder.mkdir(exist_ok=True)
+    alive = (folder / "alive").open("a")
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pass  # another one runs: its locks hold
+    else:
+        for lock in folder.glob("locks/*.lock"):
+            lock.unlink(missing_ok=True)
+    fcntl.flock(alive, fcntl.LOCK_SH)
+    return alive
+
+
+def granted_gpus(environment: Mapping[str, str]) -> int:
+    """Return how many GPUs a scheduler has granted to this job; 0 where it does not say."""
+    names = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return sum(name.strip() not in ("", "NoDevFiles") for name in names)
+
+
+@contextmanager
+def failures_in_one_line() -> Iterator[None]:
+    """Say a fault of the input in one line, where Snakemake would also show the code.
+
+    Raises:
+        SystemExit: with code 1 after a ``UserError``.
+    """
+    try:
+        yield
+    except UserError as error:
+        sys.exit(f"error: {error}")
