@@ -44,7 +44,7 @@ include: "rules/targets.smk"
 rule demo:
     default_target: True
     input:
-        f"{RESULTS}/demo_en_fr/bleu.txt",
-        f"{RESULTS}/demo_en_fr/examples.txt",
+        layout.task("demo_en_fr").bleu,
+        layout.task("demo_en_fr").examples,
         plots_of("demo_en_fr"),
     localrule: True

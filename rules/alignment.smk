@@ -3,32 +3,32 @@
 
 rule align_words:
     input:
-        lambda w: both_sides(w, "train"),
+        unpack(training_text),
     output:
         "<results>/{task}/alignment/links",
     log:
-        "<logs>/{task}/align.log",
+        "<logs>/{task}/align_words.log",
     conda:
         "../envs/text.yaml"
     params:
-        sample=lambda w: tasks[w.task]["alignment"],
-        code=script_code("align.py"),
+        sample=lambda w: tasks[w.task].alignment.model_dump(),
+        code=script_code("align_words.py"),
     script:
-        "../workflow/scripts/align.py"
+        "../workflow/scripts/align_words.py"
 
 
-rule lexicon:
+rule build_dictionary:
     input:
-        text=lambda w: both_sides(w, "train"),
+        unpack(training_text),
         links="<results>/{task}/alignment/links",
     output:
         dictionary="<results>/{task}/alignment/dictionary.tsv",
         candidates="<results>/{task}/alignment/candidates.tsv",
     log:
-        "<logs>/{task}/lexicon.log",
+        "<logs>/{task}/build_dictionary.log",
     conda:
         "../envs/text.yaml"
     params:
-        code=script_code("lexicon.py"),
+        code=script_code("build_dictionary.py"),
     script:
-        "../workflow/scripts/lexicon.py"
+        "../workflow/scripts/build_dictionary.py"

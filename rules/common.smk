@@ -1,160 +1,119 @@
 """The configuration, and the input functions and constraints that several rules share."""
 
-import os
+import re
 import sys
 from pathlib import Path
 
 ROOT = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
-from convs2s import scales
-from convs2s.pipeline import workflow as flow
-from convs2s.config import load, model_settings
-from convs2s.data.corpus import parse_file_reference
-from convs2s.download.download import local_path
-from convs2s.paper.cells import cells
+from convs2s.config.load import load
+from convs2s.paper.cells import cells, is_made
 from convs2s.pipeline.fingerprint import fingerprint
+from convs2s.pipeline.layout import Layout
 from convs2s.pipeline.process import (
     failures_in_one_line,
-    granted_gpus,
     provide_environment,
     release_stale_locks,
 )
-from convs2s.training.version import TRAINING_VERSION
 
 provide_environment()
 this_process_is_alive = release_stale_locks(Path(".snakemake"))
 
 with failures_in_one_line():
     settings = load(Path.cwd(), config)
-    # Place of a file below the downloads folder -> its URL.
-    UPSTREAM = {
-        str(local_path(file.location, Path())): file.location
-        for file in map(parse_file_reference, flow.references(settings.tasks))
-        if file.is_url
-    }
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
-RESULTS, DOWNLOADS = scale["results_dir"], scale["downloads_dir"]
+layout = Layout(scale.results_dir, scale.downloads_dir)
+STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
-# What of each table can be measured: ROUGE comes with summarization, and a GPU is timed where one
-# is asked for, as nothing else says here that there will be one.
-HAS_GPU = options["device"] == "cuda" or bool(workflow.global_resources.get("gpu").value)
-UNMEASURED = ("rouge",) if HAS_GPU else ("rouge", "seconds_cuda")
-CELLS = {
-    name: [cell for cell in cells(settings, name) if not cell.measure.startswith(UNMEASURED)]
-    for name in settings.paper
-}
+# What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
+# here that there will be one.
+HAS_GPU = options.device == "cuda" or bool(workflow.global_resources.get("gpu").value)
+CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
+PLANNED = {name: [c for c in table if is_made(c, HAS_GPU)] for name, table in CELLS.items()}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
-STAGE_TASKS = options["tasks"] or list(
-    dict.fromkeys(cell.task for table in CELLS.values() for cell in table)
-)
-TRAINED_TASKS = [task for task in STAGE_TASKS if not tasks[task]["released"]]
+STAGE_TASKS = options.tasks or list(dict.fromkeys(c.task for table in PLANNED.values() for c in table))
+TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
+
+
+def alternatives(names):
+    """A regular expression that matches exactly these names, or nothing without names."""
+    return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
 
 
 pathvars:
-    results=RESULTS,
-    downloads=DOWNLOADS,
-    logs=f"{RESULTS}/logs",
-    model=f"{RESULTS}/{{task}}/models/{{model}}",
+    results=layout.results,
+    downloads=layout.downloads,
+    logs=f"{layout.results}/logs",
+    model=layout.task("{task}").run("{model}", "").rstrip("/"),
 
 
-scattergather:
-    shards=options["shards"],
-
-
+PART = "[0-9]+-of-[0-9]+"
+PARTS = [f"{number}-of-{options.shards}" for number in range(1, options.shards + 1)]
 RUN = "seed[0-9]+|ensemble[0-9]+|released"
 
 
 wildcard_constraints:
-    task=flow.alternatives(tasks),
+    task=alternatives(tasks),
     lang="[a-z]+(_[a-z]+)?",
     split="[a-z][a-z0-9_]*",
     testset="[a-z][a-z0-9_]*",
-    model=flow.alternatives(settings.models),
-    baseline=flow.alternatives(settings.models),
-    system=flow.alternatives(settings.models),
-    scorer=flow.alternatives(settings.models),
+    model=alternatives(settings.models),
+    baseline=alternatives(settings.models),
+    system=alternatives(settings.models),
+    scorer=alternatives(settings.models),
     run=RUN,
     scorer_run=RUN,
-    scatteritem="[0-9]+-of-[0-9]+",
-    decoding=flow.alternatives(settings.decodings),
+    shard=PART,
+    block=PART,
+    decoding=alternatives(settings.decodings),
     device="cpu|cuda",
 
 
 def script_code(name):
     """The fingerprint of a script and of everything in the package that it runs."""
-    return fingerprint(ROOT / "workflow" / "scripts" / name)
+    return fingerprint(ROOT / "workflow/scripts" / name)
 
 
 def intermediate(paths):
     """Outputs that are removed once nothing needs them, unless the configuration keeps them."""
-    return paths if options["keep_intermediates"] else temp(paths)
+    return paths if options.keep_intermediates else temp(paths)
 
 
-def files_of(task, split):
-    """The files that a split is extracted from, where downloads put them."""
-    with failures_in_one_line():
-        pairs = flow.file_pairs(tasks, task, split)
-    files = [parse_file_reference(reference) for pair in pairs for reference in pair]
-    return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
+def text_folder(wildcards):
+    """The folder of the task whose text the wildcards' task shares."""
+    return layout.task(tasks[wildcards.task].text_name)
 
 
-def released_files(task):
-    """The files of a task's released model, where downloads put them; none where it has none."""
-    files = map(parse_file_reference, flow.released_references(tasks[task]))
-    return list(dict.fromkeys(str(file.path(Path(DOWNLOADS))) for file in files))
-
-
-def text_path(wildcards, path):
-    """A path below the folder of the task whose text the wildcards' task shares."""
-    return f"{RESULTS}/{flow.text_of(tasks, wildcards.task)}/{path}"
-
-
-def languages_of(wildcards):
+def languages(wildcards):
     """The source and target languages of the wildcards' task."""
-    return [tasks[wildcards.task]["languages"][side] for side in ("source", "target")]
+    return tasks[wildcards.task].language_pair
 
 
-def side(wildcards, part, language):
-    """One side of a part of the corpus, in the words that models read."""
-    stage = flow.model_text(tasks[wildcards.task])
-    return text_path(wildcards, f"corpus/{stage}/{part}.{language}.zst")
+def training_text(wildcards, part="train"):
+    """Both sides of a part of the corpus, by name, in the words that models read."""
+    folder, stage = text_folder(wildcards), tasks[wildcards.task].model_text
+    sides = zip(("source", "target"), languages(wildcards), strict=True)
+    return {side: folder.text(stage, part, language) for side, language in sides}
 
 
-def both_sides(wildcards, part):
-    """The source and target files of a part of the corpus, in the words that models read."""
-    return [side(wildcards, part, language) for language in languages_of(wildcards)]
+def test_side(stage, side):
+    """An input function: one side of the wildcards' test set, raw or in words (``tok``)."""
+
+    def path(wildcards):
+        with failures_in_one_line():
+            tasks[wildcards.task].file_pairs(wildcards.testset)
+        language = getattr(tasks[wildcards.task].languages, side)
+        return text_folder(wildcards).text(stage, wildcards.testset, language)
+
+    return path
 
 
-def words(wildcards, language):
-    """How often each word of a side's training text occurs."""
-    return text_path(wildcards, f"corpus/words/{language}.tsv.zst")
-
-
-def codes(wildcards, language):
-    """The BPE codes of a language, or no file where words are kept whole."""
-    name = flow.codes_name(tasks[wildcards.task]["vocabulary"], language)
-    return [f"{RESULTS}/{wildcards.task}/vocabulary/{name}"] if name else []
-
-
-def memory_to_learn_codes(wildcards, input, attempt):
-    """Megabytes for subword-nmt, which holds every type.
-
-    A type took 1.2 KB: 214 bytes for a byte of the compressed tables (docs/benchmarks.md).
-    """
-    return attempt * max(4000, int(1000 + 300 * input.size_mb))
-
-
-def what_to_binarize(wildcards, part):
-    """A part of the corpus, with the codes and vocabularies of both sides."""
-    languages = languages_of(wildcards)
-    return {
-        "text": both_sides(wildcards, part),
-        "codes": [path for lang in languages for path in codes(wildcards, lang)],
-        "vocabularies": [f"{RESULTS}/{wildcards.task}/vocabulary/{lang}.tsv" for lang in languages],
-    }
+def models(wildcards):
+    """The model files of a run: one, or an ensemble's."""
+    return layout.task(wildcards.task).models(wildcards.model, wildcards.run)
 
 
 def threads(wildcards):
@@ -163,170 +122,30 @@ def threads(wildcards):
     Rounding depends on their number, so a machine with fewer cores runs as many, only slower. Rules
     hand them and the device on as resources, as params of another value would make results stale.
     """
-    return options["cores"] or settings.models[wildcards.model]["training"]["threads"]
+    return options.cores or settings.models[wildcards.model].training.threads
 
 
-# What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
-GRANTED = "--workers {resources.gpu}"
-if workflow.remote_exec:
-    GRANTED += " --time-limit {resources.runtime}"
+def decoding(wildcards):
+    """The settings of the wildcards' decoding."""
+    return settings.decodings[wildcards.decoding].model_dump(mode="json")
 
 
-def gpus(wildcards):
-    """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
-
-    Where fewer are granted, Snakemake lowers the number to that. It tells a cluster's job nothing
-    of --resources, but there the scheduler tells which GPUs it has granted.
-    """
-    if options["device"] == "cpu":
-        return 0
-    if workflow.remote_exec and granted_gpus(os.environ):
-        return granted_gpus(os.environ)
-    granted = workflow.global_resources.get("gpu").value
-    return options["gpus"] or (1 if granted is None else granted)
-
-
-def models(wildcards):
-    """The model files of a run: one, or an ensemble's."""
-    return model_files(wildcards.task, wildcards.model, wildcards.run)
-
-
-def scorers(wildcards):
-    """The model files of the run that rescores another one's n-best list."""
-    return model_files(wildcards.task, wildcards.scorer, wildcards.scorer_run)
-
-
-def model_files(task, model, run):
-    """The model files of a run of a model."""
-    folder = f"{RESULTS}/{task}/models/{model}"
-    return [f"{folder}/{seed}/model.safetensors" for seed in flow.members(run)]
-
-
-def run_facts(wildcards):
-    """What stands beside the numbers of a run's translations."""
-    return {
-        "task": wildcards.task,
-        "model": wildcards.model,
-        "run": wildcards.run,
-        "decoding": settings.decodings[wildcards.decoding],
-        "scale": options["scale"],
-    }
-
-
-def development_set(wildcards):
-    """The set that the length penalty of the wildcards' decoding is tuned on, if it is."""
-    decoding = settings.decodings[wildcards.decoding]
-    return scales.development_set(scale, tasks[wildcards.task], decoding)
-
-
-def tuned(wildcards):
-    """Where the tuned length penalty stands; no file where the number is stated."""
-    development = development_set(wildcards)
-    if development is None:
-        return []
-    name = f"{development}.{wildcards.decoding}.length_penalty.json"
-    return [f"{RESULTS}/{wildcards.task}/models/{wildcards.model}/{wildcards.run}/{name}"]
-
-
-def tuned_for_list(wildcards):
-    """Likewise for an n-best list; the one that the tuning goes by comes before it."""
-    return [] if wildcards.testset == development_set(wildcards) else tuned(wildcards)
-
-
-def test_side(wildcards, stage, side):
-    """One side of a test set, raw or tokenized."""
-    with failures_in_one_line():
-        flow.file_pairs(tasks, wildcards.task, wildcards.testset)
-    language = tasks[wildcards.task]["languages"][side]
-    return text_path(wildcards, f"corpus/{stage}/{wildcards.testset}.{language}.zst")
+def run_header(wildcards):
+    """What stands beside the numbers of a run's translations, its decoding aside."""
+    names = {name: wildcards[name] for name in ("task", "model", "run")}
+    return {**names, "scale": options.scale}
 
 
 def headline_files(task, suffix):
     """A file of each headline test set and run: those that a task's headline rests on."""
-    headline = tasks[task]["headline"]
-    folder = f"{RESULTS}/{task}/models/{headline['model']}"
+    folder, headline = layout.task(task), tasks[task].headline
     return [
-        f"{folder}/{run}/{test}.{headline['decoding']}.{suffix}"
-        for test in headline["tests"]
-        for run in flow.headline_runs(tasks[task])
+        folder.translations(headline.model, run, test, headline.decoding, suffix)
+        for test in headline.tests
+        for run in tasks[task].headline_runs()
     ]
 
 
-def runs_to_compare(wildcards, model):
-    """The translations of a model for a comparison: those of the seeds of the task's headline."""
-    folder = f"{RESULTS}/{wildcards.task}/models/{model}"
-    return [
-        f"{folder}/seed{seed}/{wildcards.testset}.{wildcards.decoding}.jsonl"
-        for seed in tasks[wildcards.task]["headline"]["seeds"]
-    ]
-
-
-def download_source(name):
-    """Where a file comes from and what is known of it: the arguments of download."""
-    url = UPSTREAM[name]
-    known = settings.downloads.get(url, {"bytes": None, "sha256": None, "md5": None})
-    if scale["checksums"]:
-        with failures_in_one_line():
-            listed = flow.checksum(Path(scale["checksums"]), name)
-        known = {**known, "bytes": None, "sha256": listed}
-    return {
-        "url": url,
-        "size": known["bytes"],
-        "sha256": known["sha256"],
-        "md5": None if scale["checksums"] else known["md5"],
-    }
-
-
-def tables_of_text(wildcards):
-    """The tables of a text that a training takes, by the names of its options.
-
-    Only models over words replace unknown ones by the dictionary; some select their vocabulary;
-    some read truecased text.
-    """
-    task = tasks[wildcards.task]
-    tables = {}
-    if task["vocabulary"]["kind"] == "word":
-        tables["dictionary"] = ["alignment/dictionary.tsv"]
-    if settings.models[wildcards.model]["architecture"].get("vocabulary_selection"):
-        tables["candidates"] = ["alignment/candidates.tsv"]
-    if task["preparation"]["truecase"]:
-        tables["truecasers"] = [f"corpus/truecaser.{lang}.tsv" for lang in languages_of(wildcards)]
-    return {name: [text_path(wildcards, p) for p in paths] for name, paths in tables.items()}
-
-
-def table_options(wildcards):
-    """Those tables as options of a training's command."""
-    tables = tables_of_text(wildcards).items()
-    return " ".join(f"--{name} {' '.join(paths)}" for name, paths in tables)
-
-
-def wanted_cells(name):
-    """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
-
-    A table by itself never starts a training: what was not run says so.
-    """
-    paths = [path for cell in CELLS[name] for path in cell.paths]
-    targets = workflow.dag_settings.targets
-    is_asked = "paper" in targets or (name == "table3" and "speed" in targets)
-    return [path for path in dict.fromkeys(paths) if is_asked or Path(path).exists()]
-
-
-def of_tasks(path, chosen=STAGE_TASKS):
-    """A path below the folder of each chosen task."""
-    return [f"{RESULTS}/{task}/{path}" for task in chosen]
-
-
-def of_headlines(suffix):
-    """A file of each headline run of the chosen tasks."""
-    return [path for task in STAGE_TASKS for path in headline_files(task, suffix)]
-
-
-def plots_of(task):
-    """The learning curves of a task's headline trainings and the attention maps of its first run."""
-    translations = headline_files(task, "jsonl")
-    models = [] if tasks[task]["released"] else sorted({str(Path(p).parent) for p in translations})
-    first = translations[0].removesuffix(".jsonl")
-    kind = settings.models[tasks[task]["headline"]["model"]]["architecture"]["kind"]
-    lines = [] if kind == "lstm" else options["plots"]["sentences"]  # an LSTM has no attention
-    attention = [f"{first}.attention{line}" for line in lines]
-    return [f"{path}.svg" for path in [*(f"{model}/curve" for model in models), *attention]]
+def metadata_of(what):
+    """A params function: what stands beside a task's numbers, such as ``model_metadata``."""
+    return lambda wildcards: getattr(tasks[wildcards.task], what)().model_dump(mode="json")

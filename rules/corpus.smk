@@ -1,112 +1,128 @@
-"""From downloaded files to cleaned text: extract, cut into shards, prepare them side by side, join.
+"""From downloaded files to filtered text: extract, cut into shards, prepare them side by side, join.
 
 A rule writes both sides of a pair at once, so that they cannot fall out of step. Their names hold
 the languages, which no wildcard can give to two outputs: the loop makes the rules of each pair.
 """
 
-SHARD = "train.[0-9]+-of-[0-9]+"
 
-for languages, names in flow.language_pairs(tasks).items():
+def sources_of(wildcards):
+    """The files that a split is extracted from, where downloads put them."""
+    with failures_in_one_line():
+        pairs = tasks[wildcards.task].file_pairs(wildcards.split)
+    return local_files(reference for pair in pairs for reference in pair)
+
+
+def hold_out(wildcards):
+    """Which training pairs a split takes, where validation is held out from training."""
+    part = tasks[wildcards.task].hold_out_of(wildcards.split)
+    return None if part is None else (part.every, part.held)
+
+
+for pair, names in settings.language_pairs().items():
+    of_pair = alternatives(names)
+    suffix = "_".join(pair)
     raw, clean = (
-        [f"<results>/{{task}}/corpus/{stage}/{{part}}.{lang}.zst" for lang in languages]
+        [f"<results>/{{task}}/corpus/{stage}/{{part}}.{language}.zst" for language in pair]
         for stage in ("raw", "clean")
     )
-    shards = [
-        f"<results>/{{{{task}}}}/corpus/raw/train.{{scatteritem}}.{lang}.zst" for lang in languages
-    ]
 
     # The raw text of validation and test sets is kept: translations are scored against it, and what
     # is made again has all that rests on it made again.
-    for step, split, kept in [
-        ("extract_training", "train", intermediate),
-        ("extract", r"(?!train\.)[a-z][a-z0-9_]*", list),
+    for name, split, kept in [
+        ("extract_corpus_train", "train", intermediate),
+        ("extract_corpus", r"(?!train\.)[a-z][a-z0-9_]*", list),
     ]:
 
         rule:
             name:
-                "_".join([step, *languages])
+                f"{name}_{suffix}"
             input:
-                lambda w: files_of(w.task, w.split),
+                sources_of,
             output:
                 kept([path.replace("{part}", "{split}") for path in raw]),
             log:
-                "<logs>/{task}/extract/{split}.log",
+                "<logs>/{task}/extract_corpus/{split}.log",
             wildcard_constraints:
-                task=flow.alternatives(names),
+                task=of_pair,
                 split=split,
             conda:
                 "../envs/text.yaml"
             params:
-                pairs=lambda w: flow.file_pairs(tasks, w.task, w.split),
-                hold_out=lambda w: flow.hold_out(tasks[w.task], w.split),
-                downloads=DOWNLOADS,
-                code=script_code("extract.py"),
+                pairs=lambda w: tasks[w.task].file_pairs(w.split),
+                hold_out=hold_out,
+                downloads=layout.downloads,
+                code=script_code("extract_corpus.py"),
             script:
-                "../workflow/scripts/extract.py"
+                "../workflow/scripts/extract_corpus.py"
 
     rule:
         name:
-            "shard_{}_{}".format(*languages)
+            f"shard_corpus_{suffix}"
         input:
-            [path.replace("{part}", "train") for path in raw],
+            source=raw[0].replace("{part}", "train"),
+            target=raw[1].replace("{part}", "train"),
         output:
-            source=intermediate(scatter.shards(shards[0])),
-            target=intermediate(scatter.shards(shards[1])),
+            source=intermediate([raw[0].replace("{part}", f"train.{shard}") for shard in PARTS]),
+            target=intermediate([raw[1].replace("{part}", f"train.{shard}") for shard in PARTS]),
         log:
-            "<logs>/{task}/shard.log",
+            "<logs>/{task}/shard_corpus.log",
         wildcard_constraints:
-            task=flow.alternatives(names),
+            task=of_pair,
         conda:
             "../envs/text.yaml"
         params:
-            code=script_code("shard.py"),
+            code=script_code("shard_corpus.py"),
         script:
-            "../workflow/scripts/shard.py"
+            "../workflow/scripts/shard_corpus.py"
 
-    for step, part, kept in [("clean_shard", SHARD, intermediate), ("clean", "valid", list)]:
+    for name, part, kept in [
+        ("tokenize_and_filter_shard", f"train.{PART}", intermediate),
+        ("tokenize_and_filter", "valid", list),
+    ]:
 
         rule:
             name:
-                "_".join([step, *languages])
+                f"{name}_{suffix}"
             input:
-                raw,
+                source=raw[0],
+                target=raw[1],
             output:
                 sides=kept(clean),
                 report=kept(["<results>/{task}/corpus/clean/{part}.json"]),
             log:
-                "<logs>/{task}/clean/{part}.log",
+                "<logs>/{task}/tokenize_and_filter/{part}.log",
             wildcard_constraints:
-                task=flow.alternatives(names),
+                task=of_pair,
                 part=part,
             conda:
                 "../envs/text.yaml"
             params:
-                preparation=lambda w: tasks[w.task]["preparation"]["train"],
-                languages=languages,
-                limits=lambda w: tasks[w.task]["clean"],
-                code=script_code("clean.py"),
+                preparation=lambda w: tasks[w.task].preparation.train,
+                languages=pair,
+                limits=lambda w: tasks[w.task].clean.model_dump(),
+                code=script_code("tokenize_and_filter.py"),
             script:
-                "../workflow/scripts/clean.py"
+                "../workflow/scripts/tokenize_and_filter.py"
 
 
-rule gather:
+rule gather_shards:
     input:
-        gather.shards("<results>/{{task}}/corpus/clean/train.{scatteritem}.{{lang}}.zst"),
+        shards=expand("<results>/{{task}}/corpus/clean/train.{shard}.{{lang}}.zst", shard=PARTS),
     output:
         "<results>/{task}/corpus/clean/train.{lang}.zst",
     log:
-        "<logs>/{task}/gather/{lang}.log",
+        "<logs>/{task}/gather_shards/{lang}.log",
     conda:
         "../envs/text.yaml"
     params:
-        code=script_code("gather.py"),
+        code=script_code("gather_shards.py"),
     script:
-        "../workflow/scripts/gather.py"
+        "../workflow/scripts/gather_shards.py"
 
 
 rule count_pairs:
     input:
-        shards=gather.shards("<results>/{{task}}/corpus/clean/train.{scatteritem}.json"),
+        shards=expand("<results>/{{task}}/corpus/clean/train.{shard}.json", shard=PARTS),
         valid="<results>/{task}/corpus/clean/valid.json",
     output:
         total="<results>/{task}/corpus/clean/train.json",
@@ -116,23 +132,23 @@ rule count_pairs:
     conda:
         "../envs/text.yaml"
     params:
-        facts=lambda w: flow.corpus_facts(w.task, tasks[w.task], scale),
+        metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
         code=script_code("count_pairs.py"),
     script:
         "../workflow/scripts/count_pairs.py"
 
 
-rule tokenize:
+rule tokenize_file:
     input:
-        "<results>/{task}/corpus/raw/{testset}.{lang}.zst",
+        raw="<results>/{task}/corpus/raw/{testset}.{lang}.zst",
     output:
         "<results>/{task}/corpus/tok/{testset}.{lang}.zst",
     log:
-        "<logs>/{task}/tokenize/{testset}.{lang}.log",
+        "<logs>/{task}/tokenize_file/{testset}.{lang}.log",
     conda:
         "../envs/text.yaml"
     params:
-        preparation=lambda w: tasks[w.task]["preparation"]["test"],
-        code=script_code("tokenize.py"),
+        preparation=lambda w: tasks[w.task].preparation.test,
+        code=script_code("tokenize_file.py"),
     script:
-        "../workflow/scripts/tokenize.py"
+        "../workflow/scripts/tokenize_file.py"

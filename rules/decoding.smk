@@ -1,11 +1,22 @@
 """From a model, or several as an ensemble, and a test set's raw text to translations; how long it takes."""
 
 
+def tuned_penalty(wildcards):
+    """Where the tuned length penalty stands; no file where the number is stated."""
+    development = scale.development_set(tasks[wildcards.task], settings.decodings[wildcards.decoding])
+    if development is None:
+        return []
+    folder, name = layout.task(wildcards.task), wildcards.decoding
+    return [
+        folder.translations(wildcards.model, wildcards.run, development, name, "length_penalty.json")
+    ]
+
+
 rule decode_test_set:
     input:
         models=models,
-        text=lambda w: test_side(w, "raw", "source"),
-        tuned=tuned,
+        source=test_side("raw", "source"),
+        tuned=tuned_penalty,
     output:
         lines="<model>/{run}/{testset}.{decoding}.jsonl",
         text="<model>/{run}/{testset}.{decoding}.txt",
@@ -15,21 +26,21 @@ rule decode_test_set:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options["device"] == "cpu" else 1,
-        device=options["device"],
+        gpu=0 if options.device == "cpu" else 1,
+        device=options.device,
         torch_threads=threads,
     params:
-        settings=lambda w: settings.decodings[w.decoding],
-        code=script_code("decode.py"),
+        decoding=decoding,
+        code=script_code("decode_test_set.py"),
     script:
-        "../workflow/scripts/decode.py"
+        "../workflow/scripts/decode_test_set.py"
 
 
 rule time_decoding:
     input:
         models=models,
-        text=lambda w: test_side(w, "raw", "source"),
-        tuned=tuned,
+        source=test_side("raw", "source"),
+        tuned=tuned_penalty,
     output:
         "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
     log:
@@ -37,11 +48,12 @@ rule time_decoding:
     conda:
         "../envs/train.yaml"
     # All that there are, so that no other job runs beside it on this machine.
-    threads: options["cores"] or workflow.cores or 1
+    threads: options.cores or workflow.cores or 1
     resources:
         gpu=lambda w: int(w.device == "cuda"),
     params:
-        facts=run_facts,
+        run=run_header,
+        decoding=decoding,
         code=script_code("time_decoding.py"),
     script:
         "../workflow/scripts/time_decoding.py"

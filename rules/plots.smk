@@ -1,9 +1,20 @@
 """What a training and its attention look like."""
 
 
-rule learning_curve:
+def plots_of(task):
+    """The learning curves of a task's headline trainings and the attention maps of its first run."""
+    translations = headline_files(task, "jsonl")
+    runs = [] if tasks[task].released else sorted({str(Path(p).parent) for p in translations})
+    first = translations[0].removesuffix(".jsonl")
+    kind = settings.models[tasks[task].headline.model].architecture.kind
+    lines = [] if kind == "lstm" else options.plots.sentences  # an LSTM has no attention
+    attention = [f"{first}.attention{line}" for line in lines]
+    return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
+
+
+rule plot_learning_curve:
     input:
-        "<model>/{run}/history.jsonl",
+        history="<model>/{run}/history.jsonl",
     output:
         report(
             "<model>/{run}/curve.svg",
@@ -17,12 +28,12 @@ rule learning_curve:
     conda:
         "../envs/plot.yaml"
     params:
-        code=script_code("learning_curve.py"),
+        code=script_code("plot_learning_curve.py"),
     script:
-        "../workflow/scripts/learning_curve.py"
+        "../workflow/scripts/plot_learning_curve.py"
 
 
-rule attention_map:
+rule plot_attention:
     input:
         model="<model>/{run}/model.safetensors",
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
@@ -41,6 +52,6 @@ rule attention_map:
     conda:
         "../envs/plot.yaml"
     params:
-        code=script_code("attention_map.py"),
+        code=script_code("plot_attention.py"),
     script:
-        "../workflow/scripts/attention_map.py"
+        "../workflow/scripts/plot_attention.py"

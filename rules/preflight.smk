@@ -1,6 +1,14 @@
 """What a run will take, before it starts."""
 
 
+from dataclasses import asdict
+
+
+def cells_to_fill(wildcards):
+    """The cells of the paper's tables, unless config.yaml names tasks: then their headlines count."""
+    return [] if options.tasks else [asdict(cell) for table in PLANNED.values() for cell in table]
+
+
 rule preflight:
     log:
         "<logs>/preflight.log",
@@ -9,8 +17,7 @@ rule preflight:
         "../envs/train.yaml"
     params:
         tasks=STAGE_TASKS,
-        # The trainings of the paper's tables, unless config.yaml names tasks: then of their headlines.
-        tables=[] if options["tasks"] else list(CELLS),
+        cells=cells_to_fill,
         is_local=lambda w: not workflow.non_local_exec,
     script:
         "../workflow/scripts/preflight.py"

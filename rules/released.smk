@@ -1,23 +1,28 @@
 """Models that others trained and published, in place of a task's own trainings: the run `released`."""
 
 
+def released_files(wildcards):
+    """The files of the task's released model, where downloads put them."""
+    return local_files(tasks[wildcards.task].released_references())
+
+
 rule import_released:
     input:
-        lambda w: released_files(w.task),
+        released_files,
     output:
         "<model>/released/model.safetensors",
     log:
         "<logs>/{task}/{model}/released/import.log",
     wildcard_constraints:
-        task=flow.alternatives(name for name, task in tasks.items() if task["released"]),
+        task=alternatives(name for name, task in tasks.items() if task.released),
     conda:
         "../envs/train.yaml"
     resources:
         mem_mb=8000,
     params:
-        released=lambda w: tasks[w.task]["released"],
-        facts=lambda w: flow.model_facts(w.task, tasks[w.task]),
-        downloads=DOWNLOADS,
+        released=lambda w: tasks[w.task].released.model_dump(mode="json"),
+        metadata=metadata_of("model_metadata"),
+        downloads=layout.downloads,
         code=script_code("import_released.py"),
     script:
         "../workflow/scripts/import_released.py"

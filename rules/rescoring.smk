@@ -1,11 +1,22 @@
 """From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.7)."""
 
 
+def scorers(wildcards):
+    """The model files of the run that rescores another one's n-best list."""
+    return layout.task(wildcards.task).models(wildcards.scorer, wildcards.scorer_run)
+
+
+def penalty_of_list(wildcards):
+    """The tuned length penalty; the list that the tuning goes by comes before it."""
+    development = scale.development_set(tasks[wildcards.task], settings.decodings[wildcards.decoding])
+    return [] if wildcards.testset == development else tuned_penalty(wildcards)
+
+
 rule list_n_best:
     input:
         models=models,
-        text=lambda w: test_side(w, "raw", "source"),
-        tuned=tuned_for_list,
+        source=test_side("raw", "source"),
+        tuned=penalty_of_list,
     output:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
@@ -14,11 +25,11 @@ rule list_n_best:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options["device"] == "cpu" else 1,
-        device=options["device"],
+        gpu=0 if options.device == "cpu" else 1,
+        device=options.device,
         torch_threads=threads,
     params:
-        settings=lambda w: settings.decodings[w.decoding],
+        decoding=decoding,
         code=script_code("list_n_best.py"),
     script:
         "../workflow/scripts/list_n_best.py"
@@ -27,9 +38,9 @@ rule list_n_best:
 rule score_n_best:
     input:
         models=scorers,
-        source=lambda w: test_side(w, "tok", "source"),
-        list="<model>/{run}/{testset}.{decoding}.nbest.zst",
-        tuned=tuned_for_list,
+        source=test_side("tok", "source"),
+        n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
+        tuned=penalty_of_list,
     output:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
@@ -38,21 +49,21 @@ rule score_n_best:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options["device"] == "cpu" else 1,
-        device=options["device"],
+        gpu=0 if options.device == "cpu" else 1,
+        device=options.device,
         torch_threads=threads,
     params:
-        settings=lambda w: settings.decodings[w.decoding],
+        decoding=decoding,
         code=script_code("score_n_best.py"),
     script:
         "../workflow/scripts/score_n_best.py"
 
 
-rule rescore:
+rule rescore_n_best:
     input:
-        list="<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
-        raw=lambda w: test_side(w, "raw", "target"),
-        tokenized=lambda w: test_side(w, "tok", "target"),
+        n_best="<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
+        raw=test_side("raw", "target"),
+        tokenized=test_side("tok", "target"),
     output:
         translations="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
         text="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
@@ -62,9 +73,8 @@ rule rescore:
     conda:
         "../envs/score.yaml"
     params:
-        facts=lambda w: flow.model_facts(w.task, tasks[w.task]),
-        scale=options["scale"],
-        stand_in=scale["stand_in"],
-        code=script_code("rescore.py"),
+        metadata=metadata_of("model_metadata"),
+        **STAND_IN,
+        code=script_code("rescore_n_best.py"),
     script:
-        "../workflow/scripts/rescore.py"
+        "../workflow/scripts/rescore_n_best.py"

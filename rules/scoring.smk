@@ -1,13 +1,31 @@
 """From translations to scores, to a task's headline over several runs, and to comparisons."""
 
 
+def runs_to_compare(side):
+    """An input function: the translations of a model, those of the seeds of the task's headline."""
+
+    def paths(wildcards):
+        seeds = [f"seed{seed}" for seed in tasks[wildcards.task].headline.seeds]
+        file = f"{wildcards.testset}.{wildcards.decoding}.jsonl"
+        return layout.run_files(wildcards.task, wildcards[side], seeds, file)
+
+    return paths
+
+
+def headline_header(wildcards):
+    """What a task's report begins with."""
+    headline = tasks[wildcards.task].headline
+    header = {"model": headline.model, "decoding": headline.decoding, "scale": options.scale}
+    return {"task": wildcards.task, **header}
+
+
 rule evaluate_bleu:
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
         models=models,
-        tuned=tuned,
-        raw=lambda w: test_side(w, "raw", "target"),
-        tokenized=lambda w: test_side(w, "tok", "target"),
+        tuned=tuned_penalty,
+        raw=test_side("raw", "target"),
+        tokenized=test_side("tok", "target"),
     output:
         "<model>/{run}/{testset}.{decoding}.bleu.json",
     log:
@@ -15,15 +33,16 @@ rule evaluate_bleu:
     conda:
         "../envs/score.yaml"
     params:
-        facts=run_facts,
+        run=run_header,
+        decoding=decoding,
         code=script_code("evaluate_bleu.py"),
     script:
         "../workflow/scripts/evaluate_bleu.py"
 
 
-rule headline:
+rule summarize_bleu:
     input:
-        lambda w: headline_files(w.task, "bleu.json"),
+        evaluations=lambda w: headline_files(w.task, "bleu.json"),
     output:
         text=report(
             "<results>/{task}/bleu.txt",
@@ -32,25 +51,25 @@ rule headline:
         ),
         json="<results>/{task}/bleu.json",
     log:
-        "<logs>/{task}/headline.log",
+        "<logs>/{task}/summarize_bleu.log",
     conda:
         "../envs/score.yaml"
     params:
-        headline=lambda w: tasks[w.task]["headline"],
-        runs=lambda w: flow.headline_runs(tasks[w.task]),
-        scale=options["scale"],
-        stand_in=scale["stand_in"],
-        code=script_code("headline.py"),
+        tests=lambda w: list(tasks[w.task].headline.tests),
+        runs=lambda w: tasks[w.task].headline_runs(),
+        header=headline_header,
+        stand_in=scale.stand_in,
+        code=script_code("summarize_bleu.py"),
     script:
-        "../workflow/scripts/headline.py"
+        "../workflow/scripts/summarize_bleu.py"
 
 
 rule compare_models:
     input:
-        baseline=lambda w: runs_to_compare(w, w.baseline),
-        system=lambda w: runs_to_compare(w, w.system),
-        raw=lambda w: test_side(w, "raw", "target"),
-        tokenized=lambda w: test_side(w, "tok", "target"),
+        baseline=runs_to_compare("baseline"),
+        system=runs_to_compare("system"),
+        raw=test_side("raw", "target"),
+        tokenized=test_side("tok", "target"),
     output:
         text="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.txt",
         json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
@@ -59,27 +78,26 @@ rule compare_models:
     conda:
         "../envs/score.yaml"
     params:
-        decoding=lambda w: settings.decodings[w.decoding],
-        scale=options["scale"],
-        stand_in=scale["stand_in"],
+        decoding=decoding,
+        **STAND_IN,
         code=script_code("compare_models.py"),
     script:
         "../workflow/scripts/compare_models.py"
 
 
-rule examples:
+rule write_examples:
     input:
         translations=lambda w: headline_files(w.task, "jsonl")[0],
-        reference=lambda w: text_path(
-            w, f"corpus/raw/{tasks[w.task]['headline']['tests'][0]}.{languages_of(w)[1]}.zst"
+        reference=lambda w: text_folder(w).text(
+            "raw", tasks[w.task].headline.tests[0], languages(w)[1]
         ),
     output:
         "<results>/{task}/examples.txt",
     log:
-        "<logs>/{task}/examples.log",
+        "<logs>/{task}/write_examples.log",
     conda:
         "../envs/score.yaml"
     params:
-        code=script_code("examples.py"),
+        code=script_code("write_examples.py"),
     script:
-        "../workflow/scripts/examples.py"
+        "../workflow/scripts/write_examples.py"

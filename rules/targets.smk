@@ -2,64 +2,58 @@
 
 import json
 
+STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
+TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
+TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
+
 
 rule download:
     input:
-        [
-            path
-            for task in STAGE_TASKS
-            for split in flow.splits(tasks[task])
-            for path in files_of(task, split)
-        ],
-        [path for task in STAGE_TASKS for path in released_files(task)],
+        local_files(reference for task in STAGE_TASKS for reference in tasks[task].references()),
     localrule: True
 
 
 rule prepare:
     input:
-        of_tasks("dataset/train.arrow", TRAINED_TASKS),
-        of_tasks("dataset/valid.arrow", TRAINED_TASKS),
-        [
-            f"{RESULTS}/{text}/corpus/counts.txt"
-            for text in dict.fromkeys(flow.text_of(tasks, task) for task in TRAINED_TASKS)
-        ],
+        [folder.store(split) for folder in TRAINED_FOLDERS for split in ("train", "valid")],
+        {layout.task(tasks[task].text_name).pair_counts for task in TRAINED_TASKS},
     localrule: True
 
 
 rule align:
     input:
-        of_tasks("alignment/dictionary.tsv", TRAINED_TASKS),
+        [folder.dictionary for folder in TRAINED_FOLDERS],
     localrule: True
 
 
 rule train:
     input:
-        [str(Path(path).parent / "model.safetensors") for path in of_headlines("jsonl")],
+        [str(Path(path).parent / "model.safetensors") for path in TRANSLATIONS],
     localrule: True
 
 
 rule decode:
     input:
-        of_headlines("jsonl"),
+        TRANSLATIONS,
     localrule: True
 
 
 rule evaluate:
     input:
-        of_tasks("bleu.txt"),
+        [folder.bleu for folder in STAGE_FOLDERS],
     localrule: True
 
 
 rule speed:
     input:
-        [path for cell in CELLS["table3"] for path in cell.paths],
-        "<results>/paper/table3.md",
+        [path for cell in PLANNED["table3"] for path in cell.paths],
+        layout.table("table3"),
     localrule: True
 
 
 rule tables:
     input:
-        expand("<results>/paper/{table}.md", table=CELLS),
+        [layout.table(name) for name in CELLS],
     localrule: True
 
 
@@ -82,7 +76,7 @@ rule report:
         rules.figures.input,
         rules.evaluate.input,
     output:
-        f"{RESULTS}/report.html",
+        "<results>/report.html",
     log:
         "<logs>/report.log",
     localrule: True

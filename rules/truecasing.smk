@@ -1,34 +1,34 @@
 """Words that start a sentence in their true case, where the task's preparation asks for it."""
 
 
-rule truecaser:
+rule learn_truecaser:
     input:
-        "<results>/{task}/corpus/clean/train.{lang}.zst",
+        text="<results>/{task}/corpus/clean/train.{lang}.zst",
     output:
         "<results>/{task}/corpus/truecaser.{lang}.tsv",
     log:
-        "<logs>/{task}/truecaser.{lang}.log",
+        "<logs>/{task}/learn_truecaser.{lang}.log",
     conda:
         "../envs/text.yaml"
     params:
-        code=script_code("truecaser.py"),
+        code=script_code("learn_truecaser.py"),
     script:
-        "../workflow/scripts/truecaser.py"
+        "../workflow/scripts/learn_truecaser.py"
 
 
-rule truecase:
+rule truecase_file:
     input:
         text="<results>/{task}/corpus/clean/{split}.{lang}.zst",
         truecaser="<results>/{task}/corpus/truecaser.{lang}.tsv",
     output:
         "<results>/{task}/corpus/truecased/{split}.{lang}.zst",
     log:
-        "<logs>/{task}/truecase/{split}.{lang}.log",
+        "<logs>/{task}/truecase_file/{split}.{lang}.log",
     wildcard_constraints:
         split="train|valid",
     conda:
         "../envs/text.yaml"
     params:
-        code=script_code("truecase.py"),
+        code=script_code("truecase_file.py"),
     script:
-        "../workflow/scripts/truecase.py"
+        "../workflow/scripts/truecase_file.py"

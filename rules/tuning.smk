@@ -3,9 +3,9 @@
 
 rule tune_length_penalty:
     input:
-        list="<model>/{run}/{testset}.{decoding}.nbest.zst",
-        raw=lambda w: test_side(w, "raw", "target"),
-        tokenized=lambda w: test_side(w, "tok", "target"),
+        n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
+        raw=test_side("raw", "target"),
+        tokenized=test_side("tok", "target"),
     output:
         tsv="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
         json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
@@ -14,15 +14,14 @@ rule tune_length_penalty:
     conda:
         "../envs/score.yaml"
     params:
-        facts=lambda w: flow.model_facts(w.task, tasks[w.task]),
-        scale=options["scale"],
-        stand_in=scale["stand_in"],
+        metadata=metadata_of("model_metadata"),
+        **STAND_IN,
         code=script_code("tune_length_penalty.py"),
     script:
         "../workflow/scripts/tune_length_penalty.py"
 
 
-rule length_penalty_curve:
+rule plot_length_penalty:
     input:
         table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
         tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",
@@ -35,10 +34,10 @@ rule length_penalty_curve:
         ),
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",
     log:
-        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty_curve.log",
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",
     conda:
         "../envs/plot.yaml"
     params:
-        code=script_code("length_penalty_curve.py"),
+        code=script_code("plot_length_penalty.py"),
     script:
-        "../workflow/scripts/length_penalty_curve.py"
+        "../workflow/scripts/plot_length_penalty.py"

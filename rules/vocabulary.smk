@@ -1,14 +1,47 @@
-"""From cleaned text to numbers: word counts, BPE codes, vocabularies, token stores."""
+"""From filtered text to numbers: word counts, BPE codes, vocabularies, token stores."""
+
+
+def words(wildcards, language):
+    """How often each word of a side's training text occurs."""
+    return text_folder(wildcards).word_counts(language)
+
+
+def bpe_codes(wildcards, language):
+    """The BPE codes of a language, or no file where words are kept whole."""
+    name = tasks[wildcards.task].vocabulary.bpe_codes_name(language)
+    return [layout.task(wildcards.task).bpe_codes(name)] if name else []
+
+
+def memory_to_learn_bpe(wildcards, input, attempt):
+    """Megabytes for subword-nmt, which holds every type.
+
+    A type took 1.2 KB: 214 bytes for a byte of the compressed tables (docs/benchmarks.md).
+    """
+    return attempt * max(4000, int(1000 + 300 * input.size_mb))
+
+
+def to_binarize(part):
+    """An input function: a part of the corpus, with the codes and vocabularies of both sides."""
+
+    def files(wildcards):
+        pair, folder = languages(wildcards), layout.task(wildcards.task)
+        return {
+            **training_text(wildcards, part),
+            "bpe_codes": [path for language in pair for path in bpe_codes(wildcards, language)],
+            "vocabularies": [folder.vocabulary(language) for language in pair],
+        }
+
+    return files
 
 
 rule count_words:
     input:
-        text=lambda w: side(w, "train", w.lang),
+        text=lambda w: text_folder(w).text(tasks[w.task].model_text, "train", w.lang),
         pairs="<results>/{task}/corpus/clean/train.json",
     output:
-        intermediate("<results>/{task}/corpus/words/{scatteritem}.{lang}.tsv.zst"),
+        intermediate("<results>/{task}/corpus/words/{block}.{lang}.tsv.zst"),
     log:
-        "<logs>/{task}/count_words/{scatteritem}.{lang}.log",
+        "<logs>/{task}/count_words/{block}.{lang}.log",
     conda:
         "../envs/text.yaml"
     params:
@@ -19,7 +52,7 @@ rule count_words:
 
 rule add_word_counts:
     input:
-        gather.shards("<results>/{{task}}/corpus/words/{scatteritem}.{{lang}}.tsv.zst"),
+        tables=expand("<results>/{{task}}/corpus/words/{block}.{{lang}}.tsv.zst", block=PARTS),
     output:
         "<results>/{task}/corpus/words/{lang}.tsv.zst",
     log:
@@ -32,92 +65,94 @@ rule add_word_counts:
         "../workflow/scripts/add_word_counts.py"
 
 
-rule joint_codes:
+rule learn_bpe:
     input:
-        lambda w: [words(w, lang) for lang in languages_of(w)],
+        words=lambda w: [words(w, language) for language in languages(w)],
     output:
         "<results>/{task}/vocabulary/codes",
     log:
-        "<logs>/{task}/codes.log",
+        "<logs>/{task}/learn_bpe.log",
     conda:
         "../envs/text.yaml"
     resources:
-        mem_mb=memory_to_learn_codes,
+        mem_mb=memory_to_learn_bpe,
     params:
-        merges=lambda w: tasks[w.task]["vocabulary"]["merges"],
-        code=script_code("codes.py"),
+        merges=lambda w: tasks[w.task].vocabulary.merges,
+        code=script_code("learn_bpe.py"),
     script:
-        "../workflow/scripts/codes.py"
+        "../workflow/scripts/learn_bpe.py"
 
 
-use rule joint_codes as codes_of_one_side with:
+use rule learn_bpe as learn_bpe_of_one_side with:
     input:
-        lambda w: words(w, w.lang),
+        words=lambda w: [words(w, w.lang)],
     output:
         "<results>/{task}/vocabulary/codes.{lang}",
     log:
-        "<logs>/{task}/codes.{lang}.log",
+        "<logs>/{task}/learn_bpe.{lang}.log",
 
 
-rule vocabulary:
+rule build_vocabulary:
     input:
         words=lambda w: words(w, w.lang),
-        codes=lambda w: codes(w, w.lang),
+        bpe_codes=lambda w: bpe_codes(w, w.lang),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
-        "<logs>/{task}/vocabulary/{lang}.log",
+        "<logs>/{task}/build_vocabulary/{lang}.log",
     conda:
         "../envs/text.yaml"
     params:
-        settings=lambda w: tasks[w.task]["vocabulary"],
-        size=lambda w: flow.vocabulary_size(tasks[w.task], w.lang),
-        code=script_code("vocabulary.py"),
+        settings=lambda w: tasks[w.task].vocabulary.model_dump(
+            include={"threshold", "glossaries", "minimum_count"}
+        ),
+        size=lambda w: tasks[w.task].vocabulary_size(w.lang),
+        code=script_code("build_vocabulary.py"),
     script:
-        "../workflow/scripts/vocabulary.py"
+        "../workflow/scripts/build_vocabulary.py"
 
 
 rule binarize:
     input:
-        unpack(lambda w: what_to_binarize(w, "valid")),
+        unpack(to_binarize("valid")),
     output:
         store="<results>/{task}/dataset/valid.arrow",
-        facts="<results>/{task}/dataset/valid.json",
+        description="<results>/{task}/dataset/valid.json",
     log:
         "<logs>/{task}/binarize/valid.log",
     conda:
         "../envs/text.yaml"
     params:
-        facts=lambda w: flow.dataset_facts(w.task, tasks[w.task]),
+        metadata=metadata_of("dataset_metadata"),
         code=script_code("binarize.py"),
     script:
         "../workflow/scripts/binarize.py"
 
 
-use rule binarize as binarize_shard with:
+use rule binarize as binarize_block with:
     input:
-        unpack(lambda w: what_to_binarize(w, "train")),
-        pairs=lambda w: text_path(w, "corpus/clean/train.json"),
+        unpack(to_binarize("train")),
+        pairs=lambda w: text_folder(w).training_report,
     output:
-        store=intermediate("<results>/{task}/dataset/train.{scatteritem}.arrow"),
-        facts=intermediate("<results>/{task}/dataset/train.{scatteritem}.json"),
+        store=intermediate("<results>/{task}/dataset/train.{block}.arrow"),
+        description=intermediate("<results>/{task}/dataset/train.{block}.json"),
     log:
-        "<logs>/{task}/binarize/train.{scatteritem}.log",
+        "<logs>/{task}/binarize/train.{block}.log",
 
 
-rule join_shards:
+rule join_blocks:
     input:
-        stores=gather.shards("<results>/{{task}}/dataset/train.{scatteritem}.arrow"),
-        facts=gather.shards("<results>/{{task}}/dataset/train.{scatteritem}.json"),
+        stores=expand("<results>/{{task}}/dataset/train.{block}.arrow", block=PARTS),
+        descriptions=expand("<results>/{{task}}/dataset/train.{block}.json", block=PARTS),
     output:
         store="<results>/{task}/dataset/train.arrow",
-        facts="<results>/{task}/dataset/train.json",
+        description="<results>/{task}/dataset/train.json",
     log:
-        "<logs>/{task}/join_shards.log",
+        "<logs>/{task}/join_blocks.log",
     conda:
         "../envs/text.yaml"
     params:
-        facts=lambda w: flow.dataset_facts(w.task, tasks[w.task]),
-        code=script_code("join_shards.py"),
+        metadata=metadata_of("dataset_metadata"),
+        code=script_code("join_blocks.py"),
     script:
-        "../workflow/scripts/join_shards.py"
+        "../workflow/scripts/join_blocks.py"

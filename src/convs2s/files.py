@@ -6,10 +6,12 @@ name is always complete.
 """
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -171,6 +173,29 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
             stream.write(line + "\n")
             count += 1
     return count
+
+
+def read_json(path: str | Path) -> object:
+    """Return the content of a JSON file.
+
+    Raises:
+        UserError: the file is missing, or is not JSON; the message names the line.
+    """
+    try:
+        return json.loads(Path(path).read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: {error.reason}") from None
+
+
+def write_json(path: str | Path, content: object) -> None:
+    """Write a dataclass, or plain data that may hold some, as indented JSON."""
+    with atomic_text(path) as stream:
+        json.dump(content, stream, ensure_ascii=False, indent=2, default=asdict)
+        stream.write("\n")
 
 
 def join_texts(parts: Sequence[Path], path: Path) -> None:

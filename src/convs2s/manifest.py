@@ -2,8 +2,11 @@
 
 import platform
 import subprocess
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
+
+from convs2s.files import sha256
 
 PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
 
@@ -18,6 +21,11 @@ def manifest() -> dict[str, object]:
         "processor": _processor(),
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
+    """Return what a number rests on: what is stated, its inputs' checksums, and the machine."""
+    return {**stated, "sha256": {path: sha256(path) for path in inputs}, **manifest()}
 
 
 def revision(root: Path) -> str | None:

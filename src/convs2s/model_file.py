@@ -1,13 +1,14 @@
 """A model is one file: weights and everything that turns raw text into text again."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
@@ -15,7 +16,7 @@ from convs2s.models.build import build_network
 from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.tensor_file import load_tensors, save_tensors
 
-FORMAT = "convs2s model 1"
+FORMAT = "convs2s model 2"
 
 CANDIDATES = "candidates.offsets", "candidates.targets"
 """Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
@@ -29,10 +30,10 @@ class ModelDescription:
         task: name of the task that it was trained for.
         languages: {"source": "en", "target": "fr"}.
         preparation: name of the recipe from raw text to tokens (``convs2s.text.preparation``).
-        architecture: the validated ``architecture`` section of config/models.yaml.
+        architecture: the network.
         source_types: types of the source vocabulary in the order of their indices.
         target_types: likewise of the target.
-        codes: BPE codes, or None for a word model.
+        bpe_codes: BPE codes, or None for a word model.
         glossaries: patterns that BPE never splits.
         splittable: the source tokens that BPE may leave (vocabulary threshold), or None for all.
         dictionary: source word -> target word, for unknown-word replacement.
@@ -45,14 +46,14 @@ class ModelDescription:
     task: str
     languages: dict[str, str]
     preparation: str
-    architecture: dict[str, Any]
+    architecture: Architecture
     source_types: list[str]
     target_types: list[str]
-    codes: str | None
+    bpe_codes: str | None
     glossaries: list[str]
     splittable: list[str] | None
     dictionary: dict[str, str]
-    training: dict[str, Any]
+    training: Mapping[str, object]
     shortlist: Shortlist | None = None
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
@@ -67,8 +68,9 @@ class ModelDescription:
 
 def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDescription) -> None:
     """Write a model file."""
-    fields = asdict(replace(description, shortlist=None))
+    fields = {one.name: getattr(description, one.name) for one in dataclasses.fields(description)}
     del fields["shortlist"]
+    fields["architecture"] = description.architecture.model_dump(mode="json")
     tensors = dict(weights)
     if description.shortlist is not None:
         arrays = description.shortlist.offsets, description.shortlist.candidates
@@ -85,14 +87,19 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
         UserError: the file is missing, is no model, or its vocabularies do not match its weights.
     """
     weights, fields = load_tensors(path, device)
-    if fields.pop("format", None) != FORMAT:
-        raise UserError(f"{path}: not a model file of this version ({FORMAT})")
-    description = ModelDescription(**fields)
+    stated = fields.pop("format", None)
+    if stated != FORMAT:
+        raise UserError(
+            f"{path}: a model file of another version ({stated}; this one reads {FORMAT}): train "
+            "or import the model again"
+        )
+    architecture = parse_architecture(fields.pop("architecture"), str(path))
+    description = ModelDescription(architecture=architecture, **fields)
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
-    selects = description.architecture.get("vocabulary_selection")
+    selects = architecture.vocabulary_selection
     if selects is not None:
         arrays = (weights.pop(name).cpu().numpy() for name in CANDIDATES)
-        shortlist = Shortlist(sizes[1], selects["frequent"], *arrays)
+        shortlist = Shortlist(sizes[1], selects.frequent, *arrays)
         description = replace(description, shortlist=shortlist)
     tables = [weights[EMBEDDING_TABLES[side]] for side in ("source", "target")]
     if sizes != tuple(map(len, tables)):
@@ -100,6 +107,6 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
             f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
             f"({len(tables[0])} and {len(tables[1])})"
         )
-    model = build_network(description.architecture, *sizes).to(device)
+    model = build_network(architecture, *sizes).to(device)
     model.load_state_dict(weights)
     return model.eval(), description

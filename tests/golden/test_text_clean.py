@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.clean import clean_corpus
+from convs2s.text.corpus_filter import clean_corpus
 
 
 @pytest.mark.parametrize(

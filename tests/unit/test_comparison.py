@@ -47,7 +47,7 @@ def compared(
         text,
         data,
         stand_in=stand_in,
-        named=NAMED,
+        header=NAMED,
         test_set="test",
         manifest={"revision": "abc"},
         samples=100,
@@ -122,7 +122,7 @@ def test_translations_of_another_test_set_are_named(tmp_path: Path) -> None:
             text,
             tmp_path / "a-vs-b.json",
             stand_in=None,
-            named=NAMED,
+            header=NAMED,
             test_set="test",
             manifest={},
         )

@@ -22,7 +22,7 @@ from convs2s.scoring.length_penalty import (
     curve,
     write_length_penalty,
 )
-from convs2s.scoring.n_best import Hypothesis, best, own_score, read_n_best
+from convs2s.scoring.n_best import ListedHypothesis, best, own_score, read_n_best
 from tests.unit.test_translate_files import sentences
 
 SETTINGS = {"beam": 4, "maximum_length": {"factor": 1.0, "offset": 4}, "finished": "replace"}
@@ -50,12 +50,12 @@ def test_one_list_holds_what_a_search_with_any_value_answers(
 # Longer hypotheses are better the first two times, and less probable: from 1.1 on they are chosen.
 GROUPS = [
     [
-        Hypothesis(0, "a b c", "LogLikelihood= -4 Length= 4", -1.0),
-        Hypothesis(0, "a b c d e f g", "LogLikelihood= -8.3 Length= 8", -1.0375),
+        ListedHypothesis(0, "a b c", "LogLikelihood= -4 Length= 4", -1.0),
+        ListedHypothesis(0, "a b c d e f g", "LogLikelihood= -8.3 Length= 8", -1.0375),
     ],
     [
-        Hypothesis(1, "h i j", "LogLikelihood= -4 Length= 4", -1.0),
-        Hypothesis(1, "h i j k l m n", "LogLikelihood= -8.3 Length= 8", -1.0375),
+        ListedHypothesis(1, "h i j", "LogLikelihood= -4 Length= 4", -1.0),
+        ListedHypothesis(1, "h i j k l m n", "LogLikelihood= -8.3 Length= 8", -1.0375),
     ],
 ]
 REFERENCES = ["a b c d e f g", "h i j k l m n"]
@@ -83,7 +83,7 @@ def test_the_tuned_value_is_what_a_decoding_uses(tmp_path: Path) -> None:
         table,
         tuning,
         restore=str,
-        named={"test_set": "valid"},
+        header={"test_set": "valid"},
         manifest={"revision": "abc"},
     )
     rows = list(read_lines(table))
@@ -106,7 +106,7 @@ def test_the_tuned_value_is_what_a_decoding_uses(tmp_path: Path) -> None:
 
 def test_a_list_of_another_system_is_refused() -> None:
     with pytest.raises(UserError, match="expected a feature 'LogLikelihood= NUMBER'"):
-        curve([[Hypothesis(0, "a", "LM= -1", 0.0)]], ["a"], ["a"], str)
+        curve([[ListedHypothesis(0, "a", "LM= -1", 0.0)]], ["a"], ["a"], str)
 
 
 # ---- configuration ----

@@ -11,7 +11,7 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.scoring.bleu import SentenceBleu, tokenized_bleu
-from convs2s.scoring.n_best import Hypothesis, average_with, best, own_score, read_n_best
+from convs2s.scoring.n_best import ListedHypothesis, average_with, best, own_score, read_n_best
 from convs2s.scoring.oracle import first_and_oracle
 from convs2s.scoring.rescoring import write_rescoring
 from tests.unit import tiny
@@ -20,7 +20,7 @@ from tests.unit.conftest import Terminal
 SENTENCES, HYPOTHESES = 50, 20
 
 
-def write_list(path: Path, hypotheses: Sequence[Hypothesis]) -> Path:
+def write_list(path: Path, hypotheses: Sequence[ListedHypothesis]) -> Path:
     write_lines(path, (one.line() for one in hypotheses))
     return path
 
@@ -69,7 +69,7 @@ def test_sentences_that_do_not_fit(
     run: Terminal, model: Path, tmp_path: Path, numbers: list[int], command: str, message: str
 ) -> None:
     write_lines(tmp_path / "source", ["w1", "w2"])
-    path = write_list(tmp_path / "list", [Hypothesis(n, "w1x", "Model= 1", 0.0) for n in numbers])
+    path = write_list(tmp_path / "list", [ListedHypothesis(n, "w1x", "Model= 1", 0.0) for n in numbers])
     options = {
         "rerank": (path,),
         "score-pairs": (model, "--source", tmp_path / "source", "--n-best", path, "--feature", "A"),
@@ -79,7 +79,7 @@ def test_sentences_that_do_not_fit(
 
 
 def test_a_feature_is_found_by_its_name_and_not_added_twice() -> None:
-    one = Hypothesis(0, "a", "LM= -3 TM= -1 -2", 0.0, place="list:7")
+    one = ListedHypothesis(0, "a", "LM= -3 TM= -1 -2", 0.0, place="list:7")
     assert one.with_feature("Model", -1.5).feature("Model") == -1.5
     with pytest.raises(UserError, match=r"list:7: expected a feature 'Model= NUMBER', found 'LM= "):
         one.feature("Model")
@@ -105,11 +105,11 @@ def test_a_list_is_read_sentence_by_sentence() -> None:
 # ---- choices ----
 
 LIST = [
-    Hypothesis(0, "a &#124;", "Model= -8", -1.0),
-    Hypothesis(0, "b", "Model= -4", -2.0),
-    Hypothesis(0, "c", "Model= -1", -9.0),
-    Hypothesis(1, "d", "Model= -4", -1.0),
-    Hypothesis(1, "e", "Model= -1", -4.0),
+    ListedHypothesis(0, "a &#124;", "Model= -8", -1.0),
+    ListedHypothesis(0, "b", "Model= -4", -2.0),
+    ListedHypothesis(0, "c", "Model= -1", -9.0),
+    ListedHypothesis(1, "d", "Model= -4", -1.0),
+    ListedHypothesis(1, "e", "Model= -1", -4.0),
 ]
 
 
@@ -123,7 +123,7 @@ def test_the_even_average_chooses(run: Terminal, tmp_path: Path) -> None:
     assert run("rerank", path, "--tokenized") == "a &#124;\n"
 
 
-def random_lists(seed: int) -> tuple[list[list[Hypothesis]], list[str]]:
+def random_lists(seed: int) -> tuple[list[list[ListedHypothesis]], list[str]]:
     """50 references, and for each 20 hypotheses with some of its words replaced."""
     generator = random.Random(seed)
     references, groups = [], []
@@ -132,7 +132,7 @@ def random_lists(seed: int) -> tuple[list[list[Hypothesis]], list[str]]:
         references.append(" ".join(words))
         groups.append(
             [
-                Hypothesis(
+                ListedHypothesis(
                     number,
                     " ".join(w if generator.random() < 0.7 else "wrong" for w in words),
                     f"Model= {generator.gauss(0, 1):.4f}",
@@ -161,7 +161,7 @@ def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
     """The sentence's own BLEU prefers the short one, the set's is 0 without four words in a row."""
     reference = "a b c d e f g h i j k l"
     texts = "a b c d x x x x x x x x", "a b c x e f g x i j k x"
-    group = [Hypothesis(0, text, "", -place) for place, text in enumerate(texts)]
+    group = [ListedHypothesis(0, text, "", -place) for place, text in enumerate(texts)]
     sentence_bleu = SentenceBleu("tokenized")
     assert sentence_bleu(texts[1], reference) > sentence_bleu(texts[0], reference)
     first, oracle = first_and_oracle([group], [[reference]], "tokenized")
@@ -201,7 +201,7 @@ def test_the_report_of_four_choices(tmp_path: Path) -> None:
         outputs,
         restore=str.upper,
         stand_in="random words",
-        named={"task": "tiny"},
+        header={"task": "tiny"},
         test_set="test",
         manifest={"revision": "abc"},
     )

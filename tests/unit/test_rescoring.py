@@ -19,7 +19,7 @@ from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.lstm import LstmArchitecture
 from convs2s.models.network import Network
-from convs2s.scoring.n_best import Hypothesis, read_n_best
+from convs2s.scoring.n_best import ListedHypothesis, read_n_best
 from tests.unit import tiny
 from tests.unit.conftest import Terminal
 from tests.unit.memory import peak_memory
@@ -40,11 +40,11 @@ def sources() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def listed() -> list[Hypothesis]:
+def listed() -> list[ListedHypothesis]:
     """A list of 20 hypotheses of each of 50 sentences, empty ones and unknown words among them."""
     generator = random.Random(2)
     return [
-        Hypothesis(number, sentence(generator, "x"), "LM= -3 TM= -1 -2", -generator.random())
+        ListedHypothesis(number, sentence(generator, "x"), "LM= -3 TM= -1 -2", -generator.random())
         for number in range(SENTENCES)
         for _ in range(HYPOTHESES)
     ]
@@ -63,7 +63,7 @@ def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def write_list(path: Path, hypotheses: Sequence[Hypothesis]) -> Path:
+def write_list(path: Path, hypotheses: Sequence[ListedHypothesis]) -> Path:
     write_lines(path, (one.line() for one in hypotheses))
     return path
 
@@ -97,7 +97,7 @@ def test_scores_equal_a_full_forward_pass(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     sources: list[str],
-    listed: list[Hypothesis],
+    listed: list[ListedHypothesis],
     kinds: list[str],
 ) -> None:
     paths = [request.getfixturevalue(kind) for kind in kinds]
@@ -136,7 +136,7 @@ def test_scores_are_those_of_a_full_pass_in_float64(make: Callable[[], Network])
 
 
 def test_scores_do_not_depend_on_what_is_scored_together(
-    model: Path, sources: list[str], listed: list[Hypothesis], monkeypatch: pytest.MonkeyPatch
+    model: Path, sources: list[str], listed: list[ListedHypothesis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scorer = PairScorer([model], "cpu", "tokens")
 

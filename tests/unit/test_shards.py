@@ -17,7 +17,7 @@ from convs2s.data.store import ROWS_PER_BATCH, TokenStore, shard_rows
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files import join_texts, read_lines, sha256, write_lines
-from convs2s.text.clean import clean_corpus
+from convs2s.text.corpus_filter import clean_corpus
 from convs2s.text.preparation import Preparation
 
 LANGUAGES = ("en", "fr")

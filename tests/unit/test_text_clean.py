@@ -9,7 +9,7 @@ import pytest
 from convs2s.data.corpus import extract
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.clean import REASONS, Report, added_reports, clean_corpus, reason_to_drop, tidy
+from convs2s.text.corpus_filter import REASONS, Report, added_reports, clean_corpus, reason_to_drop, tidy
 
 
 def clean(folder: Path, source: list[str], target: list[str], **changes: Any) -> Report:

@@ -10,7 +10,7 @@ import pytest
 from convs2s.config import schema
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.clean import clean_corpus
+from convs2s.text.corpus_filter import clean_corpus
 from convs2s.text.preparation import PREPARATIONS, Preparation, prepare_file
 
 

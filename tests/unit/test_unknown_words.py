@@ -19,7 +19,7 @@ from convs2s.files import read_lines, write_lines
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.translations import read_translations
 from convs2s.text.align import align
-from convs2s.text.lexicon import read_dictionary, write_lexicon
+from convs2s.text.dictionary import read_dictionary, write_lexicon
 
 
 class Staring:

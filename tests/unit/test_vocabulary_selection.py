@@ -26,7 +26,7 @@ from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 from convs2s.models.layers import OutputTable
-from convs2s.text.lexicon import read_candidates
+from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
 from convs2s.training.recipe import Recipe
 from convs2s.training.run import TrainingJob, identity, train

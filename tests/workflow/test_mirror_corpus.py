@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.files import read_line_pairs, sha256
-from convs2s.text.clean import REASONS
+from convs2s.text.corpus_filter import REASONS
 from tests.workflow.checkout import Checkout
 
 SPLITS = ("train", "valid")

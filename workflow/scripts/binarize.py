@@ -1,28 +1,23 @@
-"""Write the token store of a split, or of a shard of it."""
+"""Write the token store of a split, or of a block of it."""
 
 from pathlib import Path
 from typing import Any
 
+from convs2s.config.metadata import DatasetMetadata
+from convs2s.data.blocks import rows_of_block
 from convs2s.data.dataset import binarize
-from convs2s.data.store import shard_rows
 from convs2s.pipeline.job import job
-from convs2s.text.clean import read_report
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    source, target = map(Path, snakemake.input.text)
-    source_vocabulary, target_vocabulary = map(Path, snakemake.input.vocabularies)
-    # Joint codes are one file for both sides, and word models have none.
-    codes: list[Path | None] = [*map(Path, snakemake.input.codes)] or [None]
-    rows = None
-    if counted := snakemake.input.get("pairs"):  # a shard: the validation text has none
-        rows = shard_rows(snakemake.wildcards.scatteritem, read_report(Path(counted))["kept"])
+    block = snakemake.wildcards.get("block")  # the validation text has none
     binarize(
-        (source, target),
-        (codes[0], codes[-1]),
-        (source_vocabulary, target_vocabulary),
-        (Path(snakemake.output.store), Path(snakemake.output.facts)),
-        snakemake.params.facts,
-        rows,
+        text=[Path(snakemake.input.source), Path(snakemake.input.target)],
+        bpe_codes=list(map(Path, snakemake.input.bpe_codes)),
+        vocabularies=list(map(Path, snakemake.input.vocabularies)),
+        store=Path(snakemake.output.store),
+        description=Path(snakemake.output.description),
+        metadata=DatasetMetadata.model_validate(snakemake.params.metadata),
+        rows=block and rows_of_block(block, Path(snakemake.input.pairs)),
     )

@@ -3,32 +3,26 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.files import sha256
-from convs2s.manifest import manifest
+from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
-from convs2s.scoring.comparison import write_comparison
+from convs2s.scoring.comparison import compare_models
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    paths = zip(snakemake.input.baseline, snakemake.input.system, strict=True)
-    pairs = {Path(first).parent.name: (Path(first), Path(second)) for first, second in paths}
-    write_comparison(
-        pairs,
-        Path(snakemake.input.raw),
-        Path(snakemake.input.tokenized),
-        Path(snakemake.output.text),
-        Path(snakemake.output.json),
+    wildcards = snakemake.wildcards
+    sides = zip(map(Path, snakemake.input.baseline), map(Path, snakemake.input.system), strict=True)
+    compare_models(
+        pairs={baseline.parent.name: (baseline, system) for baseline, system in sides},
+        raw=Path(snakemake.input.raw),
+        tokenized=Path(snakemake.input.tokenized),
+        text=Path(snakemake.output.text),
+        json=Path(snakemake.output.json),
         stand_in=snakemake.params.stand_in,
-        named={
-            **{name: snakemake.wildcards[name] for name in ("task", "baseline", "system")},
-            "decoding": snakemake.wildcards.decoding,
+        header={
+            **{name: wildcards[name] for name in ("task", "baseline", "system", "decoding")},
             "scale": snakemake.params.scale,
         },
-        test_set=snakemake.wildcards.testset,
-        manifest={
-            "decoding": snakemake.params.decoding,
-            "sha256": {path: sha256(path) for path in snakemake.input},
-            **manifest(),
-        },
+        test_set=wildcards.testset,
+        manifest=run_manifest(snakemake.input, decoding=snakemake.params.decoding),
     )

@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.pair_counts import write_pair_counts
+from convs2s.config.metadata import CorpusMetadata
+from convs2s.data.pair_counts import count_pairs
 from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    write_pair_counts(
-        list(map(Path, snakemake.input.shards)),
-        Path(snakemake.input.valid),
-        (Path(snakemake.output.total), Path(snakemake.output.table)),
-        snakemake.params.facts,
+    count_pairs(
+        shards=list(map(Path, snakemake.input.shards)),
+        valid=Path(snakemake.input.valid),
+        total=Path(snakemake.output.total),
+        table=Path(snakemake.output.table),
+        metadata=CorpusMetadata.model_validate(snakemake.params.metadata),
     )

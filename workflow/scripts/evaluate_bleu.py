@@ -3,26 +3,20 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.files import sha256
-from convs2s.manifest import manifest
+from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
-from convs2s.pipeline.workflow import with_length_penalty
-from convs2s.scoring.evaluate import evaluate
+from convs2s.scoring.evaluation import evaluate_bleu
+from convs2s.scoring.length_penalty import tuned_decoding
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    facts = snakemake.params.facts
-    evaluate(
-        Path(snakemake.input.translations),
-        Path(snakemake.input.raw),
-        Path(snakemake.input.tokenized),
-        Path(snakemake.output[0]),
+    decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    evaluate_bleu(
+        translations=Path(snakemake.input.translations),
+        raw=Path(snakemake.input.raw),
+        tokenized=Path(snakemake.input.tokenized),
+        output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
-        manifest={
-            **facts,
-            "decoding": with_length_penalty(facts["decoding"], snakemake.input.tuned),
-            "sha256": {path: sha256(path) for path in snakemake.input},
-            **manifest(),
-        },
+        manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
     )

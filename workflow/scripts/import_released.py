@@ -10,8 +10,8 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     import_released(
-        snakemake.params.released,
-        Path(snakemake.params.downloads),
-        Path(snakemake.output[0]),
-        **snakemake.params.facts,
+        references=snakemake.params.released,
+        downloads=Path(snakemake.params.downloads),
+        output=Path(snakemake.output[0]),
+        **snakemake.params.metadata,
     )

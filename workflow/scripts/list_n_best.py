@@ -5,16 +5,16 @@ from typing import Any
 
 from convs2s.decoding.n_best_files import list_n_best
 from convs2s.pipeline.job import job
-from convs2s.pipeline.workflow import with_length_penalty
+from convs2s.scoring.length_penalty import tuned_decoding
 
 snakemake: Any
 
 with job(snakemake.log[0]):
     list_n_best(
-        list(map(Path, snakemake.input.models)),
-        Path(snakemake.input.text),
-        Path(snakemake.output[0]),
-        with_length_penalty(snakemake.params.settings, snakemake.input.tuned),
+        models=list(map(Path, snakemake.input.models)),
+        source=Path(snakemake.input.source),
+        output=Path(snakemake.output[0]),
+        settings=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned),
         device=snakemake.resources.device,
         threads=snakemake.resources.torch_threads,
     )

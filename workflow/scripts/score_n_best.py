@@ -3,20 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.decoding.n_best_files import score_list
+from convs2s.decoding.n_best_files import score_n_best
 from convs2s.pipeline.job import job
-from convs2s.pipeline.workflow import with_length_penalty
+from convs2s.scoring.length_penalty import tuned_decoding
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    settings = with_length_penalty(snakemake.params.settings, snakemake.input.tuned)
-    score_list(
-        list(map(Path, snakemake.input.models)),
-        Path(snakemake.input.source),
-        Path(snakemake.input.list),
-        Path(snakemake.output[0]),
-        length_penalty=settings["length_penalty"],
+    score_n_best(
+        models=list(map(Path, snakemake.input.models)),
+        source=Path(snakemake.input.source),
+        n_best=Path(snakemake.input.n_best),
+        output=Path(snakemake.output[0]),
+        length_penalty=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned).alpha,
         device=snakemake.resources.device,
         threads=snakemake.resources.torch_threads,
     )

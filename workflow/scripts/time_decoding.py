@@ -3,28 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.decoding.speed import time_translation
-from convs2s.files import sha256
-from convs2s.manifest import manifest
+from convs2s.decoding.speed import time_decoding
+from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
-from convs2s.pipeline.workflow import with_length_penalty
+from convs2s.scoring.length_penalty import tuned_decoding
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    facts = snakemake.params.facts
-    settings = with_length_penalty(facts["decoding"], snakemake.input.tuned)
-    time_translation(
-        list(map(Path, snakemake.input.models)),
-        Path(snakemake.input.text),
-        Path(snakemake.output[0]),
-        settings,
+    decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    time_decoding(
+        models=list(map(Path, snakemake.input.models)),
+        source=Path(snakemake.input.source),
+        output=Path(snakemake.output[0]),
+        settings=decoding,
         device=snakemake.wildcards.device,
         threads=snakemake.threads,
-        manifest={
-            **facts,
-            "decoding": settings,
-            "sha256": {path: sha256(path) for path in snakemake.input},
-            **manifest(),
-        },
+        manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
     )

@@ -3,32 +3,27 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.files import sha256
-from convs2s.manifest import manifest
+from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
-from convs2s.scoring.length_penalty import write_length_penalty
-from convs2s.text.preparation import Preparation
+from convs2s.scoring.length_penalty import tune_length_penalty
+from convs2s.text.preparation import target_preparation
 
 snakemake: Any
 
 with job(snakemake.log[0]):
-    facts, wildcards = snakemake.params.facts, snakemake.wildcards
-    preparation = Preparation(facts["preparation"], facts["languages"]["target"])
-    write_length_penalty(
-        Path(snakemake.input.list),
-        Path(snakemake.input.raw),
-        Path(snakemake.input.tokenized),
-        Path(snakemake.output.tsv),
-        Path(snakemake.output.json),
-        restore=preparation.restore,
-        named={
+    wildcards = snakemake.wildcards
+    tune_length_penalty(
+        n_best=Path(snakemake.input.n_best),
+        raw=Path(snakemake.input.raw),
+        tokenized=Path(snakemake.input.tokenized),
+        tsv=Path(snakemake.output.tsv),
+        json=Path(snakemake.output.json),
+        restore=target_preparation(**snakemake.params.metadata).restore,
+        header={
             "stand_in": snakemake.params.stand_in,
             **{name: wildcards[name] for name in ("task", "model", "run", "decoding")},
             "scale": snakemake.params.scale,
             "test_set": wildcards.testset,
         },
-        manifest={
-            "sha256": {path: sha256(path) for path in snakemake.input},
-            **manifest(),
-        },
+        manifest=run_manifest(snakemake.input),
     )

@@ -5,16 +5,21 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
-from convs2s.config import schema
+from convs2s.config.options import Options
+from convs2s.config.rules import rules
 from convs2s.files import bounded_lines, decode_lines
 
 
 def add_device(command: argparse.ArgumentParser) -> None:
-    """Add ``--device``: its help and default are the configuration's."""
-    device = schema("config")["properties"]["device"]
+    """Add ``--device``: its choices and default are the configuration's."""
+    field = Options.model_fields["device"]
     command.add_argument(
-        "--device", choices=device["enum"], default=device["default"], help=device["description"]
+        "--device",
+        choices=get_args(field.annotation),
+        default=field.default,
+        help=rules(Options)["properties"]["device"]["description"],
     )
 
 

@@ -3,10 +3,10 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
-from convs2s.config import decoding_defaults, schema
+from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
 from convs2s.errors import UserError
 from convs2s.files import bounded_lines, decode_lines
 
@@ -47,29 +47,8 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     )
     add_device(command)
     add_threads(command)
-    defaults = decoding_defaults()
-    for name, properties in schema("decoding")["properties"].items():
-        _add_option(command, name, properties, defaults[name])
+    add_decoding_options(command)
     command.set_defaults(run=_translate)
-
-
-def _add_option(
-    command: argparse.ArgumentParser, name: str, properties: dict[str, Any], default: Any
-) -> None:
-    """Add a setting of config/decodings.yaml: its help and default are the schema's."""
-    if isinstance(default, dict):
-        for key, inner in properties["properties"].items():
-            _add_option(command, f"{name}.{key}", inner, default[key])
-        return
-    flag, text = f"--{name.replace('_', '-')}", f"{properties['description']} [{default}]"
-    if isinstance(default, bool):
-        action = argparse.BooleanOptionalAction
-        command.add_argument(flag, dest=name, action=action, default=default, help=text)
-    else:
-        kind, choices = type(default), properties.get("enum")
-        command.add_argument(
-            flag, dest=name, type=kind, choices=choices, default=default, help=text
-        )
 
 
 def _translate(arguments: argparse.Namespace) -> None:
@@ -81,13 +60,13 @@ def _translate(arguments: argparse.Namespace) -> None:
     from convs2s.decoding.workers import ChunkTranslator
     from convs2s.devices import pick_device
 
-    settings = _decoding_settings(arguments)
+    settings = decoding_settings(arguments)
     device = pick_device(arguments.device)
     _check_translation(arguments, device)
     # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
     torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
     translator = Translator(arguments.model, settings, device, pretokenized=arguments.pretokenized)
-    form = OutputFormat(arguments.json, arguments.n_best, settings["length_penalty"])
+    form = OutputFormat(arguments.json, arguments.n_best, settings.alpha)
     translate = ChunkTranslator(translator, form)
     write_utf8()
     if arguments.input is None:
@@ -115,16 +94,6 @@ def _translate_stream(translate: "ChunkTranslator") -> None:
         sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
         sys.stdout.flush()
         number += len(group)
-
-
-def _decoding_settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    settings = decoding_defaults()
-    for name, default in settings.items():
-        if isinstance(default, dict):
-            settings[name] = {key: getattr(arguments, f"{name}.{key}") for key in default}
-        else:
-            settings[name] = getattr(arguments, name)
-    return settings
 
 
 def _check_translation(arguments: argparse.Namespace, device: str) -> None:

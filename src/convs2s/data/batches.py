@@ -11,6 +11,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from convs2s.config.recipe import BatchLimits
 from convs2s.data.length_sort import Lengths, Order, in_order, sort_by_length
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, PADDING
@@ -19,21 +20,6 @@ Indices = npt.NDArray[np.int64]
 
 INT32_ROWS = 1 << 31
 """Rows that 32-bit indices can count."""
-
-
-@dataclass(frozen=True)
-class BatchLimits:
-    """How much goes into a batch (one update) and a micro-batch (one forward and backward pass).
-
-    Attributes:
-        sentences: the most sentences of a batch, or None.
-        tokens: the most tokens of a batch (sentences x longest padded side), or None.
-        micro_batch_tokens: the most tokens of a micro-batch, or None: a batch over it is split.
-    """
-
-    sentences: int | None
-    tokens: int | None
-    micro_batch_tokens: int | None
 
 
 @dataclass(frozen=True)
@@ -81,8 +67,6 @@ def plan_batches(
     target_lengths: Lengths,
     limits: BatchLimits,
     generator: np.random.Generator,
-    *,
-    separate: bool = False,
 ) -> EpochPlan:
     """Plan one epoch: sort by length, cut into batches, shuffle the batches.
 
@@ -92,9 +76,8 @@ def plan_batches(
     Args:
         source_lengths: (N,), each at least 1.
         target_lengths: (N,), each at least 1.
-        limits: of a batch, and of its micro-batches.
+        limits: of a batch, and of its micro-batches, which may be batches of their own.
         generator: the epoch's own.
-        separate: make each micro-batch a batch of its own.
     """
     count = len(source_lengths)
     order: Order = np.arange(count, dtype=np.int32 if count <= INT32_ROWS else np.int64)
@@ -109,7 +92,7 @@ def plan_batches(
     ends = np.append(starts[1:], count)
     shuffled = generator.permutation(len(starts))
     starts, ends = starts[shuffled], ends[shuffled]
-    if separate:
+    if limits.split == "separate":
         starts, ends = _cut_batches(starts, ends, longest, limits.micro_batch_tokens)
     return EpochPlan(order, starts, ends)
 

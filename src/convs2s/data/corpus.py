@@ -1,21 +1,21 @@
 """Raw parallel text: from downloaded or local files to one file per side, and to shards of it."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path, PurePath
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
+from convs2s.config.corpus import HoldOutPart
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
-from convs2s.download.download import local_path
 from convs2s.errors import UserError
 from convs2s.files import (
     atomic_path,
     bounded_lines,
     decode_lines,
+    join_texts,
     misaligned,
     open_text,
     read_line_pairs,
@@ -25,65 +25,13 @@ from convs2s.files import (
 Sides = tuple[Path, Path]
 """The source side's file and the target side's."""
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
-
-@dataclass(frozen=True)
-class FileReference:
-    """A text file as a task's configuration names it.
-
-    Attributes:
-        location: a URL (http, https, demo) or a path.
-        member: the member of the archive at the location; None for a file that is none.
-    """
-
-    location: str
-    member: str | None
-
-    @property
-    def is_url(self) -> bool:
-        """Whether the file comes into the downloads folder first."""
-        return bool(_SCHEME.match(self.location))
-
-    def path(self, downloads: Path) -> Path:
-        """Return where the file lies on this machine: itself, or its place among the downloads."""
-        return local_path(self.location, downloads) if self.is_url else Path(self.location)
-
-
-def parse_file_reference(reference: str) -> FileReference:
-    """Split ``LOCATION#MEMBER``, or a location alone.
-
-    Raises:
-        UserError: a part is empty, or the location is a URL of a kind that is not read.
-    """
-    location, mark, member = reference.partition("#")
-    if not location or (mark and not member):
-        raise UserError(
-            f"{reference!r}: expected a path or URL, for archives with #MEMBER after it"
-        )
-    scheme = _SCHEME.match(location)
-    if scheme and scheme[1] not in ("http", "https", "demo"):
-        raise UserError(f"{reference}: {scheme[1]}:// is not read; give http(s) or a local path")
-    return FileReference(location, member or None)
-
-
-class HoldOut(NamedTuple):
-    """One part of a corpus whose every ``every``-th pair, counted from 1, is held out.
-
-    Attributes:
-        every: the period.
-        held: whether the part is what is held out (validation) or what is left (training).
-    """
-
-    every: int
-    held: bool
-
-
-def extract(
+def extract_corpus(
+    *,
     pairs: Sequence[tuple[str, str]],
     downloads: Path,
     output: Sides,
-    hold_out: HoldOut | None = None,
+    hold_out: HoldOutPart | None = None,
 ) -> int:
     """Write the pairs of files of one split as one file per side, in their order.
 
@@ -117,7 +65,7 @@ def extract(
     return count
 
 
-def shard(source: Path, target: Path, outputs: Sequence[Sides]) -> int:
+def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
     """Split two parallel files into contiguous ranges of lines of nearly equal length.
 
     The shards end to end are the input, whatever their number. All appear, or none.
@@ -144,6 +92,11 @@ def shard(source: Path, target: Path, outputs: Sequence[Sides]) -> int:
                 for pair in islice(pairs, size):
                     _write(pair, streams)
     return count
+
+
+def gather_shards(*, shards: Sequence[Path], output: Path) -> None:
+    """Join the shards of one side."""
+    join_texts(shards, output)
 
 
 def _write(pair: tuple[str, str], streams: Sequence[TextIO]) -> None:

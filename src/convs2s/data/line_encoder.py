@@ -10,7 +10,7 @@ from convs2s.text.bpe import Bpe
 _CACHED_WORDS = 1 << 15
 
 
-class Encoder:
+class LineEncoder:
     """Turns tokenized lines of one side into vocabulary indices."""
 
     def __init__(self, bpe: Bpe | None, vocabulary: Vocabulary) -> None:

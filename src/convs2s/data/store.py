@@ -67,23 +67,11 @@ def _int32(numbers: "array[int]") -> pa.Array:
     return pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
-def shard_rows(shard: str, rows: int) -> range:
-    """Return the rows of a shard such as ``2-of-16`` of a split with so many rows.
-
-    All but the last one with rows hold whole record batches, so that the shards' stores end to end
-    are the split's. Where there are fewer batches than shards, some have none.
-    """
-    number, of = map(int, shard.split("-of-"))
-    batches = -(-rows // ROWS_PER_BATCH)
-    ends = [min(rows, batches * part // of * ROWS_PER_BATCH) for part in (number - 1, number)]
-    return range(*ends)
-
-
 def join_stores(parts: Sequence[Path], path: Path) -> None:
     """Write stores end to end as one, a record batch at a time.
 
     Args:
-        parts: stores of the rows that :func:`shard_rows` gives.
+        parts: stores of the rows that ``convs2s.data.blocks`` gives.
         path: what to write: byte for byte what ``write_store`` makes of all their rows.
     """
     with (

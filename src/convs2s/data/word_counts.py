@@ -5,21 +5,29 @@ here grows with the corpus.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from convs2s.data.vocabulary import read_counts, write_counts
+from convs2s.files import read_lines
 
 # Types that are counted before they are put aside, about 100 bytes each.
 _TYPES_IN_MEMORY = 1 << 16
 
 
-def count_words(lines: Iterable[str], output: Path) -> None:
-    """Write how often each word of tokenized lines occurs, sorted by code point."""
+def count_words(*, text: Path, rows: range, output: Path) -> None:
+    """Write how often each word of some lines of a tokenized file occurs, sorted by code point.
+
+    Args:
+        text: one side of a corpus, in words.
+        rows: the lines to count, from 0.
+        output: the table to write.
+    """
+    lines = islice(read_lines(text, rows.start), len(rows))
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".partial.", dir=output.parent) as folder:
         aside: list[Path] = []
@@ -32,6 +40,11 @@ def count_words(lines: Iterable[str], output: Path) -> None:
                 counts.clear()
         tables = [*map(read_counts, aside), iter(sorted(counts.items()))]
         write_counts(output, _added(tables))
+
+
+def add_word_counts(*, tables: Sequence[Path], output: Path) -> None:
+    """Write the sum of several tables of :func:`count_words`."""
+    write_counts(output, added_counts(tables))
 
 
 def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:

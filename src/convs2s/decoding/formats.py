@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from convs2s.decoding.translate import Translation
-from convs2s.scoring.n_best import LENGTH, LIKELIHOOD, Hypothesis, escaped
+from convs2s.scoring.n_best import LENGTH, LIKELIHOOD, ListedHypothesis, escaped
 
 
 @dataclass(frozen=True)
@@ -45,4 +45,4 @@ def n_best_line(one: Translation, text: str, length_penalty: float) -> str:
     length = len(one.tokens) + 1  # with </s>
     likelihood = one.score * math.pow(length, length_penalty)
     features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
-    return Hypothesis(one.line - 1, escaped(text), features, one.score).line()
+    return ListedHypothesis(one.line - 1, escaped(text), features, one.score).line()

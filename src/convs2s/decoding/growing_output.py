@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import zstandard
 
@@ -38,7 +38,7 @@ class GrowingOutput:
         done: how many lines of the input are in it.
     """
 
-    def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
         """Go on after the last complete chunk, if what is there is of the same work."""
         self._state, self._part, self._identity = _state_of(path), part, dict(identity)
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
@@ -77,7 +77,7 @@ class GrowingOutput:
 
 
 @contextmanager
-def growing_output(path: Path, identity: Mapping[str, Any]) -> Iterator[GrowingOutput]:
+def growing_output(path: Path, identity: Mapping[str, object]) -> Iterator[GrowingOutput]:
     """Open an output; it gets its name if the block succeeds, else stays to be gone on with.
 
     Args:

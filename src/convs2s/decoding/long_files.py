@@ -5,10 +5,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.growing_output import growing_output
 from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
 from convs2s.errors import UserError
@@ -17,7 +17,7 @@ from convs2s.files import read_lines, sha256
 CHUNK_BATCHES = 8
 """Batches of a chunk, whose lines are sorted by length: what a kill loses at most per worker."""
 
-SPEED_ALONE = ("batch_sentences", "batch_tokens")
+SPEED_ALONE = {"batch_sentences", "batch_tokens"}
 """The settings of config/decodings.yaml that the result does not depend on."""
 
 
@@ -25,7 +25,7 @@ def translate_long_file(
     translate: ChunkTranslator,
     source: Path,
     output: Path | None,
-    identity: Mapping[str, Any],
+    identity: Mapping[str, object],
     *,
     workers: int,
     threads: int,
@@ -57,16 +57,16 @@ def translate_long_file(
 
 
 def identity_of(
-    models: Sequence[Path], settings: Mapping[str, Any], **others: Any
-) -> dict[str, Any]:
+    models: Sequence[Path], settings: DecodingSettings, **others: object
+) -> dict[str, object]:
     """Return what the translations' bytes depend on, by name.
 
     Args:
         models: model files, by their checksums.
-        settings: a validated entry of config/decodings.yaml.
+        settings: how to search.
         others: whatever else.
     """
-    kept = {name: value for name, value in settings.items() if name not in SPEED_ALONE}
+    kept = settings.model_dump(mode="json", exclude=SPEED_ALONE)
     return {"models": [sha256(path) for path in models], **kept, **others}
 
 
@@ -82,7 +82,7 @@ def _survey(source: Path) -> tuple[int, str]:
 def _results(
     translate: ChunkTranslator, source: Path, done: int, total: int, workers: int, threads: int
 ) -> Iterator[tuple[int, str]]:
-    chunks = _chunks(source, done, CHUNK_BATCHES * translate.translator.batch_sentences)
+    chunks = _chunks(source, done, CHUNK_BATCHES * translate.translator.settings.batch_sentences)
     results = translate_chunks(translate, chunks, workers=workers, threads=threads)
     with tqdm(total=total, initial=done, unit=" sentences") as bar:
         for count, text in results:

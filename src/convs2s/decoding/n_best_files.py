@@ -1,14 +1,14 @@
 """N-best lists of a test set: made from its raw text, and scored by another model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from tqdm import tqdm
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import n_best_line
-from convs2s.decoding.rescoring import PairScorer, score_n_best
+from convs2s.decoding.rescoring import PairScorer, score_groups
 from convs2s.decoding.translate import prepare_translator
 from convs2s.devices import pick_device
 from convs2s.files import read_lines, write_lines
@@ -16,11 +16,11 @@ from convs2s.scoring.n_best import MODEL, read_n_best
 
 
 def list_n_best(
+    *,
     models: Sequence[Path],
     source: Path,
     output: Path,
-    settings: Mapping[str, Any],
-    *,
+    settings: DecodingSettings,
     device: str,
     threads: int,
 ) -> None:
@@ -32,28 +32,28 @@ def list_n_best(
         models: model files; several make an ensemble.
         source: raw text, one sentence a line.
         output: the list to write.
-        settings: a validated entry of config/decodings.yaml.
+        settings: how to search.
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
     """
     translator = prepare_translator(models, settings, device=device, threads=threads)
-    translations = translator.translate(read_lines(source), n_best=settings["beam"])
+    translations = translator.translate(read_lines(source), n_best=settings.beam)
     write_lines(
         output,
         (
-            n_best_line(one, " ".join(one.words), settings["length_penalty"])
+            n_best_line(one, " ".join(one.words), settings.alpha)
             for translation in tqdm(translations, unit="line")
             for one in translation.n_best
         ),
     )
 
 
-def score_list(
+def score_n_best(
+    *,
     models: Sequence[Path],
     source: Path,
     n_best: Path,
     output: Path,
-    *,
     length_penalty: float,
     device: str,
     threads: int,
@@ -72,5 +72,5 @@ def score_list(
     torch.set_num_threads(threads)
     scorer = PairScorer(models, pick_device(device), "words")
     groups = read_n_best(tqdm(read_lines(n_best), unit="hypothesis"), str(n_best))
-    scored = score_n_best(scorer, read_lines(source), groups, MODEL, length_penalty)
+    scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
     write_lines(output, (one.line() for one in scored))

@@ -21,7 +21,7 @@ from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.translate import load_ensemble
 from convs2s.errors import UserError
 from convs2s.models.ensemble import Ensemble
-from convs2s.scoring.n_best import Group, Hypothesis, unescaped
+from convs2s.scoring.n_best import Group, ListedHypothesis, unescaped
 
 CHUNK = 4096
 """Targets that are read, sorted by length and scored together; memory does not grow further."""
@@ -128,13 +128,13 @@ def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterato
             yield score
 
 
-def score_n_best(
+def score_groups(
     scorer: PairScorer,
     sources: Iterable[str],
     groups: Iterable[Group],
     feature: str,
     length_penalty: float,
-) -> Iterator[Hypothesis]:
+) -> Iterator[ListedHypothesis]:
     """Yield the hypotheses of an n-best list as they are, with one more feature.
 
     Args:

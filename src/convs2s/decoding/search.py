@@ -11,52 +11,14 @@ its place, so the beam is one narrower from then on.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How to search; the defaults are the schema's.
-
-    Attributes:
-        beam: hypotheses that go on at each step; 1 is greedy search.
-        length_penalty: alpha, the power of the length that divides the log-likelihood.
-        minimum_length: words before ``</s>`` is allowed.
-        maximum_factor: the maximum number of words is factor x source length + offset.
-        maximum_offset: see ``maximum_factor``.
-        unknown_penalty: taken off the log-probability of ``<unk>``.
-        finished: whether another hypothesis takes a finished one's place (``replace``), or the beam
-            gets narrower (``leave``).
-    """
-
-    beam: int
-    length_penalty: float
-    minimum_length: int
-    maximum_factor: float
-    maximum_offset: int
-    unknown_penalty: float
-    finished: Literal["replace", "leave"]
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> "SearchOptions":
-        """Read a validated entry of config/decodings.yaml."""
-        return cls(
-            beam=settings["beam"],
-            length_penalty=settings["length_penalty"],
-            minimum_length=settings["minimum_length"],
-            maximum_factor=settings["maximum_length"]["factor"],
-            maximum_offset=settings["maximum_length"]["offset"],
-            unknown_penalty=settings["unknown_penalty"],
-            finished=settings["finished"],
-        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +41,7 @@ class Hypothesis:
 def beam_search(
     ensemble: Ensemble,
     source: Tensor,
-    options: SearchOptions,
+    settings: DecodingSettings,
     shortlist: ShortlistedTypes | None = None,
 ) -> list[list[Hypothesis]]:
     """Search for the outputs of each sentence.
@@ -87,13 +49,13 @@ def beam_search(
     Args:
         ensemble: one or several networks.
         source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
-        options: beam, lengths, penalties.
+        settings: beam, lengths, penalties; the length penalty is a number.
         shortlist: the target types that each sentence may use; None: all.
 
     Returns:
         For each sentence its finished hypotheses, at most ``beam``, the best first.
     """
-    search = _Search(ensemble, source, options, shortlist)
+    search = _Search(ensemble, source, settings, shortlist)
     positions = ensemble.positions("target")
     if positions is not None:
         search.maximum.clamp_(max=positions - 1)  # without </s>
@@ -109,11 +71,11 @@ class _Search:
         self,
         ensemble: Ensemble,
         source: Tensor,
-        options: SearchOptions,
+        settings: DecodingSettings,
         shortlist: ShortlistedTypes | None,
     ) -> None:
-        batch, beam = len(source), options.beam
-        self.session, self.options = ensemble.start(source, beam, shortlist), options
+        batch, beam = len(source), settings.beam
+        self.decoder, self.settings = ensemble.start(source, beam, shortlist), settings
         self.types = None if shortlist is None else shortlist.types  # (S,)
         self.sentences = torch.arange(batch)  # (A,): active sentence -> place in the batch
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
@@ -124,14 +86,14 @@ class _Search:
         self.scores = torch.full((batch, beam), -torch.inf, device=source.device)  # (A, K)
         self.scores[:, 0] = 0.0
         words = ((source != PADDING) & (source != END)).sum(1)
-        maximum = (words * options.maximum_factor).long() + options.maximum_offset
-        self.maximum = maximum.clamp(min=options.minimum_length)  # (A,)
+        maximum = (words * settings.maximum_length.factor).long() + settings.maximum_length.offset
+        self.maximum = maximum.clamp(min=settings.minimum_length)  # (A,)
         self.no_word = (source == PADDING) | (source == END)  # (A, m)
 
     def step(self) -> None:
         """Extend every hypothesis by one token; finish and drop what is done."""
-        beam, length = self.options.beam, self.tokens.shape[2] - 1
-        predictions, places, attention = self.session.best(
+        beam, length = self.settings.beam, self.tokens.shape[2] - 1
+        predictions, places, attention = self.decoder.best(
             self.tokens[:, :, -1], 2 * beam, lambda part, rows: self._constrain(part, rows, length)
         )  # (A, K, C) of each hypothesis
         totals = predictions.add_(self.scores.unsqueeze(2)).flatten(1)
@@ -139,7 +101,7 @@ class _Search:
         parents, tokens = chosen // places.shape[2], places.flatten(1).gather(1, chosen)
         if self.types is not None:
             tokens = self.types[tokens]
-        if self.options.finished == "leave":
+        if self.settings.finished == "leave":
             scores = self._narrow(scores)
 
         ends = tokens == END
@@ -157,8 +119,8 @@ class _Search:
         if attention is not None and self.alignment is not None:
             place = attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2)  # (A, K)
             self.alignment = torch.cat([self.alignment, place.unsqueeze(2)], 2)[rows, parents]
-        self.session.select(parents)
-        self._leave(length)
+        self.decoder.select(parents)
+        self._drop_finished(length)
 
     def _constrain(self, predictions: Tensor, sentences: slice, length: int) -> None:
         """Bar what may not come next after ``length`` tokens of some of the sentences.
@@ -166,9 +128,9 @@ class _Search:
         The special tokens stand at their own indices among the shortlist types as well.
         """
         predictions[:, :, PADDING] = -torch.inf
-        predictions[:, :, UNKNOWN] -= self.options.unknown_penalty
+        predictions[:, :, UNKNOWN] -= self.settings.unknown_penalty
         full = self.maximum[sentences] <= length
-        if length < self.options.minimum_length:  # which may be more than the model has positions
+        if length < self.settings.minimum_length:  # which may be more than the model has positions
             predictions[~full, :, END] = -torch.inf
         if full.any():
             ending = predictions[full][:, :, END].clone()
@@ -178,7 +140,7 @@ class _Search:
     def _narrow(self, scores: Tensor) -> Tensor:
         """Bar the candidates (A, 2K) past the beam, which has lost what is finished."""
         finished = [len(self.finished[sentence]) for sentence in self.sentences.tolist()]
-        width = self.options.beam - torch.tensor(finished, device=scores.device)  # (A,)
+        width = self.settings.beam - torch.tensor(finished, device=scores.device)  # (A,)
         columns = torch.arange(scores.shape[1], device=scores.device)
         return scores.masked_fill(columns >= width.unsqueeze(1), -torch.inf)
 
@@ -186,17 +148,17 @@ class _Search:
         """Keep hypotheses that have ended (N,): of which sentence, which, their log-likelihood."""
         tokens = self.tokens[rows, parents, 1:].tolist()
         alignment = None if self.alignment is None else self.alignment[rows, parents].tolist()
-        length = math.pow(self.tokens.shape[2], self.options.length_penalty)  # with </s>
+        length = math.pow(self.tokens.shape[2], self.settings.alpha)  # with </s>
         sentences = self.sentences[rows.cpu()].tolist()
         for number, (sentence, total) in enumerate(zip(sentences, totals.tolist(), strict=True)):
             found = self.finished[sentence]
-            if len(found) < self.options.beam:
+            if len(found) < self.settings.beam:
                 one = None if alignment is None else alignment[number]
                 found.append(Hypothesis(tokens[number], total / length, one))
 
-    def _leave(self, length: int) -> None:
+    def _drop_finished(self, length: int) -> None:
         """Drop the sentences that are done."""
-        beam = self.options.beam
+        beam = self.settings.beam
         maximum = self.maximum.tolist()
         going = [
             row
@@ -209,7 +171,7 @@ class _Search:
         if not going:
             return
         kept = torch.tensor(going, device=self.scores.device)
-        self.session.keep(kept)
+        self.decoder.keep(kept)
         self.tokens = self.tokens[kept]
         self.alignment = None if self.alignment is None else self.alignment[kept]
         self.scores, self.maximum = self.scores[kept], self.maximum[kept]

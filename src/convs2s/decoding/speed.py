@@ -1,26 +1,25 @@
 """How long a test set takes to translate (paper, section 5.3 and table 3)."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import prepare_translator
-from convs2s.files import atomic_text, read_lines
+from convs2s.files import read_lines, write_json
 
 
-def time_translation(
+def time_decoding(
+    *,
     models: Sequence[Path],
     source: Path,
     output: Path,
-    settings: Mapping[str, Any],
-    *,
+    settings: DecodingSettings,
     device: str,
     threads: int,
-    manifest: Mapping[str, Any],
+    manifest: Mapping[str, object],
 ) -> None:
     """Translate a file of raw text in memory, and write as JSON how long it took.
 
@@ -33,7 +32,7 @@ def time_translation(
         source: raw text, one sentence a line.
         output: the file to write: ``lines``, ``tokens`` (of the best hypotheses, ``</s>``
             counted), ``seconds`` with what they were measured on, both per second.
-        settings: a validated entry of config/decodings.yaml.
+        settings: how to search.
         device: ``cpu`` or ``cuda``.
         threads: CPU threads.
         manifest: what else the number rests on.
@@ -43,7 +42,7 @@ def time_translation(
     """
     translator = prepare_translator(models, settings, device=device, threads=threads)
     lines = list(read_lines(source))
-    for _ in translator.translate(lines[: translator.batch_sentences]):
+    for _ in translator.translate(lines[: settings.batch_sentences]):
         pass
     print(f"timing the translation of {len(lines):,} lines", flush=True)
     started = time.perf_counter()
@@ -52,17 +51,15 @@ def time_translation(
     seconds = time.perf_counter() - started
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     signature = (
-        f"{name}, {threads} CPU threads, {settings['precision']}, batches of up to "
-        f"{translator.batch_sentences}, torch {torch.__version__}"
+        f"{name}, {threads} CPU threads, {settings.precision}, batches of up to "
+        f"{settings.batch_sentences}, torch {torch.__version__}"
     )
     result = {
         "lines": len(lines),
         "tokens": tokens,
         "seconds": {"score": seconds, "signature": signature},
         "lines_per_second": len(lines) / seconds,
-        "symbols_per_second": tokens / seconds,
+        "tokens_per_second": tokens / seconds,
         "manifest": manifest,
     }
-    with atomic_text(output) as stream:
-        json.dump(result, stream, ensure_ascii=False, indent=2)
-        stream.write("\n")
+    write_json(output, result)

@@ -41,10 +41,12 @@ class Splitter:
 
 def bpe_of(description: ModelDescription) -> Bpe | None:
     """Return what splits a model's words, or None for a model of whole words."""
-    if description.codes is None:
+    if description.bpe_codes is None:
         return None
     allowed = description.splittable
-    return Bpe(description.codes, None if allowed is None else set(allowed), description.glossaries)
+    return Bpe(
+        description.bpe_codes, None if allowed is None else set(allowed), description.glossaries
+    )
 
 
 def warn_if_overlong(tokens: Sequence[str], positions: int | None, text: str) -> None:

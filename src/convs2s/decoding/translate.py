@@ -1,6 +1,6 @@
 """Raw text in, text out: preparation, search, unknown words, and text again."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
-from convs2s.decoding.search import Hypothesis, SearchOptions, beam_search
+from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.devices import pick_device
@@ -30,7 +31,7 @@ ALIKE = (
     "preparation",
     "source_types",
     "target_types",
-    "codes",
+    "bpe_codes",
     "glossaries",
     "shortlist",
     "truecasers",
@@ -93,7 +94,7 @@ class Translator:
     def __init__(
         self,
         models: Sequence[Path],
-        settings: Mapping[str, Any],
+        settings: DecodingSettings,
         device: str,
         *,
         pretokenized: bool = False,
@@ -102,7 +103,7 @@ class Translator:
 
         Args:
             models: model files; several make an ensemble.
-            settings: a validated entry of config/decodings.yaml.
+            settings: how to search.
             device: ``cpu`` or ``cuda``.
             pretokenized: lines are the model's tokens, separated by blanks, and so are the
                 translations; unknown tokens are allowed.
@@ -112,19 +113,16 @@ class Translator:
             unknown words are to be replaced and no model has attention.
         """
         self.ensemble, self.description = load_ensemble(
-            models, device, settings["ensemble"], settings["precision"]
+            models, device, settings.ensemble, settings.precision
         )
-        if settings["replace_unknown"] and not self.ensemble.attends:
+        if settings.replace_unknown and not self.ensemble.attends:
             raise UserError(
                 f"{models[0]}: has no attention, by which unknown words are replaced: translate "
                 "with replace_unknown: false (--no-replace-unknown)"
             )
-        self.options = SearchOptions.from_settings(settings)
-        of_model = settings["vocabulary_selection"] == "model"
+        self.settings = settings
+        of_model = settings.vocabulary_selection == "model"
         self.shortlist = self.description.shortlist if of_model else None
-        self.batch_sentences: int = settings["batch_sentences"]
-        self.batch_tokens: int | None = settings["batch_tokens"]
-        self.replace: bool = settings["replace_unknown"]
         self.device = device
         self.pretokenized = pretokenized
         languages, name = self.description.languages, self.description.preparation
@@ -133,7 +131,7 @@ class Translator:
         form: Form = "tokens" if pretokenized else "raw"
         self._split = Splitter(self.description, languages["source"], form)
         self._target_side = Preparation(name, languages["target"])
-        self._of_words = self.description.codes is None
+        self._of_words = self.description.bpe_codes is None
         self._is_truecased = bool(self.description.truecasers)
 
     def translate(
@@ -161,7 +159,7 @@ class Translator:
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
         found: dict[int, list[Hypothesis]] = {}
-        for batch in cut(order, lengths, self.batch_sentences, self.batch_tokens):
+        for batch in cut(order, lengths, self.settings.batch_sentences, self.settings.batch_tokens):
             hypotheses = self.search([prepared[index][2] for index in batch])
             found |= dict(zip(batch.tolist(), hypotheses, strict=True))
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
@@ -192,7 +190,7 @@ class Translator:
         """Search for the outputs of prepared sentences, none of them empty."""
         rows = [self.source.encode(sentence) for sentence in tokens]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        return beam_search(self.ensemble, source, self.options, self._shortlist_of(rows))
+        return beam_search(self.ensemble, source, self.settings, self._shortlist_of(rows))
 
     def _shortlist_of(self, rows: Sequence[Sequence[int]]) -> ShortlistedTypes | None:
         if self.shortlist is None:
@@ -223,7 +221,7 @@ class Translator:
     def _replaced(
         self, tokens: list[str], alignment: list[int] | None, source: list[str]
     ) -> tuple[list[str], list[Replacement]]:
-        if alignment is None or not self.replace:
+        if alignment is None or not self.settings.replace_unknown:
             return tokens, []
         return replace_unknown(tokens, alignment, source, self.description.dictionary)
 
@@ -257,13 +255,13 @@ class Translator:
 
 
 def prepare_translator(
-    models: Sequence[Path], settings: Mapping[str, Any], *, device: str, threads: int
+    models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
 ) -> Translator:
     """Return the translator of a job, and give this process its threads.
 
     Args:
         models: model files; several make an ensemble.
-        settings: a validated entry of config/decodings.yaml.
+        settings: how to search.
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
 
@@ -302,7 +300,7 @@ def load_ensemble(
 
 
 def _check_int8(path: Path, description: ModelDescription, device: str) -> None:
-    if description.architecture["kind"] == "lstm":
+    if description.architecture.kind == "lstm":
         raise UserError(
             f"{path}: an LSTM decodes in fp32 or bf16, there is no int8 for its layers: translate "
             "with precision: bf16 (--precision bf16)"

@@ -8,9 +8,15 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from convs2s.download.partial_file import Digests, Expected, Part, SourceError, WrongFileError
+from convs2s.config.file_reference import local_path
+from convs2s.download.partial_file import (
+    Digests,
+    Expected,
+    PartialFile,
+    SourceError,
+    WrongFileError,
+)
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
@@ -19,16 +25,7 @@ WAITS = (1.0, 5.0, 25.0)
 """Seconds before each further try at a server that failed."""
 
 
-def local_path(url: str, downloads: Path) -> Path:
-    """Return the place of a URL's file: downloads/HOST/PATH, or downloads/demo/PATH for demo://.
-
-    Raises:
-        UserError: the URL is not a plain http(s) or demo one with a file's name at its end.
-    """
-    return downloads / _place(url)
-
-
-def download(
+def download_file(
     url: str,
     output: Path,
     *,
@@ -58,7 +55,7 @@ def download(
     record = output.with_name(output.name + ".sha256")
     is_recorded = not (sha256 or md5) and record.exists()
     expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
-    part = Part(output)
+    part = PartialFile(output)
     digests, failures = _fetch_any(_sources(url, mirrors), part, expected, waits)
     if digests is None:
         raise _no_source(url, failures, record if is_recorded else None)
@@ -68,7 +65,7 @@ def download(
 
 
 def _fetch_any(
-    sources: Sequence[str], part: Part, expected: Expected, waits: Sequence[float]
+    sources: Sequence[str], part: PartialFile, expected: Expected, waits: Sequence[float]
 ) -> tuple[Digests | None, dict[str, SourceError]]:
     """Fetch from the first source that can; return the checksums, or None, and what failed."""
     failures: dict[str, SourceError] = {}
@@ -81,25 +78,8 @@ def _fetch_any(
     return None, failures
 
 
-def _place(url: str) -> str:
-    """Return HOST/PATH, which is safe to append to a folder."""
-    is_demo = url.startswith("demo://")
-    if not (is_url(url) or is_demo) or not url.isascii() or re.search(r"[\s\[\]\\]", url):
-        raise UserError(f"{url!r}: expected an http or https URL without blanks, accents as %XX")
-    parts = urlsplit(url)
-    if parts.query or parts.fragment or "@" in parts.netloc:
-        raise UserError(
-            f"{url}: a URL with ?, # or @ has no place among the downloads; fetch it by hand and "
-            "name the local file instead"
-        )
-    place = f"{'demo/' if is_demo else ''}{parts.netloc}{parts.path}"
-    if {"", ".", ".."} & set(place.split("/")) or not parts.path:
-        raise UserError(f"{url}: expected the URL of one file, without .., // or / at its end")
-    return place
-
-
 def _sources(url: str, mirrors: Sequence[str]) -> list[str]:
-    place = _place(url)
+    place = local_path(url, Path()).as_posix()
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
     for mirror in mirrors:
@@ -122,7 +102,7 @@ def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) 
     if not any(isinstance(error, WrongFileError) for error in failures.values()):
         advice = (
             "connect to the network, or set `mirrors:` in config.local.yaml to a folder or base "
-            f"URL that holds {_place(url)}"
+            f"URL that holds {local_path(url, Path()).as_posix()}"
         )
     elif record:
         advice = f"it has changed since its first download: to accept that, delete {record}"

@@ -102,7 +102,7 @@ class Origin:
         return unchanged and (expected.has_checksum or bool(known))
 
 
-class Part:
+class PartialFile:
     """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process."""
 
     def __init__(self, output: Path) -> None:

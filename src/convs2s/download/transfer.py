@@ -17,7 +17,7 @@ from convs2s.download.partial_file import (
     Expected,
     InterruptedTransferError,
     Origin,
-    Part,
+    PartialFile,
     SourceError,
     StartOverError,
     WrongFileError,
@@ -28,7 +28,7 @@ _RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 _PAGES = (".html", ".htm")
 
 
-def fetch(source: str, part: Part, expected: Expected, waits: Sequence[float]) -> Digests:
+def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> Digests:
     """Bring a whole file into the part, and check it.
 
     Args:
@@ -71,7 +71,7 @@ def is_url(source: str) -> bool:
     return bool(re.match(r"https?://", source))
 
 
-def _copy(source: str, part: Part, expected: Expected) -> Digests:
+def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
     """Copy a file of a mirror's folder."""
     try:
         stream = Path(source).open("rb")  # noqa: SIM115
@@ -86,7 +86,7 @@ def _copy(source: str, part: Part, expected: Expected) -> Digests:
     return digests
 
 
-def _download(source: str, part: Part, expected: Expected) -> Digests:
+def _download(source: str, part: PartialFile, expected: Expected) -> Digests:
     """Ask a server for what is missing, once."""
     earlier = part.origin_from(source)
     if earlier and earlier.size == part.size:
@@ -138,7 +138,7 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _receive(response: HTTPResponse, source: str, part: Part, expected: Expected) -> Digests:
+def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> Digests:
     """Append an answer's body to the part, or replace the part by it."""
     first, size = _range(response)
     origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)

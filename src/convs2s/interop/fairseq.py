@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from convs2s.config_schema import check
+from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
@@ -36,13 +36,13 @@ class FairseqFiles:
         checkpoint: the file that fairseq-train wrote.
         source_dictionary: dict.LANGUAGE.txt, a type and its count a line.
         target_dictionary: likewise.
-        codes: BPE codes, or None for a model over whole words.
+        bpe_codes: BPE codes, or None for a model over whole words.
     """
 
     checkpoint: Path
     source_dictionary: Path
     target_dictionary: Path
-    codes: Path | None
+    bpe_codes: Path | None
 
 
 def import_fairseq(
@@ -67,7 +67,7 @@ def import_fairseq(
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
-    architecture = architecture_settings(checkpoint, name)
+    architecture = architecture_of(checkpoint, name)
     types = {
         side: read_types(dictionary, checkpoint, side)
         for side, dictionary in (
@@ -87,9 +87,9 @@ def import_fairseq(
         architecture=architecture,
         source_types=types["encoder"],
         target_types=types["decoder"],
-        codes=None
-        if files.codes is None
-        else "".join(f"{row}\n" for row in read_lines(files.codes)),
+        bpe_codes=None
+        if files.bpe_codes is None
+        else "".join(f"{row}\n" for row in read_lines(files.bpe_codes)),
         glossaries=[],
         splittable=None,
         dictionary={},
@@ -102,8 +102,8 @@ def import_fairseq(
     save_model(output, weights, description)
 
 
-def architecture_settings(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
-    """Return a checkpoint's network as an ``architecture`` section of config/models.yaml.
+def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
+    """Return the description of a checkpoint's network.
 
     Raises:
         UserError: it is no fconv network, or one with what ConvS2S networks here do not have.
@@ -123,9 +123,7 @@ def architecture_settings(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
         "dropout": arguments["dropout"],
         "gradient_scaling": "fairseq",
     }
-    model = {"description": "imported", "architecture": settings}
-    architecture: dict[str, Any] = check(model, "model", name)["architecture"]
-    return architecture
+    return parse_architecture(settings, name)
 
 
 def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int, int]]:

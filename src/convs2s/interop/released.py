@@ -4,16 +4,16 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.data.corpus import parse_file_reference
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.archives import open_member
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 
 def import_released(
+    *,
     references: Mapping[str, str | None],
     downloads: Path,
     output: Path,
-    *,
     task: str,
     languages: Mapping[str, str],
     preparation: str,
@@ -21,7 +21,7 @@ def import_released(
     """Write the model file of a task's released model.
 
     Args:
-        references: the section ``released`` of a task: model, dictionaries and codes.
+        references: the section ``released`` of a task: model, dictionaries and BPE codes.
         downloads: the folder where what is referred to by URL has been put.
         output: the model file to write.
         task: see ``import_fairseq``; languages and preparation likewise.
@@ -40,7 +40,7 @@ def import_released(
             paths["model"],
             paths["source_dictionary"],
             paths["target_dictionary"],
-            paths.get("codes"),
+            paths.get("bpe_codes"),
         )
         import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
     finally:

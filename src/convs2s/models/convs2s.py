@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from convs2s.models.architecture import Architecture, Layer
+from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import (
     SQRT_HALF,
@@ -95,7 +95,7 @@ class Stack(nn.ModuleList):
     """The blocks of one side, bottom first."""
 
     def __init__(
-        self, architecture: Architecture, layers: Sequence[Layer], attends: Sequence[bool]
+        self, architecture: ConvS2SArchitecture, layers: Sequence[Layer], attends: Sequence[bool]
     ):
         keep_prob = 1.0 - architecture.dropout
         inputs = (layers[0].width, *(layer.width for layer in layers[:-1]))
@@ -116,9 +116,9 @@ class Stack(nn.ModuleList):
 class ConvEncoder(nn.Module):
     """Embeddings, a stack of convolutional blocks, and the map back to the embeddings' width."""
 
-    def __init__(self, architecture: Architecture, types: int) -> None:
+    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
         super().__init__()
-        layers, dropout = architecture.encoder, architecture.dropout
+        layers, dropout = architecture.encoder_layers, architecture.dropout
         width = architecture.embedding
         self.embedding = Embedding(types, width, architecture.source_positions, dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
@@ -126,7 +126,7 @@ class ConvEncoder(nn.Module):
         self.out_projection = Linear(layers[-1].width, width)
         self.dropout = dropout
         self.gradient_factor = 1.0
-        attention_layers = sum(architecture.attention)
+        attention_layers = sum(architecture.attends)
         if architecture.gradient_scaling == "fairseq":
             self.gradient_factor = 1.0 / (2.0 * attention_layers)
         elif architecture.gradient_scaling == "paper":
@@ -152,13 +152,13 @@ class ConvEncoder(nn.Module):
 class ConvDecoder(nn.Module):
     """Embeddings, causal convolutional blocks with attention, and the output layer."""
 
-    def __init__(self, architecture: Architecture, types: int) -> None:
+    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
         super().__init__()
-        layers, dropout = architecture.decoder, architecture.dropout
+        layers, dropout = architecture.decoder_layers, architecture.dropout
         width, output = architecture.embedding, architecture.output_embedding
         self.embedding = Embedding(types, width, architecture.target_positions, dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
-        self.blocks = Stack(architecture, layers, architecture.attention)
+        self.blocks = Stack(architecture, layers, architecture.attends)
         self.out_projection = Linear(layers[-1].width, output)
         self.output: Linear | OutputTable = (
             OutputTable(output, types)
@@ -202,7 +202,11 @@ class ConvS2S(Network):
     decoder: ConvDecoder
 
     def __init__(
-        self, architecture: Architecture, source_types: int, target_types: int, padding_index: int
+        self,
+        architecture: ConvS2SArchitecture,
+        source_types: int,
+        target_types: int,
+        padding_index: int,
     ) -> None:
         """Initialize the parameters from torch's global random generator.
 

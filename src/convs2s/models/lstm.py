@@ -5,46 +5,19 @@ layer, V target types.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
+from convs2s.config.architecture import LstmArchitecture
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
 
 State = tuple[Tensor, Tensor]
 """A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""
-
-
-@dataclass(frozen=True)
-class LstmArchitecture:
-    """Everything that fixes an LSTM network's shape but its vocabularies.
-
-    Attributes:
-        layers: of the encoder and of the decoder.
-        cells: c of each layer.
-        embedding: f, width of the embeddings.
-        dropout: probability that dropout zeroes a value of the embeddings, between layers or of the
-            decoder's output; recurrent connections have none.
-        initialization: every parameter is drawn uniformly between minus this and this.
-        reverse_source: whether the encoder reads the source's tokens from last to first.
-    """
-
-    layers: int
-    cells: int
-    embedding: int
-    dropout: float
-    initialization: float
-    reverse_source: bool
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> "LstmArchitecture":
-        """Read a validated ``architecture`` section of config/models.yaml, of kind ``lstm``."""
-        return cls(**{key: value for key, value in settings.items() if key != "kind"})
 
 
 def reverse_tokens(source: Tensor, padding_index: int) -> Tensor:

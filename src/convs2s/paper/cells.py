@@ -4,14 +4,14 @@ config/paper.yaml says which runs a cell compares with its printed value.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from convs2s import scales
-from convs2s.config import Settings
-from convs2s.config_schema import unknown
+from convs2s.config.messages import unknown
+from convs2s.config.paper import Column, Row, Table
+from convs2s.config.scale import Scale
+from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 
 
@@ -99,7 +99,11 @@ class Result:
     lines: int | None
 
 
-def entry(settings: Settings, name: str) -> Mapping[str, Any]:
+FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
+"""Gives the path of a file of each of some runs: of a task, model, runs and the file's name."""
+
+
+def table_of(settings: Settings, name: str) -> Table:
     """Return a table or figure of config/paper.yaml.
 
     Raises:
@@ -110,45 +114,58 @@ def entry(settings: Settings, name: str) -> Mapping[str, Any]:
     return settings.paper[name]
 
 
-def cells(settings: Settings, name: str) -> list[Cell]:
+def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
+
+    Args:
+        settings: the configuration.
+        name: of the table.
+        files: gives the paths of the scores.
 
     Raises:
         UserError: config/paper.yaml has no such table.
     """
-    table = entry(settings, name)
+    table = table_of(settings, name)
     possible = (
-        _cell(settings, number, row, column)
-        for number, row in enumerate(table["rows"])
-        for column in table["columns"]
+        _cell(settings.scale, number, row, column, files)
+        for number, row in enumerate(table.rows)
+        for column in table.columns
     )
-    return [cell for cell in possible if cell is not None]
+    return [one for one in possible if one]
 
 
-def _cell(
-    settings: Settings, number: int, row: Mapping[str, Any], column: Mapping[str, Any]
-) -> Cell | None:
+def is_made(cell: Cell, times_gpus: bool) -> bool:
+    """Return whether a step of the workflow makes a cell's scores.
+
+    Args:
+        cell: the cell.
+        times_gpus: whether there is a GPU whose speed can be measured.
+    """
+    return not cell.measure.startswith("rouge") and (times_gpus or cell.measure != "seconds_cuda")
+
+
+def _cell(scale: Scale, number: int, row: Row, column: Column, files: FilesOfRuns) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
-    measure = row["measures"].get(column["key"], column["measure"])
-    if row["kind"] != "ours" or row["task"] is None or measure is None:
+    measure = row.measures.get(column.key, column.measure)
+    compared = row.comparison(f"row {number + 1}") if row.kind == "ours" else None
+    if compared is None or measure is None:
         return None
-    scale = settings.scale
-    task, model = scales.task(scale, row["task"]), scales.model(scale, row["model"])
+    model = scale.model_for(compared.model)
     if model is None:
         return None
-    testset, runs = scales.testset(scale, row["testset"]), scales.runs(scale, row["runs"])
-    file = MEASURES[measure].file.format(testset=testset, decoding=row["decoding"])
-    folder = f"{scale['results_dir']}/{task}/models/{model}"
+    task, testset = scale.task_for(compared.task), scale.testset_for(compared.testset)
+    runs = scale.runs(compared.runs)
+    file = MEASURES[measure].file.format(testset=testset, decoding=compared.decoding)
     return Cell(
         row=number,
-        column=column["key"],
+        column=column.key,
         measure=measure,
         task=task,
         model=model,
         testset=testset,
-        decoding=row["decoding"],
+        decoding=compared.decoding,
         runs=tuple(runs),
-        paths=tuple(f"{folder}/{run}/{file}" for run in runs),
+        paths=tuple(files(task, model, runs, file)),
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,14 @@ from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.paper.map_grid import MapGrid
 from convs2s.paper.plotting import ring, save, style
+from convs2s.training.history import EpochRecord
 
 # of Okabe and Ito's palette, which all eyes tell apart
 _TRAINING, _VALIDATION, _RATE = "#0072b2", "#d55e00", "#444444"
 _LONGEST_LABEL = 24  # characters
 
 
-def learning_curve(history: Path, outputs: Sequence[Path]) -> None:
+def plot_learning_curve(*, history: Path, outputs: Sequence[Path]) -> None:
     """Draw perplexity and learning rate by epoch.
 
     Args:
@@ -35,7 +36,7 @@ def learning_curve(history: Path, outputs: Sequence[Path]) -> None:
         UserError: the history is missing or holds no epoch.
     """
     rows = [json.loads(line) for line in read_lines(history)]
-    epochs = [row for row in rows if "epoch" in row]
+    epochs = [EpochRecord(**row) for row in rows if "epoch" in row]
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
     with style():
@@ -53,7 +54,7 @@ def learning_curve(history: Path, outputs: Sequence[Path]) -> None:
 
 def attention_maps(
     attention: NDArray[np.floating[Any]],
-    source_words: Sequence[str],
+    source_tokens: Sequence[str],
     target_tokens: Sequence[str],
     outputs: Sequence[Path],
 ) -> None:
@@ -61,7 +62,7 @@ def attention_maps(
 
     Args:
         attention: (layers, target, source), each row over the source summing to 1.
-        source_words: words or tokens, one for each source position.
+        source_tokens: words or tokens, one for each source position.
         target_tokens: the same for the target.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
 
@@ -69,12 +70,12 @@ def attention_maps(
         ValueError: the words are not as many as the attention's positions.
     """
     layers, targets, sources = attention.shape
-    if (targets, sources) != (len(target_tokens), len(source_words)):
+    if (targets, sources) != (len(target_tokens), len(source_tokens)):
         raise ValueError(
             f"attention over {targets} target and {sources} source positions, but there are "
-            f"{len(target_tokens)} target and {len(source_words)} source words"
+            f"{len(target_tokens)} target and {len(source_tokens)} source words"
         )
-    source_labels = [_shorten(word) for word in source_words]
+    source_labels = [_shorten(word) for word in source_tokens]
     target_labels = [_shorten(word) for word in target_tokens]
     with style([*source_labels, *target_labels]):
         layout = MapGrid.fit(layers, source_labels, target_labels)
@@ -91,43 +92,39 @@ def attention_maps(
         save(figure, outputs)
 
 
-def _draw_perplexity(axes: Axes, epochs: Sequence[Mapping[str, Any]]) -> None:
-    numbers = [row["epoch"] for row in epochs]
-    best = min(epochs, key=lambda row: float(row["valid_perplexity"]))
+def _draw_perplexity(axes: Axes, epochs: Sequence[EpochRecord]) -> None:
+    numbers = [row.epoch for row in epochs]
+    best = min(epochs, key=lambda row: row.valid_perplexity)
     marker = "." if len(epochs) <= 60 else ""
-    training = [math.exp(row["train_loss"]) for row in epochs]
-    validation = [row["valid_perplexity"] for row in epochs]
+    training = [math.exp(row.train_loss) for row in epochs]
+    validation = [row.valid_perplexity for row in epochs]
     axes.semilogy(numbers, training, color=_TRAINING, marker=marker, label="training")
     axes.semilogy(numbers, validation, color=_VALIDATION, marker=marker, label="validation")
-    perplexity, epoch = best["valid_perplexity"], best["epoch"]
+    perplexity, epoch = best.valid_perplexity, best.epoch
     ring(axes, epoch, perplexity, _VALIDATION, f"best: {perplexity:.4g} in epoch {epoch}")
     axes.set_ylabel("perplexity")
     _use_plain_numbers(axes, (1, 2, 5))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
 
 
-def _draw_learning_rate(axes: Axes, epochs: Sequence[Mapping[str, Any]]) -> None:
-    numbers = [row["epoch"] for row in epochs]
+def _draw_learning_rate(axes: Axes, epochs: Sequence[EpochRecord]) -> None:
+    numbers = [row.epoch for row in epochs]
     edges = [numbers[0] - 0.5, *(number + 0.5 for number in numbers)]
-    axes.stairs([row["learning_rate"] for row in epochs], edges, baseline=None, color=_RATE)
+    axes.stairs([row.learning_rate for row in epochs], edges, baseline=None, color=_RATE)
     axes.set_yscale("log")
     axes.margins(x=0, y=0.2)
     axes.set_ylabel("learning rate")
     _use_plain_numbers(axes, (1,))
-    rates = sorted({row["learning_rate"] for row in epochs})
+    rates = sorted({row.learning_rate for row in epochs})
     if len(rates) <= 5:
         axes.set_yticks(rates)
         axes.minorticks_off()
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
-def _drops(epochs: Sequence[Mapping[str, Any]]) -> list[int]:
+def _drops(epochs: Sequence[EpochRecord]) -> list[int]:
     """Return the epochs whose learning rate is lower than the one before."""
-    return [
-        now["epoch"]
-        for last, now in pairwise(epochs)
-        if now["learning_rate"] < last["learning_rate"]
-    ]
+    return [now.epoch for last, now in pairwise(epochs) if now.learning_rate < last.learning_rate]
 
 
 def _use_plain_numbers(axes: Axes, multiples: Sequence[int]) -> None:

@@ -6,28 +6,26 @@ No value is typed in by hand: a cell whose runs are not there says "not run".
 import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from convs2s import scales
-from convs2s.config import Settings
+from convs2s.config.paper import Column, Row, Table
+from convs2s.config.settings import Settings
 from convs2s.files import atomic_text
-from convs2s.paper.cells import MEASURES, Cell, Result, cells, entry, read
+from convs2s.paper.cells import MEASURES, Cell, Result, read, table_of
 from convs2s.paper.table_formats import FORMATS, Sheet
 
-__all__ = ["Cell", "cells", "headings", "table", "write_table"]
 
-Row = Mapping[str, Any]
-
-
-def table(settings: Settings, name: str, found: Collection[str]) -> pd.DataFrame:
+def table(
+    settings: Settings, name: str, cells: Sequence[Cell], scores: Collection[str]
+) -> pd.DataFrame:
     """Return a table with the paper's values beside ours.
 
     Args:
         settings: the configuration.
         name: a table or figure of config/paper.yaml.
-        found: those of the cells' paths that exist.
+        cells: those that the workflow measures.
+        scores: those of the cells' paths that exist.
 
     Returns:
         A row for each row of the paper, all text. For each column of the paper "NAME (paper)" and
@@ -37,44 +35,50 @@ def table(settings: Settings, name: str, found: Collection[str]) -> pd.DataFrame
     Raises:
         UserError: config/paper.yaml has no such table.
     """
-    printed = entry(settings, name)
+    printed = table_of(settings, name)
     ours: dict[int, dict[str, tuple[Cell, Result]]] = {}
-    for cell in cells(settings, name):
-        ours.setdefault(cell.row, {})[cell.column] = cell, read(cell, found)
+    for cell in cells:
+        ours.setdefault(cell.row, {})[cell.column] = cell, read(cell, scores)
     rows = [
         dict(_fields(settings, printed, row, ours.get(number, {})))
-        for number, row in enumerate(printed["rows"])
+        for number, row in enumerate(printed.rows)
     ]
     return pd.DataFrame(rows, dtype=str)
 
 
 def headings(settings: Settings, name: str) -> list[str]:
     """Return the lines above a table: title, stand-in data, scale and source, note."""
-    printed, stand_in = entry(settings, name), settings.scale["stand_in"]
+    printed, stand_in = table_of(settings, name), settings.scale.stand_in
     lines = [
-        printed["title"],
+        printed.title,
         f"STAND-IN DATA: {stand_in}" if stand_in else None,
-        f"Scale: {settings.options['scale']}. Printed values: {printed['source']}.",
-        printed["note"],
+        f"Scale: {settings.options.scale}. Printed values: {printed.source}.",
+        printed.note,
     ]
     return [line for line in lines if line]
 
 
 def write_table(
-    settings: Settings, name: str, found: Collection[str], outputs: Sequence[Path]
+    settings: Settings,
+    name: str,
+    *,
+    cells: Sequence[Cell],
+    scores: Collection[str],
+    outputs: Sequence[Path],
 ) -> None:
     """Write a table.
 
     Args:
         settings: the configuration.
         name: a table or figure of config/paper.yaml.
-        found: those of the cells' paths that exist.
+        cells: those that the workflow measures.
+        scores: those of the cells' paths that exist.
         outputs: the files to write; the suffix says the format: .md, .csv or .tex.
     """
     sheet = Sheet(
         headings=headings(settings, name),
-        frame=table(settings, name, found),
-        marked=entry(settings, name)["system_label"],
+        frame=table(settings, name, cells, scores),
+        marked=table_of(settings, name).system_label,
         footnotes=("Metric", "Notes"),
         left_out=("Scale",),
     )
@@ -84,27 +88,27 @@ def write_table(
 
 
 def _fields(
-    settings: Settings, printed: Row, row: Row, ours: Mapping[str, tuple[Cell, Result]]
+    settings: Settings, printed: Table, row: Row, ours: Mapping[str, tuple[Cell, Result]]
 ) -> Iterator[tuple[str, str]]:
     """Yield the heading and text of each column of a row."""
-    if printed["group_label"]:
-        yield printed["group_label"], row["group"] or ""
-    yield printed["system_label"], row["system"]
-    for column in printed["columns"]:
-        key, digits = column["key"], column["digits"]
+    if printed.group_label:
+        yield printed.group_label, row.group or ""
+    yield printed.system_label, row.system
+    for column in printed.columns:
+        key, digits = column.key, column.digits
         result = ours[key][1] if key in ours else None
-        yield f"{column['name']} (paper)", _number(row["paper"].get(key), digits)
-        yield f"{column['name']} (ours)", _mean(result, digits) or _absent(settings, row, result)
-    names = {column["key"]: column["name"] for column in printed["columns"]}
+        yield f"{column.name} (paper)", _number(row.paper.get(key), digits)
+        yield f"{column.name} (ours)", _mean(result, digits) or _absent(settings, row, result)
+    names = {column.key: column.name for column in printed.columns}
     measured = {names[key]: pair for key, pair in ours.items()}
     yield "Runs", _together({name: _runs(*pair) for name, pair in measured.items()})
     yield "Test set", _together({name: _testset(*pair) for name, pair in measured.items()})
     yield (
         "Scale",
-        settings.options["scale"] + (" (STAND-IN DATA)" if settings.scale["stand_in"] else ""),
+        settings.options.scale + (" (STAND-IN DATA)" if settings.scale.stand_in else ""),
     )
     yield "Metric", _together({name: _metric(*pair) for name, pair in measured.items()})
-    yield "Notes", _notes(row, printed["columns"])
+    yield "Notes", _notes(row, printed.columns)
 
 
 def _number(value: float | str | None, digits: int) -> str:
@@ -124,11 +128,11 @@ def _mean(result: Result | None, digits: int) -> str:
 
 def _absent(settings: Settings, row: Row, result: Result | None) -> str:
     """Say why there is no value of ours."""
-    if row["kind"] == "cited":
+    if row.kind == "cited":
         return ""
-    if row["task"] is None or result is not None:
+    if row.task is None or result is not None:
         return "not run"
-    return "not measured" if scales.model(settings.scale, row["model"]) else "no stand-in"
+    return "not measured" if row.model and settings.scale.model_for(row.model) else "no stand-in"
 
 
 def _together(texts: Mapping[str, str]) -> str:
@@ -156,12 +160,13 @@ def _metric(cell: Cell, result: Result) -> str:
     return " ".join([MEASURES[cell.measure].label, *result.signatures])
 
 
-def _notes(row: Row, columns: Sequence[Row]) -> str:
+def _notes(row: Row, columns: Sequence[Column]) -> str:
     """Join the row's note with what other versions of the paper print."""
+    printed = ((row.v1, "arXiv v1"), (row.best_run, "the paper's best run"))
     others = [
-        f"{what}: {column['name']} {_number(row[part][column['key']], column['digits'])}"
-        for part, what in (("v1", "arXiv v1"), ("best_run", "the paper's best run"))
+        f"{what}: {column.name} {_number(values[column.key], column.digits)}"
+        for values, what in printed
         for column in columns
-        if column["key"] in row[part]
+        if column.key in values
     ]
-    return "; ".join([*others, *([row["note"]] if row["note"] else [])])
+    return "; ".join([*others, *([row.note] if row.note else [])])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.scoring.translations import UNKNOWN, Translation, read_translations
+from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
 
 
 def write_examples(translations: Path, reference: Path, output: Path, *, count: int = 5) -> None:
@@ -43,7 +43,7 @@ def _spread(total: int, count: int) -> list[int]:
     return [(2 * part + 1) * total // (2 * count) for part in range(count)]
 
 
-def _example(number: int, translation: Translation, reference: str) -> Iterator[str]:
+def _example(number: int, translation: DecodedLine, reference: str) -> Iterator[str]:
     yield f"line {number}"
     yield f"  source       {translation.source}"
     yield f"  translation  {translation.text}"
@@ -54,15 +54,15 @@ def _example(number: int, translation: Translation, reference: str) -> Iterator[
     yield ""
 
 
-def _mark(translation: Translation) -> str:
+def _mark(translation: DecodedLine) -> str:
     """Put the words that stand where the model said that it does not know into brackets."""
     marked = " ".join(translation.words_before)
     for item in translation.replacements:  # in the order of the output
-        marked = marked.replace(UNKNOWN, f"[{item.word}]", 1)
+        marked = marked.replace(UNKNOWN_WORD, f"[{item.word}]", 1)
     return marked
 
 
-def _explain(translation: Translation) -> Iterator[str]:
+def _explain(translation: DecodedLine) -> Iterator[str]:
     for item in translation.replacements:
         if item.by == "dictionary":
             yield f"[{item.word}] is the dictionary's word for {item.source_word}"

@@ -5,13 +5,14 @@ and when it stops does not depend on alpha either. So one n-best list with all f
 holds what a search with any alpha would answer, and tuning needs no other search.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from convs2s.files import atomic_text, read_lines, write_lines
+from pydantic import TypeAdapter
+
+from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.files import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import Score, detokenized_bleu, length_ratio, tokenized_bleu
 from convs2s.scoring.n_best import (
     LENGTH,
@@ -90,48 +91,69 @@ def curve(
     ]
 
 
+@dataclass(frozen=True)
+class _Tuning:
+    """What is read of a tuning's JSON file."""
+
+    length_penalty: float
+
+
+def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
+    """Return a decoding's settings with a number for the length penalty.
+
+    Args:
+        stated: the decoding, as config/decodings.yaml has it.
+        tuned: the JSON file of the tuning; none where the number is stated, and for the list that
+            the tuning goes by, whose order does not matter.
+    """
+    settings = DecodingSettings.model_validate(stated)
+    if not isinstance(settings.length_penalty, TunedLengthPenalty):
+        return settings
+    values = [TypeAdapter(_Tuning).validate_json(Path(path).read_bytes()) for path in tuned]
+    alpha = values[0].length_penalty if values else PLAIN
+    return settings.model_copy(update={"length_penalty": alpha})
+
+
 def best_point(points: Iterable[Point]) -> Point:
     """Return the point of the highest tokenized BLEU; of equal ones the nearest to ``PLAIN``."""
     return max(points, key=lambda one: (one.tokenized.score, -abs(one.length_penalty - PLAIN)))
 
 
-def write_length_penalty(
-    n_best: Path,
-    reference_raw: Path,
-    reference_tokenized: Path,
-    output_tsv: Path,
-    output_json: Path,
+def tune_length_penalty(
     *,
+    n_best: Path,
+    raw: Path,
+    tokenized: Path,
+    tsv: Path,
+    json: Path,
     restore: Reader,
-    named: Mapping[str, Any],
-    manifest: Mapping[str, Any],
+    header: Mapping[str, str | None],
+    manifest: Mapping[str, object],
 ) -> None:
     """Tune the length penalty on an n-best list and write its curve and the best value.
 
     Args:
         n_best: the list, in words, all hypotheses that a search has finished.
-        reference_raw: the target side as published.
-        reference_tokenized: the target side in words.
-        output_tsv: the curve, a row a value.
-        output_json: ``length_penalty`` and what it rests on.
+        raw: the target side as published.
+        tokenized: the target side in words.
+        tsv: the curve to write, a row a value.
+        json: ``length_penalty`` and what it rests on, to write.
         restore: from words to plain text.
-        named: what the tuning is of: task, model, run, decoding, test set, scale.
+        header: what the tuning is of: task, model, run, decoding, test set, scale.
         manifest: what the numbers rest on.
 
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
-    raw, tokenized = (list(read_lines(path)) for path in (reference_raw, reference_tokenized))
-    points = curve(read_n_best(read_lines(n_best), str(n_best)), raw, tokenized, restore)
+    published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
+    points = curve(read_n_best(read_lines(n_best), str(n_best)), published, in_words, restore)
     chosen = best_point(points)
-    write_lines(output_tsv, [COLUMNS, *(point.row() for point in points)])
+    write_lines(tsv, [COLUMNS, *(point.row() for point in points)])
     result = {
-        **named,
-        "lines": len(raw),
+        **header,
+        "lines": len(published),
         "length_penalty": chosen.length_penalty,
-        "tokenized_bleu": asdict(chosen.tokenized),
+        "tokenized_bleu": chosen.tokenized,
         "manifest": manifest,
     }
-    with atomic_text(output_json) as stream:
-        json.dump(result, stream, ensure_ascii=False, indent=2)
-        stream.write("\n")
+    write_json(json, result)

@@ -21,7 +21,7 @@ MODEL = "Model"
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class ListedHypothesis:
     """One line of a list.
 
     Attributes:
@@ -60,7 +60,7 @@ class Hypothesis:
                 "convs2s score-pairs --n-best adds one"
             ) from None
 
-    def with_feature(self, name: str, value: float) -> "Hypothesis":
+    def with_feature(self, name: str, value: float) -> "ListedHypothesis":
         """Return the hypothesis with one more feature.
 
         Raises:
@@ -71,10 +71,10 @@ class Hypothesis:
         return replace(self, features=f"{self.features} {name}= {value:.9g}".lstrip(" "))
 
 
-Group = Sequence[Hypothesis]
+Group = Sequence[ListedHypothesis]
 """The hypotheses of one sentence."""
 
-Criterion = Callable[[Hypothesis], float]
+Criterion = Callable[[ListedHypothesis], float]
 
 
 def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
@@ -116,7 +116,7 @@ def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
         yield group
 
 
-def own_score(hypothesis: Hypothesis) -> float:
+def own_score(hypothesis: ListedHypothesis) -> float:
     """Return the score of the system that wrote the list."""
     return hypothesis.score
 
@@ -130,12 +130,12 @@ def average_with(feature: str) -> Criterion:
     return lambda hypothesis: (hypothesis.score + hypothesis.feature(feature)) / 2
 
 
-def best(group: Group, criterion: Criterion) -> Hypothesis:
+def best(group: Group, criterion: Criterion) -> ListedHypothesis:
     """Return the hypothesis of which there is most; of equal ones the first."""
     return max(group, key=criterion)
 
 
-def reranked(group: Group, criterion: Criterion) -> list[Hypothesis]:
+def reranked(group: Group, criterion: Criterion) -> list[ListedHypothesis]:
     """Return the hypotheses with the criterion as their score, the best first."""
     scored = (replace(one, score=criterion(one)) for one in group)
     return sorted(scored, key=lambda one: -one.score)
@@ -151,7 +151,7 @@ def unescaped(text: str) -> str:
     return text.replace("&#124;", "|")
 
 
-def _parse(line: str, place: str) -> Hypothesis:
+def _parse(line: str, place: str) -> ListedHypothesis:
     fields = [field.strip(" ") for field in line.split("|||")]
     if len(fields) < 4:
         raise UserError(f"{place}: expected {FIELDS}, found {len(fields)} of the 4 fields")
@@ -166,7 +166,7 @@ def _parse(line: str, place: str) -> Hypothesis:
         raise UserError(
             f"{place}: expected {FIELDS}; the score is a number, not {score[:60]!r}"
         ) from None
-    return Hypothesis(int(sentence), text, features, number, tuple(rest), place)
+    return ListedHypothesis(int(sentence), text, features, number, tuple(rest), place)
 
 
 def _number(text: str) -> float:

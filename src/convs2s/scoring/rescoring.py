@@ -1,13 +1,11 @@
 """What rescoring an n-best list gains: BLEU of four choices from it, as text and as JSON."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from convs2s.files import atomic_text, read_lines, write_lines
+from convs2s.files import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
+from convs2s.scoring.evaluation import BleuScores
 from convs2s.scoring.n_best import (
     MODEL,
     Criterion,
@@ -28,56 +26,53 @@ CHOICES = {
 }
 
 
-def write_rescoring(
-    scored: Path,
-    reference_raw: Path,
-    reference_tokenized: Path,
-    outputs: Mapping[str, Path],
+def rescore_n_best(
     *,
+    n_best: Path,
+    raw: Path,
+    tokenized: Path,
+    translations: Path,
+    text: Path,
+    json: Path,
     restore: Reader,
     stand_in: str | None,
-    named: Mapping[str, str],
+    header: Mapping[str, str],
     test_set: str,
-    manifest: Mapping[str, Any],
+    manifest: Mapping[str, object],
 ) -> None:
     """Choose from a scored n-best list in four ways, score each, and write the average's choice.
 
     Args:
-        scored: the list, in words, with the feature of the rescoring model.
-        reference_raw: the target side as published, for detokenized BLEU.
-        reference_tokenized: the target side in the words of the task, for tokenized BLEU.
-        outputs: what to write: ``translations`` (plain text), ``text`` (the report) and ``json``.
+        n_best: the list, in words, with the feature of the rescoring model.
+        raw: the target side as published, for detokenized BLEU.
+        tokenized: the target side in the words of the task, for tokenized BLEU.
+        translations: the average's choice as plain text, to write.
+        text: the report to write.
+        json: the same numbers unrounded, with the manifest.
         restore: from words to plain text.
         stand_in: what the data is, where it is not the paper's; it heads the report.
-        named: what the report begins with.
+        header: what the report begins with.
         test_set: the test set's name.
         manifest: what the numbers rest on.
 
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
-    raw, tokenized = (list(read_lines(path)) for path in (reference_raw, reference_tokenized))
-    choices = _choices(scored, tokenized)
-    text = {name: list(map(restore, words)) for name, words in choices.items()}
-    report = {
-        "stand_in": stand_in,
-        **named,
-        "test_set": test_set,
-        "lines": len(raw),
-        "bleu": {
-            name: {
-                "tokenized": asdict(tokenized_bleu(words, tokenized)),
-                "detokenized": asdict(detokenized_bleu(text[name], raw)),
-            }
-            for name, words in choices.items()
-        },
-        "manifest": manifest,
+    published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
+    choices = _choices(n_best, in_words)
+    restored = {name: list(map(restore, words)) for name, words in choices.items()}
+    bleu = {
+        name: BleuScores(
+            tokenized_bleu(words, in_words), detokenized_bleu(restored[name], published)
+        )
+        for name, words in choices.items()
     }
-    write_lines(outputs["translations"], text["average"])
-    with atomic_text(outputs["json"]) as stream:
-        json.dump(report, stream, ensure_ascii=False, indent=2)
-        stream.write("\n")
-    write_lines(outputs["text"], _report(report, named))
+    lines = len(published)
+    about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": lines}
+    write_lines(translations, restored["average"])
+    write_json(json, {**about, "bleu": bleu, "manifest": manifest})
+    title = f"{test_set}: {lines} lines, one hypothesis of each"
+    write_lines(text, _report(stand_in, header, title, bleu))
 
 
 def _choices(scored: Path, reference: Sequence[str]) -> dict[str, list[str]]:
@@ -94,18 +89,18 @@ def _choices(scored: Path, reference: Sequence[str]) -> dict[str, list[str]]:
     return {"first": first, "model": model, "average": by(average_with(MODEL)), "oracle": oracle}
 
 
-def _report(report: Mapping[str, Any], named: Mapping[str, str]) -> Iterator[str]:
-    yield from heading(report["stand_in"], named)
-    yield from underlined(f"{report['test_set']}: {report['lines']} lines, one hypothesis of each")
-    header = ["chosen by", "tokenized BLEU", "detokenized BLEU"]
-    kinds = ("tokenized", "detokenized")
+def _report(
+    stand_in: str | None, header: Mapping[str, str], title: str, bleu: Mapping[str, BleuScores]
+) -> Iterator[str]:
+    yield from heading(stand_in, header)
+    yield from underlined(title)
     yield from aligned(
-        header,
+        ["chosen by", "tokenized BLEU", "detokenized BLEU"],
         (
-            [CHOICES[name], *(f"{scores[kind]['score']:.2f}" for kind in kinds)]
-            for name, scores in report["bleu"].items()
+            [CHOICES[name], f"{both.tokenized.score:.2f}", f"{both.detokenized.score:.2f}"]
+            for name, both in bleu.items()
         ),
     )
     yield ""
-    for kind in kinds:
-        yield f"{kind} BLEU: {report['bleu']['first'][kind]['signature']}"
+    yield f"tokenized BLEU: {bleu['first'].tokenized.signature}"
+    yield f"detokenized BLEU: {bleu['first'].detokenized.signature}"

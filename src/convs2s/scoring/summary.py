@@ -1,87 +1,152 @@
 """Mean and deviation over runs that differ in the seed (section 4.3: average over three runs)."""
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines
-from convs2s.scoring.bleu import BleuKind
+from convs2s.scoring.bleu import BleuKind, Score
+from convs2s.scoring.evaluation import BleuScores, Evaluation
 
 BLEU_KINDS: tuple[BleuKind, ...] = ("tokenized", "detokenized")
 
 
-def summarize(evaluations: Mapping[str, Path]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs and their sample deviation; None for a single run."""
+
+    mean: float
+    deviation: float | None
+
+
+@dataclass(frozen=True)
+class MeanScore(Mean):
+    """The same of a score, with its signature."""
+
+    signature: str
+
+
+@dataclass(frozen=True)
+class MeanBleu:
+    """BLEU of its two kinds."""
+
+    tokenized: MeanScore
+    detokenized: MeanScore
+
+
+@dataclass(frozen=True)
+class MeanBeforeReplacement:
+    """The scores of the same translations with their unknown words left in."""
+
+    bleu: MeanBleu
+
+
+@dataclass(frozen=True)
+class MeanUnknownWords:
+    """How many unknown words a run had, and what replaced them."""
+
+    total: Mean
+    dictionary: Mean
+    copied: Mean
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the runs on one test set scored: an `Evaluation` with means, and each run."""
+
+    lines: int
+    bleu: MeanBleu
+    chrf: MeanScore
+    length_ratio: Mean
+    before_replacement: MeanBeforeReplacement
+    unknown_words: MeanUnknownWords
+    runs: Mapping[str, Evaluation]
+
+
+def summarize(evaluations: Mapping[str, Path]) -> Summary:
     """Summarize the evaluations of one test set, one for each run, in the order given.
 
-    Returns:
-        ``lines``; ``bleu``, ``chrf``, ``length_ratio``, ``before_replacement`` and
-        ``unknown_words`` as in an evaluation but with ``mean`` and ``deviation`` (the sample's,
-        null for one run) in place of the number; and ``runs``, each evaluation whole.
-
     Raises:
-        UserError: a file is missing, or two runs were scored on different lines or by different
-            metrics, so that their mean would mean nothing.
+        UserError: a file is missing or is no evaluation, or two runs were scored on different
+            lines or by different metrics, so that their mean would mean nothing.
     """
-    runs = {run: _read(path) for run, path in evaluations.items()}
+    runs = {run: read_evaluation(path) for run, path in evaluations.items()}
     results = list(runs.values())
     _check_comparable(runs, evaluations)
-    before = [result["before_replacement"] for result in results]
-    unknown = [result["unknown_words"] for result in results]
-    return {
-        "lines": results[0]["lines"],
-        "bleu": _mean_bleus(results),
-        "chrf": _mean_score([result["chrf"] for result in results]),
-        "length_ratio": mean_and_deviation([result["length_ratio"] for result in results]),
-        "before_replacement": {"bleu": _mean_bleus(before)},
-        "unknown_words": {
-            key: mean_and_deviation([counts[key] for counts in unknown]) for key in unknown[0]
-        },
-        "runs": runs,
-    }
+    unknown = [one.unknown_words for one in results]
+    return Summary(
+        lines=results[0].lines,
+        bleu=_mean_bleu([one.bleu for one in results]),
+        chrf=_mean_score([one.chrf for one in results]),
+        length_ratio=mean_and_deviation([one.length_ratio for one in results]),
+        before_replacement=MeanBeforeReplacement(
+            _mean_bleu([one.before_replacement.bleu for one in results])
+        ),
+        unknown_words=MeanUnknownWords(
+            mean_and_deviation([one.total for one in unknown]),
+            mean_and_deviation([one.dictionary for one in unknown]),
+            mean_and_deviation([one.copied for one in unknown]),
+        ),
+        runs=runs,
+    )
 
 
-def _read(path: Path) -> dict[str, Any]:
-    evaluation: dict[str, Any] = json.loads("\n".join(read_lines(path)))
-    return evaluation
+def read_evaluation(path: Path) -> Evaluation:
+    """Read the scores of one run on one test set.
+
+    Raises:
+        UserError: the file is missing, or is no evaluation of this version.
+    """
+    try:
+        return TypeAdapter(Evaluation).validate_json("\n".join(read_lines(path)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise UserError(
+            f"{path}: no evaluation of this version ({place}: {first['msg']}); delete it and score "
+            "again"
+        ) from None
 
 
-def _check_comparable(runs: Mapping[str, Mapping[str, Any]], paths: Mapping[str, Path]) -> None:
+def _check_comparable(runs: Mapping[str, Evaluation], paths: Mapping[str, Path]) -> None:
     """Refuse to average what was measured differently, say by two versions of sacrebleu."""
     first, *others = runs
     for run in others:
-        for name, ours, theirs in zip(
-            ("lines", "tokenized BLEU", "detokenized BLEU", "chrF"),
-            _measures(runs[run]),
-            _measures(runs[first]),
-            strict=True,
-        ):
-            if ours != theirs:
+        expected = _measures(runs[first])
+        for name, found in _measures(runs[run]).items():
+            if found != expected[name]:
                 raise UserError(
-                    f"{paths[run]}: {name}: {ours}, but {theirs} in {paths[first]}: a mean needs "
-                    "equal measures; delete both files and score again"
+                    f"{paths[run]}: {name}: {found}, but {expected[name]} in {paths[first]}: a "
+                    "mean needs equal measures; delete both files and score again"
                 )
 
 
-def _measures(evaluation: Mapping[str, Any]) -> tuple[Any, ...]:
-    bleu = [evaluation["bleu"][kind]["signature"] for kind in BLEU_KINDS]
-    return evaluation["lines"], *bleu, evaluation["chrf"]["signature"]
-
-
-def _mean_bleus(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {kind: _mean_score([result["bleu"][kind] for result in results]) for kind in BLEU_KINDS}
-
-
-def _mean_score(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _measures(evaluation: Evaluation) -> dict[str, int | str]:
     return {
-        **mean_and_deviation([score["score"] for score in scores]),
-        "signature": scores[0]["signature"],
+        "lines": evaluation.lines,
+        "tokenized BLEU": evaluation.bleu.tokenized.signature,
+        "detokenized BLEU": evaluation.bleu.detokenized.signature,
+        "chrF": evaluation.chrf.signature,
     }
 
 
-def mean_and_deviation(values: Sequence[float]) -> dict[str, float | None]:
-    """Return ``mean`` and ``deviation``: the sample's, None for a single value."""
+def _mean_bleu(scores: Sequence[BleuScores]) -> MeanBleu:
+    return MeanBleu(
+        _mean_score([one.tokenized for one in scores]),
+        _mean_score([one.detokenized for one in scores]),
+    )
+
+
+def _mean_score(scores: Sequence[Score]) -> MeanScore:
+    mean = mean_and_deviation([one.score for one in scores])
+    return MeanScore(mean.mean, mean.deviation, scores[0].signature)
+
+
+def mean_and_deviation(values: Sequence[float]) -> Mean:
+    """Return the mean, and the sample's deviation unless there is a single value."""
     deviation = statistics.stdev(values) if len(values) > 1 else None
-    return {"mean": statistics.fmean(values), "deviation": deviation}
+    return Mean(statistics.fmean(values), deviation)

@@ -9,12 +9,12 @@ def underlined(title: str) -> Iterator[str]:
     yield "=" * len(title)
 
 
-def heading(stand_in: str | None, named: Mapping[str, str]) -> Iterator[str]:
+def heading(stand_in: str | None, header: Mapping[str, str]) -> Iterator[str]:
     """Yield how a report begins: that its data stands in for the paper's, and what it is about."""
     if stand_in:
         yield f"STAND-IN DATA: {stand_in}"
         yield ""
-    for name, value in named.items():
+    for name, value in header.items():
         yield f"{name:<9} {value}"
     yield ""
 

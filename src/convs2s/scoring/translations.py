@@ -8,11 +8,12 @@ from typing import Any, Literal
 from convs2s.errors import UserError
 from convs2s.files import read_lines
 
-UNKNOWN = "<unk>"
+UNKNOWN_WORD = "<unk>"
+"""How the decoder writes an unknown word that nothing has replaced."""
 
 
 @dataclass(frozen=True)
-class Replacement:
+class ReplacedWord:
     """An unknown word of the output and what stands in its place (section 4.3).
 
     Attributes:
@@ -27,7 +28,7 @@ class Replacement:
 
 
 @dataclass(frozen=True)
-class Translation:
+class DecodedLine:
     """One sentence as the decoder leaves it; ``before`` is with its unknown words."""
 
     source: str
@@ -35,10 +36,10 @@ class Translation:
     words: list[str]
     text_before: str
     words_before: list[str]
-    replacements: list[Replacement]
+    replacements: list[ReplacedWord]
 
 
-def read_translations(path: Path) -> list[Translation]:
+def read_translations(path: Path) -> list[DecodedLine]:
     """Read the decoder's output.
 
     Raises:
@@ -48,11 +49,9 @@ def read_translations(path: Path) -> list[Translation]:
     return [_parse(line, path, number) for number, line in enumerate(read_lines(path), start=1)]
 
 
-def _parse(line: str, path: Path, number: int) -> Translation:
+def _parse(line: str, path: Path, number: int) -> DecodedLine:
     try:
-        record = json.loads(line)
-        found = record["line"]
-        translation = _translation(record)
+        found, decoded = _decoded_line(json.loads(line))
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{path}:{number}: no translation of this program's decoder ({error!r}); "
@@ -63,18 +62,19 @@ def _parse(line: str, path: Path, number: int) -> Translation:
             f"{path}:{number}: holds the translation of line {found} where line {number} was "
             "expected: the file is cut or out of order; decode the test set again"
         )
-    return translation
+    return decoded
 
 
-def _translation(record: dict[str, Any]) -> Translation:
-    return Translation(
+def _decoded_line(record: dict[str, Any]) -> tuple[int, DecodedLine]:
+    """Return the number of a line and what was decoded."""
+    return record["line"], DecodedLine(
         source=record["source"],
         text=record["text"],
         words=record["words"],
         text_before=record["text_before"],
         words_before=record["words_before"],
         replacements=[
-            Replacement(item["source_word"], item["word"], item["by"])
+            ReplacedWord(item["source_word"], item["word"], item["by"])
             for item in record["replacements"]
         ],
     )

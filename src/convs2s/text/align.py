@@ -23,11 +23,11 @@ _NULL_PRIOR = 0.003
 Pair = tuple[str, str]
 
 
-def align(
-    source_path: str | Path,
-    target_path: str | Path,
-    links_path: str | Path,
+def align_words(
     *,
+    source: str | Path,
+    target: str | Path,
+    links: str | Path,
     pairs: int | None,
     seed: int = 1,
 ) -> int:
@@ -37,9 +37,9 @@ def align(
     or with more than 1023 words on one side, is not given to eflomal and has no links.
 
     Args:
-        source_path: source side, tokenized (words, never BPE tokens).
-        target_path: target side, as many lines.
-        links_path: written: a line per pair, ``SOURCE-TARGET`` positions from 0, such as
+        source: source side, tokenized (words, never BPE tokens).
+        target: target side, as many lines.
+        links: written: a line per pair, ``SOURCE-TARGET`` positions from 0, such as
             ``0-0 1-2``; an empty line where the pair was not aligned.
         pairs: align so many pairs only, drawn at random; None for all.
         seed: decides which, together with the number of pairs in the corpus.
@@ -50,29 +50,28 @@ def align(
     Raises:
         UserError: a side is missing, is not UTF-8, or has more lines than the other.
     """
-    total = sum(1 for _ in read_line_pairs(source_path, target_path))
+    total = sum(1 for _ in read_line_pairs(source, target))
 
     def chosen() -> Iterator[Pair | None]:
         """Yield each pair, or None for one that is not to be aligned; the same ones every time."""
         generator = Random(seed)
         wanted = total if pairs is None else min(pairs, total)
-        for index, pair in enumerate(read_line_pairs(source_path, target_path)):
+        for index, pair in enumerate(read_line_pairs(source, target)):
             # As many of the rest as are still wanted, each with the same chance.
             in_sample = generator.random() * (total - index) < wanted
             wanted -= in_sample
             yield pair if in_sample and _fits(*pair) else None
 
-    links_path = Path(links_path)
-    links_path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".partial.", dir=links_path.parent) as folder:
+    Path(links).parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".partial.", dir=Path(links).parent) as folder:
         forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
         aligned = _run_eflomal(chosen, forward, reverse)
-        write_lines(links_path, _symmetrized_lines(chosen(), forward, reverse))
+        write_lines(links, _symmetrized_lines(chosen(), forward, reverse))
     return aligned
 
 
 def read_links(path: str | Path) -> Iterator[list[Link]]:
-    """Yield the (source, target) links of each line of a file that :func:`align` wrote.
+    """Yield the (source, target) links of each line of a file that :func:`align_words` wrote.
 
     Raises:
         UserError: the file is missing or not UTF-8.
@@ -107,5 +106,5 @@ def _symmetrized_lines(
     """Yield a line of links for every pair of the corpus, chosen or not."""
     directions = zip(read_links(forward), read_links(reverse), strict=True)
     for pair in chosen:
-        links = grow_diag_final_and(*next(directions)) if pair else []
-        yield " ".join(f"{source}-{target}" for source, target in links)
+        symmetrized = grow_diag_final_and(*next(directions)) if pair else []
+        yield " ".join(f"{source}-{target}" for source, target in symmetrized)

@@ -4,7 +4,7 @@ A task names one preparation for training text and one for test text (docs/prepa
 carries the names, so that it can be given raw text.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from convs2s.errors import UserError
@@ -76,7 +76,8 @@ class Preparation:
 
         Args:
             name: a key of :data:`PREPARATIONS`.
-            language: two-letter code.
+            language: a task's language; what it is tokenized as stands before an underscore:
+                en_title is English.
 
         Raises:
             UserError: no preparation has this name.
@@ -87,8 +88,9 @@ class Preparation:
             )
         self.name = name
         self.language = language
-        self._steps = PREPARATIONS[name](language)
-        self._detokenize = Detokenizer(language)
+        code = language.partition("_")[0]
+        self._steps = PREPARATIONS[name](code)
+        self._detokenize = Detokenizer(code)
 
     def prepare(self, line: str) -> str:
         """Return the words of a raw line, joined by single spaces."""
@@ -101,11 +103,16 @@ class Preparation:
         return self._detokenize(words)
 
 
-def prepare_file(source_path: str | Path, output_path: str | Path, name: str, language: str) -> int:
+def tokenize_file(*, raw: str | Path, output: str | Path, name: str, language: str) -> int:
     """Prepare a file line by line; return the number of lines.
 
     Raises:
         UserError: the file is missing or not UTF-8, or no preparation has this name.
     """
     preparation = Preparation(name, language)
-    return write_lines(output_path, map(preparation.prepare, read_lines(source_path)))
+    return write_lines(output, map(preparation.prepare, read_lines(raw)))
+
+
+def target_preparation(task: str, languages: Mapping[str, str], preparation: str) -> Preparation:
+    """Return the preparation of a task's target side, from what a model file says of the task."""
+    return Preparation(preparation, languages["target"])

@@ -69,12 +69,12 @@ def count_cases(lines: Iterable[str]) -> Counter[str]:
     return Counter({word: n for word, n in counts.items() if word.lower() != word.upper()})
 
 
-def write_truecaser(corpus: Path, output: Path) -> None:
+def learn_truecaser(*, text: Path, output: Path) -> None:
     """Learn a truecaser from tokenized text and write it as a table of words and counts.
 
     The cases of a word stand together, the most frequent first.
     """
-    counts = count_cases(read_lines(corpus))
+    counts = count_cases(read_lines(text))
     by_letters = sorted(counts, reverse=True)  # small letters come after capital ones
     ordered = sorted(by_letters, key=lambda word: (word.lower(), -counts[word]))
     write_lines(output, [_HEADER, *(f"{word}\t{counts[word]}" for word in ordered)])
@@ -98,6 +98,6 @@ def read_truecaser(path: Path) -> list[str]:
     return words
 
 
-def truecase_file(corpus: Path, truecaser: Path, output: Path) -> None:
+def truecase_file(*, text: Path, truecaser: Path, output: Path) -> None:
     """Write tokenized text in its true case."""
-    write_lines(output, map(Truecaser(read_truecaser(truecaser)), read_lines(corpus)))
+    write_lines(output, map(Truecaser(read_truecaser(truecaser)), read_lines(text)))

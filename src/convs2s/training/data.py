@@ -1,17 +1,15 @@
 """What a training reads: the token stores and how their text was prepared."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from convs2s.data.dataset import frequent_tokens
+from convs2s.data.dataset import StoreDescription, frequent_tokens, read_description
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import sha256
-from convs2s.pipeline.workflow import codes_name
+from convs2s.pipeline.layout import TaskFolder
 
 SPLITS = ("train", "valid")
 
@@ -24,8 +22,8 @@ class TrainingData:
         train: pairs to learn from.
         valid: pairs that decide the learning rate and the best epoch.
         types: the types of each side, in the order of their indices.
-        preparation: ``dataset/train.json``: task, languages, preparation, vocabulary.
-        codes: BPE codes, or None.
+        description: of the training store: task, languages, preparation, vocabulary.
+        bpe_codes: BPE codes, or None.
         splittable: source tokens that BPE may leave, or None for all.
         checksums: SHA-256 of every file that the result depends on.
     """
@@ -33,8 +31,8 @@ class TrainingData:
     train: TokenStore
     valid: TokenStore
     types: dict[str, list[str]]
-    preparation: dict[str, Any]
-    codes: str | None
+    description: StoreDescription
+    bpe_codes: str | None
     splittable: list[str] | None
     checksums: dict[str, str]
 
@@ -45,27 +43,27 @@ class TrainingData:
         Raises:
             UserError: a file is missing or is something else.
         """
-        facts = {split: _read(folder / "dataset" / f"{split}.json") for split in SPLITS}
-        preparation = facts["train"]
-        languages = preparation["languages"]
-        stores = {split: folder / "dataset" / f"{split}.arrow" for split in SPLITS}
-        tables = {side: folder / "vocabulary" / f"{languages[side]}.tsv" for side in languages}
-        vocabulary = preparation["vocabulary"]
-        name = codes_name(vocabulary, languages["source"])
-        codes = None if name is None else (folder / "vocabulary" / name).read_text("utf-8")
+        files = TaskFolder(str(folder))
+        described = {
+            split: read_description(Path(files.store_description(split))) for split in SPLITS
+        }
+        description = described["train"]
+        languages, vocabulary = description.languages, description.vocabulary
+        sides = {"source": languages.source, "target": languages.target}
+        tables = {side: Path(files.vocabulary(language)) for side, language in sides.items()}
+        name = vocabulary.bpe_codes_name(languages.source)
+        codes = None if name is None else Path(files.bpe_codes(name)).read_text("utf-8")
         counts = {side: list(read_counts(table)) for side, table in tables.items()}
-        threshold = vocabulary["threshold"]
+        threshold = vocabulary.threshold if codes is not None else 0
         return cls(
-            train=TokenStore(stores["train"]),
-            valid=TokenStore(stores["valid"]),
+            train=TokenStore(files.store("train")),
+            valid=TokenStore(files.store("valid")),
             types={side: [token for token, _ in pairs] for side, pairs in counts.items()},
-            preparation=preparation,
-            codes=codes,
-            splittable=sorted(frequent_tokens(counts["source"], threshold))
-            if codes is not None and threshold
-            else None,
+            description=description,
+            bpe_codes=codes,
+            splittable=sorted(frequent_tokens(counts["source"], threshold)) if threshold else None,
             checksums={
-                **{f"dataset/{split}.arrow": facts[split]["sha256"] for split in SPLITS},
+                **{f"dataset/{split}.arrow": one.sha256 for split, one in described.items()},
                 **{f"vocabulary/{path.name}": sha256(path) for path in tables.values()},
             },
         )
@@ -85,10 +83,3 @@ class TrainingData:
                         f"{lengths.max()} tokens with </s>, but the model has {maximum} "
                         "positions: lower clean.maximum or raise positions.maximum"
                     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; make it with: snakemake prepare")
-    facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return facts

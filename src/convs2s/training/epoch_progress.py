@@ -2,9 +2,10 @@
 
 import sys
 from types import TracebackType
-from typing import Any
 
 from tqdm import tqdm
+
+from convs2s.training.history import EpochRecord
 
 QUIET_SECONDS = 30.0
 """Seconds between two lines of the bar in a log file."""
@@ -26,16 +27,16 @@ class EpochProgress:
             mininterval=0.2 if terminal else QUIET_SECONDS,
             delay=0 if terminal else QUIET_SECONDS,
         )
-        self._words = 0
+        self._tokens = 0
 
     def advance(self, loss: float, tokens: int, norm: float) -> None:
         """Count one update: mean loss of the epoch, its target tokens, its gradient's norm."""
         if self._bar.disable:
             return
-        self._words += tokens
+        self._tokens += tokens
         self._bar.update()
         elapsed = self._bar.format_dict["elapsed"]
-        rate = self._words / elapsed if elapsed else 0.0
+        rate = self._tokens / elapsed if elapsed else 0.0
         self._bar.set_postfix_str(
             f"{rate:,.0f} tokens/s, loss {loss:.3f}, gradient {norm:.3f}", refresh=False
         )
@@ -52,12 +53,12 @@ class EpochProgress:
         self._bar.close()
 
 
-def say(row: dict[str, Any]) -> None:
-    """Print a finished epoch's row of the history."""
+def say(record: EpochRecord) -> None:
+    """Print a finished epoch's record."""
     log(
-        f"epoch {row['epoch']:3d}  updates {row['updates']:6d}  rate {row['learning_rate']:g}  "
-        f"train loss {row['train_loss']:.3f}  validation perplexity "
-        f"{row['valid_perplexity']:.3f}  {row['tokens_per_second']:,} tokens/s"
+        f"epoch {record.epoch:3d}  updates {record.updates:6d}  rate {record.learning_rate:g}  "
+        f"train loss {record.train_loss:.3f}  validation perplexity "
+        f"{record.valid_perplexity:.3f}  {record.tokens_per_second:,} tokens/s"
     )
 
 

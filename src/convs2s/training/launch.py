@@ -16,7 +16,8 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 
 from convs2s.devices import VISIBLE, lock_folder, own_gpus, pick_device
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.training.run import TrainingJob, train
+from convs2s.training.job import TrainingJob
+from convs2s.training.run import train
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
 SHUTDOWN_SECONDS = 120

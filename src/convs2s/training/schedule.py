@@ -8,7 +8,7 @@ then divided after every epoch; ``step`` is divided at fixed times (Sutskever et
 import math
 from dataclasses import dataclass, replace
 
-from convs2s.training.recipe import Recipe
+from convs2s.config.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,22 @@ class Schedule:
 
     def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
         """Return the learning rate of an update; ``progress`` epochs are finished before it."""
-        if recipe.schedule == "step":
-            divisions = math.floor((progress - recipe.hold) / recipe.every + 1e-9) + 1
-            return recipe.learning_rate / recipe.divide_by ** max(0, divisions)
-        if recipe.schedule == "cosine":
+        if recipe.schedule.kind == "step":
+            divisions = (
+                math.floor((progress - recipe.schedule.hold) / recipe.schedule.every + 1e-9) + 1
+            )
+            return recipe.learning_rate / recipe.schedule.divide_by ** max(0, divisions)
+        if recipe.schedule.kind == "cosine":
             return recipe.learning_rate * _cosine(progress, recipe)
         return self.learning_rate
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
         """Return the schedule after epoch ``epoch`` (from 1) with this validation loss."""
-        bound = self.previous_loss if recipe.compare == "previous" else self.best_loss
+        bound = self.previous_loss if recipe.schedule.compare == "previous" else self.best_loss
         annealing = self.annealing or (bound is not None and loss >= bound)
-        learning_rate = self.learning_rate / recipe.divide_by if annealing else self.learning_rate
+        learning_rate = (
+            self.learning_rate / recipe.schedule.divide_by if annealing else self.learning_rate
+        )
         improved = self.best_loss is None or loss < self.best_loss
         after = replace(
             self,
@@ -59,13 +63,16 @@ class Schedule:
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        if recipe.schedule == "cosine" or self.learning_rate_at(epoch, recipe) >= recipe.minimum:
+        if (
+            recipe.schedule.kind == "cosine"
+            or self.learning_rate_at(epoch, recipe) >= recipe.schedule.minimum
+        ):
             return None
-        if recipe.schedule == "step":
-            return f"the learning rate fell below {recipe.minimum:g}"
+        if recipe.schedule.kind == "step":
+            return f"the learning rate fell below {recipe.schedule.minimum:g}"
         return (
-            f"the learning rate, divided by {recipe.divide_by:g} after each epoch since "
-            f"validation stopped improving, fell below {recipe.minimum:g}"
+            f"the learning rate, divided by {recipe.schedule.divide_by:g} after each epoch since "
+            f"validation stopped improving, fell below {recipe.schedule.minimum:g}"
         )
 
 
@@ -73,7 +80,7 @@ def _cosine(progress: float, recipe: Recipe) -> float:
     """Return the share of the learning rate: linear in the warm-up, then half a cosine to 0."""
     if recipe.maximum_epochs is None:
         raise ValueError("a cosine schedule needs maximum_epochs")
-    if progress < recipe.warmup:
-        return progress / recipe.warmup
-    falling = (progress - recipe.warmup) / (recipe.maximum_epochs - recipe.warmup)
+    if progress < recipe.schedule.warmup:
+        return progress / recipe.schedule.warmup
+    falling = (progress - recipe.schedule.warmup) / (recipe.maximum_epochs - recipe.schedule.warmup)
     return 0.5 * (1.0 + math.cos(math.pi * min(1.0, falling)))

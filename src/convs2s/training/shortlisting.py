@@ -1,29 +1,29 @@
 """How a training selects its vocabulary (section 5.4), and how much that leaves out."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from convs2s.config.architecture import Architecture
+from convs2s.config.recipe import Recipe
 from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
-from convs2s.text.lexicon import read_candidates
+from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
-from convs2s.training.recipe import Recipe
+from convs2s.training.history import ShortlistFigures
 from convs2s.training.update import validation_batches
 
 
 def read_shortlist(
-    architecture: Mapping[str, Any], candidates: Path | None, data: TrainingData
+    architecture: Architecture, candidates: Path | None, data: TrainingData
 ) -> Shortlist | None:
     """Return how the model selects its vocabulary; None where it scores all types.
 
     Args:
-        architecture: a validated section of config/models.yaml.
+        architecture: the model's.
         candidates: the alignment's ``candidates.tsv``, for a model that selects.
         data: the task, whose vocabularies number the candidates.
 
@@ -31,7 +31,7 @@ def read_shortlist(
         UserError: the model selects and there are no candidates, or the other way round, or its
             vocabulary is of pieces of words, which the alignment does not have.
     """
-    wanted = architecture.get("vocabulary_selection")
+    wanted = architecture.vocabulary_selection
     if wanted is None:
         if candidates is not None:
             raise UserError(f"--candidates {candidates}: this model selects no vocabulary")
@@ -41,7 +41,7 @@ def read_shortlist(
             "architecture.vocabulary_selection: needs the alignment's candidates: give "
             "--candidates, such as results/TASK/alignment/candidates.tsv (snakemake align)"
         )
-    if data.codes is not None:
+    if data.bpe_codes is not None:
         raise UserError(
             "architecture.vocabulary_selection: needs a vocabulary of words, as the alignment's "
             "are; this task's is of pieces of words"
@@ -49,18 +49,13 @@ def read_shortlist(
     return Shortlist.from_words(
         read_candidates(candidates),
         *(Vocabulary(data.types[side]) for side in ("source", "target")),
-        frequent=wanted["frequent"],
-        most=wanted["candidates"],
+        frequent=wanted.frequent,
+        most=wanted.candidates,
     )
 
 
-def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
-    """Return what validation perplexity under a shortlist rests on.
-
-    Returns:
-        ``types``: target types of a validation batch on average; ``outside``: the share of the
-        reference tokens that are outside and therefore count as unknown.
-    """
+def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> ShortlistFigures:
+    """Return what validation perplexity over a shortlist rests on."""
     sizes, outside, tokens = [], 0, 0
     for rows in validation_batches(store, recipe, shortlist):
         batch = collate(store, rows)
@@ -68,4 +63,4 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
         sizes.append(len(types))
         outside += int(np.isin(batch.target, types, invert=True).sum())
         tokens += batch.target_tokens
-    return {"types": sum(sizes) / len(sizes), "outside": outside / tokens}
+    return ShortlistFigures(sum(sizes) / len(sizes), outside / tokens)

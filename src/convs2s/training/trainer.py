@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from torch import Tensor
 
+from convs2s.config.recipe import Recipe
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
@@ -22,10 +23,10 @@ from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
 from convs2s.training.epoch_progress import EpochProgress, say
+from convs2s.training.history import EpochRecord
 from convs2s.training.interruption import Interruption
 from convs2s.training.memory import return_freed_memory
 from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
-from convs2s.training.recipe import Recipe
 from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, UpdateReport
@@ -48,7 +49,7 @@ class TrainerState:
         loss: summed training loss of the running epoch, in nats.
         tokens: its target tokens so far.
         seconds: time spent on it so far; it decides nothing.
-        history: a row for each finished epoch.
+        history: a record of each finished epoch.
     """
 
     schedule: Schedule
@@ -59,12 +60,14 @@ class TrainerState:
     loss: float = 0.0
     tokens: int = 0
     seconds: float = 0.0
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[EpochRecord] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
         """Read what ``asdict`` gave."""
-        return cls(**{**fields, "schedule": Schedule(**fields["schedule"])})
+        history = [EpochRecord(**row) for row in fields["history"]]
+        schedule = Schedule(**fields["schedule"])
+        return cls(**{**fields, "schedule": schedule, "history": history})
 
 
 class Trainer:
@@ -79,7 +82,6 @@ class Trainer:
         *,
         seed: int,
         device: str,
-        checkpoint_minutes: float,
         stop: Interruption,
         workers: Workers,
         shortlist: Shortlist | None = None,
@@ -96,7 +98,7 @@ class Trainer:
         self.stop, self.workers = stop, workers
         self.train, self.valid = stores
         self.seed, self.device = seed, device
-        self.checkpoint_seconds = 60.0 * checkpoint_minutes
+        self.checkpoint_seconds = 60.0 * recipe.checkpoint_minutes
         self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate)
         if folder.last.is_file():
             self._restore(folder.last)
@@ -186,8 +188,7 @@ class Trainer:
         """Return the rows of each update of an epoch, in their order."""
         lengths = self.train.lengths("source"), self.train.lengths("target")
         generator = np.random.default_rng([self.seed, epoch])
-        separate = self.recipe.split == "separate"
-        return plan_batches(*lengths, self.recipe.batch, generator, separate=separate)
+        return plan_batches(*lengths, self.recipe.batch, generator)
 
     def _finish_epoch(self) -> None:
         state = self.state
@@ -195,23 +196,23 @@ class Trainer:
         if not math.isfinite(loss):
             self._diverged(f"with validation loss {loss}")
         state.schedule = state.schedule.after_epoch(state.epoch, loss, self.recipe)
-        state.history.append(
-            {
-                "epoch": state.epoch,
-                "updates": state.updates,
-                "learning_rate": state.learning_rate,
-                "train_loss": state.loss / state.tokens,
-                "valid_loss": loss,
-                "valid_perplexity": math.exp(loss),
-                "tokens": state.tokens,
-                "tokens_per_second": round(state.tokens / max(state.seconds, 1e-9)),
-            }
+        full = (
+            None if self.updater.shortlist is None else self.updater.validate(self.valid, full=True)
         )
-        if self.updater.shortlist is not None:
-            full = self.updater.validate(self.valid, full=True)
-            state.history[-1]["valid_perplexity_full"] = math.exp(full)
+        record = EpochRecord(
+            epoch=state.epoch,
+            updates=state.updates,
+            learning_rate=state.learning_rate,
+            train_loss=state.loss / state.tokens,
+            valid_loss=loss,
+            valid_perplexity=math.exp(loss),
+            tokens=state.tokens,
+            tokens_per_second=round(state.tokens / max(state.seconds, 1e-9)),
+            valid_perplexity_full=None if full is None else math.exp(full),
+        )
+        state.history.append(record)
         if self.workers.is_first:
-            say(state.history[-1])
+            say(record)
         if self.workers.is_first and state.schedule.best_epoch == state.epoch:
             save_tensors(self.folder.best, self.network.state_dict(), {"epoch": state.epoch})
         if self.workers.is_first and self.recipe.average is not None:

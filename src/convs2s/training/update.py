@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from convs2s.config.recipe import Recipe
 from convs2s.data.batches import Batch, Indices, collate, cut
 from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore
@@ -17,7 +18,6 @@ from convs2s.models.network import Network, rows_of
 from convs2s.training.epoch_progress import log
 from convs2s.training.micro_batches import MicroBatch, split_batch
 from convs2s.training.optimizer import build_optimizer, set_learning_rate
-from convs2s.training.recipe import Recipe
 from convs2s.training.workers import ALONE, Workers
 
 VALIDATION_TOKENS = 4000

@@ -1,0 +1,57 @@
+"""The settings of config/decodings.yaml as options of a command."""
+
+import argparse
+
+from pydantic import BaseModel
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.messages import validated
+from convs2s.config.rules import Rule, choices, rules
+
+Value = float | int | str | bool
+
+
+def add_decoding_options(command: argparse.ArgumentParser) -> None:
+    """Add an option for each setting: its help and default are the configuration's."""
+    for name, rule, default in _options(rules(DecodingSettings), DecodingSettings(), ""):
+        flag = f"--{name.replace('_', '-')}"
+        text = f"{rule['description']} [{default}]".replace("%", "%%")
+        if isinstance(default, bool):
+            action = argparse.BooleanOptionalAction
+            command.add_argument(flag, dest=name, action=action, default=default, help=text)
+        else:
+            command.add_argument(
+                flag,
+                dest=name,
+                type=type(default),
+                choices=choices(rule) or None,
+                default=default,
+                help=text,
+            )
+
+
+def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
+    """Return what the options say.
+
+    Raises:
+        UserError: a number is out of its bounds.
+    """
+    stated: dict[str, object] = {}
+    for name, _, _ in _options(rules(DecodingSettings), DecodingSettings(), ""):
+        section, _, key = name.rpartition(".")
+        inside = stated.setdefault(section, {}) if section else stated
+        assert isinstance(inside, dict)
+        inside[key] = getattr(arguments, name)
+    return validated(DecodingSettings, stated, "options")
+
+
+def _options(rule: Rule, defaults: BaseModel, prefix: str) -> list[tuple[str, Rule, Value]]:
+    """Return the dotted name, the rule and the default of each setting."""
+    found: list[tuple[str, Rule, Value]] = []
+    for key, below in rule["properties"].items():
+        default = getattr(defaults, key)
+        if isinstance(default, BaseModel):
+            found += _options(below, default, f"{prefix}{key}.")
+        else:
+            found.append((prefix + key, below, default))
+    return found

@@ -1,0 +1,68 @@
+"""``convs2s train``: a model from a prepared task."""
+
+import argparse
+from pathlib import Path
+
+from convs2s.cli.common import add_device, add_threads
+
+
+def add_train(command: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    command.description = "Train a model, or go on where an earlier command was stopped."
+    command.add_argument("folder", type=Path, help="a prepared task, such as results/demo_en_fr")
+    settings = command.add_mutually_exclusive_group(required=True)
+    settings.add_argument("--model", help="a name of config/models.yaml")
+    settings.add_argument("--settings", type=Path, help="a JSON file with such an entry's settings")
+    command.add_argument("--seed", type=int, default=1, help="random seed [1]")
+    command.add_argument("--output", type=Path, required=True, help="the model file to write")
+    command.add_argument("--dictionary", type=Path, help="dictionary.tsv for unknown words")
+    command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
+    command.add_argument(
+        "--truecasers",
+        nargs=2,
+        type=Path,
+        metavar=("SOURCE", "TARGET"),
+        help="truecasers of a truecased text",
+    )
+    add_device(command)
+    add_threads(command)
+    command.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        help="processes that share each batch, one per GPU where there are any [1]; 0 is 1",
+    )
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="MINUTES",
+        help="save and end with exit code 75 shortly before so many minutes have passed",
+    )
+    command.set_defaults(run=_train)
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from convs2s.config.load import load
+    from convs2s.config.model import read_training_settings
+    from convs2s.training.job import TrainingJob
+    from convs2s.training.launch import launch
+
+    if arguments.settings:
+        architecture, recipe = read_training_settings(arguments.settings)
+    else:
+        model = load(Path.cwd()).model(arguments.model)
+        architecture, recipe = model.architecture, model.training
+    job = TrainingJob(
+        folder=arguments.folder,
+        architecture=architecture,
+        recipe=recipe,
+        seed=arguments.seed,
+        output=arguments.output,
+        dictionary=arguments.dictionary,
+        device=arguments.device,
+        threads=arguments.threads,
+        candidates=arguments.candidates,
+        truecasers=arguments.truecasers,
+        time_limit=arguments.time_limit,
+    )
+    launch(job, max(1, arguments.workers), arguments.command)

@@ -1,0 +1,66 @@
+"""config/costs.yaml: what work costs, for the budget of ``snakemake preflight``."""
+
+from typing import Literal
+
+from convs2s.config.fields import Items, PositiveFloat
+from convs2s.config.section import Section
+
+
+class CostFigure(Section):
+    """A measured number."""
+
+    value: PositiveFloat
+    """The figure."""
+    source: str
+    """Where it comes from."""
+
+
+class KnownTraining(Section):
+    """A training whose time is known."""
+
+    text: str
+    """The task whose text is trained on."""
+    model: str
+    """A model of config/models.yaml."""
+    device: Literal["GPU", "core"]
+    """What the hours are counted of."""
+    hours: PositiveFloat
+    """Hours of one training, over all its devices."""
+    source: str
+    """Where the figure comes from."""
+
+
+class Costs(Section):
+    """What work costs, for the budget of "snakemake preflight".
+
+    Each figure stands with where it comes from.
+    """
+
+    line_bytes: CostFigure
+    """Bytes of a sentence of one side, as plain text."""
+    compressed_line_bytes: CostFigure
+    """Bytes of a sentence of one side in a compressed file."""
+    growth: CostFigure
+    """Bytes of text that a byte of a compressed file becomes."""
+    store_bytes: CostFigure
+    """Bytes of a pair in a token store."""
+    link_bytes: CostFigure
+    """Bytes of a pair's word alignment."""
+    extract_rate: CostFigure
+    """Pairs a second that one core reads from an archive."""
+    prepare_rate: CostFigure
+    """Pairs a second that one core normalizes, tokenizes and filters."""
+    truecase_rate: CostFigure
+    """Pairs a second that one core truecases, learning included."""
+    count_rate: CostFigure
+    """Pairs a second whose words one core counts."""
+    merge_rate: CostFigure
+    """BPE merges a second that one core learns."""
+    encode_rate: CostFigure
+    """Pairs a second that one core splits into tokens and writes to a token store."""
+    align_rate: CostFigure
+    """Pairs a second that one core aligns."""
+    align_bytes: CostFigure
+    """Bytes of memory for a pair that is aligned."""
+    trainings: Items[KnownTraining]
+    """Trainings whose time is known; the time of any other one is not."""

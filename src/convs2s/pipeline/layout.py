@@ -1,0 +1,120 @@
+"""Every path of the grammar: where what a run makes lies below its results folder.
+
+Names may hold Snakemake's wildcards, such as ``{task}``: the rules state their outputs in the same
+words, and a test holds both together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from convs2s.config.runs import members
+
+
+@dataclass(frozen=True)
+class TaskFolder:
+    """The files of a task: its corpus, vocabularies, token stores, alignment and models.
+
+    Attributes:
+        path: the folder, such as ``results/demo_en_fr``.
+    """
+
+    path: str
+
+    def text(self, stage: str, part: str, language: str) -> str:
+        """Return one side of a part of the corpus: ``raw``, ``tok``, ``clean`` or ``truecased``."""
+        return f"{self.path}/corpus/{stage}/{part}.{language}.zst"
+
+    @property
+    def training_report(self) -> str:
+        """How many training pairs were read, kept and dropped."""
+        return f"{self.path}/corpus/clean/train.json"
+
+    @property
+    def pair_counts(self) -> str:
+        """The same as a table for people."""
+        return f"{self.path}/corpus/counts.txt"
+
+    def word_counts(self, language: str) -> str:
+        """Return how often each word of a side's training text occurs."""
+        return f"{self.path}/corpus/words/{language}.tsv.zst"
+
+    def truecaser(self, language: str) -> str:
+        """Return the truecaser of a side."""
+        return f"{self.path}/corpus/truecaser.{language}.tsv"
+
+    def bpe_codes(self, name: str) -> str:
+        """Return BPE codes: ``codes`` of both sides, or ``codes.LANG``."""
+        return f"{self.path}/vocabulary/{name}"
+
+    def vocabulary(self, language: str) -> str:
+        """Return the vocabulary of a side."""
+        return f"{self.path}/vocabulary/{language}.tsv"
+
+    def store(self, split: str) -> str:
+        """Return the token store of ``train`` or ``valid``."""
+        return f"{self.path}/dataset/{split}.arrow"
+
+    def store_description(self, split: str) -> str:
+        """Return what a token store holds, and how its text was prepared."""
+        return f"{self.path}/dataset/{split}.json"
+
+    @property
+    def dictionary(self) -> str:
+        """The alignment's dictionary for unknown words."""
+        return f"{self.path}/alignment/dictionary.tsv"
+
+    @property
+    def candidates(self) -> str:
+        """The alignment's candidates for shortlists."""
+        return f"{self.path}/alignment/candidates.tsv"
+
+    def run(self, model: str, run: str) -> str:
+        """Return the folder of a run of a model."""
+        return f"{self.path}/models/{model}/{run}"
+
+    def model(self, model: str, run: str) -> str:
+        """Return the model file of a run."""
+        return f"{self.run(model, run)}/model.safetensors"
+
+    def models(self, model: str, run: str) -> list[str]:
+        """Return the model files of a run: one, or an ensemble's."""
+        return [self.model(model, member) for member in members(run)]
+
+    def translations(self, model: str, run: str, testset: str, decoding: str, suffix: str) -> str:
+        """Return what a run makes of a test set: ``jsonl``, ``txt``, ``bleu.json`` and others."""
+        return f"{self.run(model, run)}/{testset}.{decoding}.{suffix}"
+
+    @property
+    def bleu(self) -> str:
+        """The headline report."""
+        return f"{self.path}/bleu.txt"
+
+    @property
+    def examples(self) -> str:
+        """A few translations to look at."""
+        return f"{self.path}/examples.txt"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The folders of a scale.
+
+    Attributes:
+        results: of everything that runs make.
+        downloads: of what comes from elsewhere.
+    """
+
+    results: str
+    downloads: str
+
+    def task(self, name: str) -> TaskFolder:
+        """Return the folder of a task."""
+        return TaskFolder(f"{self.results}/{name}")
+
+    def table(self, name: str) -> str:
+        """Return a table of the paper as Markdown."""
+        return f"{self.results}/paper/{name}.md"
+
+    def run_files(self, task: str, model: str, runs: Sequence[str], file: str) -> list[str]:
+        """Return a file of each of some runs."""
+        return [f"{self.task(task).run(model, run)}/{file}" for run in runs]

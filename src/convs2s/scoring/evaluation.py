@@ -1,0 +1,128 @@
+"""From the translations of a test set to its scores, with everything that they rest on."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_json
+from convs2s.scoring.bleu import Score, chrf, detokenized_bleu, length_ratio, tokenized_bleu
+from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
+
+
+@dataclass(frozen=True)
+class BleuScores:
+    """BLEU of its two kinds: of words as they are, and of plain text."""
+
+    tokenized: Score
+    detokenized: Score
+
+
+@dataclass(frozen=True)
+class BeforeReplacement:
+    """The scores of the same translations with their unknown words left in."""
+
+    bleu: BleuScores
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """How many the output had, and how many the dictionary and copying replaced."""
+
+    total: int
+    dictionary: int
+    copied: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of one run on one test set: what its JSON file says.
+
+    Attributes:
+        test_set: the test set's name.
+        lines: its number of lines.
+        bleu: after unknown-word replacement.
+        chrf: of plain text.
+        length_ratio: words of the translations by those of the references.
+        before_replacement: BLEU before unknown-word replacement.
+        unknown_words: what became of them.
+        manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
+    """
+
+    test_set: str
+    lines: int
+    bleu: BleuScores
+    chrf: Score
+    length_ratio: float
+    before_replacement: BeforeReplacement
+    unknown_words: UnknownWords
+    manifest: Mapping[str, object]
+
+
+def evaluate_bleu(
+    *,
+    translations: Path,
+    raw: Path,
+    tokenized: Path,
+    output: Path,
+    test_set: str,
+    manifest: Mapping[str, object],
+) -> None:
+    """Score a decoded test set and write the scores as JSON.
+
+    Args:
+        translations: the decoder's JSON lines.
+        raw: the target side as published, for detokenized BLEU and chrF.
+        tokenized: the target side in the words of the task, for tokenized BLEU.
+        output: the JSON file, of the fields of `Evaluation`.
+        test_set: the test set's name.
+        manifest: what the numbers rest on.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    system = read_translations(translations)
+    text = [line.text for line in system]
+    words = [" ".join(line.words) for line in system]
+    text_before = [line.text_before for line in system]
+    words_before = [" ".join(line.words_before) for line in system]
+    raw_lines = _read_reference(raw, translations, len(system))
+    tokenized_lines = _read_reference(tokenized, translations, len(system))
+    evaluation = Evaluation(
+        test_set=test_set,
+        lines=len(system),
+        bleu=_bleu_scores(words, tokenized_lines, text, raw_lines),
+        chrf=chrf(text, raw_lines),
+        length_ratio=length_ratio(words, tokenized_lines).score,
+        before_replacement=BeforeReplacement(
+            _bleu_scores(words_before, tokenized_lines, text_before, raw_lines)
+        ),
+        unknown_words=_count_unknown_words(system),
+        manifest=manifest,
+    )
+    write_json(output, evaluation)
+
+
+def _read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
+    lines = list(read_lines(reference))
+    if len(lines) != expected:
+        raise UserError(
+            f"{translations} has {expected} lines but {reference} has {len(lines)}: a test set is "
+            "scored as a whole; decode it again, or give its own reference"
+        )
+    return lines
+
+
+def _bleu_scores(
+    words: Sequence[str], tokenized: Sequence[str], text: Sequence[str], raw: Sequence[str]
+) -> BleuScores:
+    return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
+
+
+def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
+    """Count the unknown words of the output, and by what they were replaced, if they were."""
+    by = Counter(item.by for line in system for item in line.replacements)
+    # within words too: a token inside of a word can be unknown
+    total = sum(word.count(UNKNOWN_WORD) for line in system for word in line.words_before)
+    return UnknownWords(total, by["dictionary"], by["copied"])

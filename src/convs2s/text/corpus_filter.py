@@ -1,0 +1,143 @@
+"""Drop the sentence pairs that training is better without, as ``clean-corpus-n.perl`` does."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypedDict
+
+from convs2s.files import atomic_text, read_line_pairs
+
+Step = Callable[[str], str]
+
+#: Why a pair can be dropped, in the order in which the reasons are tried.
+REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
+
+#: clean-corpus-n.perl's own default; it drops text that is no language (URLs, encoded data).
+LONGEST_WORD = 1000
+# Perl's \s. Python's adds U+001C to U+001F.
+_BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+
+
+class FilterReport(TypedDict):
+    """How many pairs were read and kept, and how many dropped by each of :data:`REASONS`."""
+
+    read: int
+    kept: int
+    dropped: dict[str, int]
+
+
+def tidy(line: str) -> str:
+    """Return the words of a line, joined by single spaces, without ``|``.
+
+    The vertical bar separates the factors of a word in Moses, so that clean-corpus-n.perl deletes
+    it; text that was tokenized with escaping holds none.
+    """
+    line = line.replace("|", "")
+    if line.isprintable():  # then the only blank is the space, and split() is much the faster
+        return " ".join(line.split())
+    return _BLANKS.sub(" ", line).strip(" ")
+
+
+def reason_to_drop(
+    source: str, target: str, *, minimum: int, maximum: int | None, ratio: float | None
+) -> str | None:
+    """Return the first of :data:`REASONS` that holds for a tidied pair, or None to keep it."""
+    if not source or not target:
+        return "empty"
+    lengths = source.count(" ") + 1, target.count(" ") + 1
+    if maximum is not None and max(lengths) > maximum:
+        return "too_long"
+    if min(lengths) < minimum:
+        return "too_short"
+    if ratio is not None and max(lengths) / min(lengths) > ratio:
+        return "ratio"
+    if _has_long_word(source) or _has_long_word(target):
+        return "long_word"
+    return None
+
+
+def _has_long_word(line: str) -> bool:
+    return len(line) > LONGEST_WORD and max(map(len, line.split(" "))) > LONGEST_WORD
+
+
+def tokenize_and_filter(
+    *,
+    raw: tuple[Path, Path],
+    sides: tuple[Path, Path],
+    report: Path,
+    minimum: int,
+    maximum: int | None,
+    ratio: float | None,
+    prepare: tuple[Step, Step] | None = None,
+) -> FilterReport:
+    """Write the pairs worth keeping, and how many were dropped and why, in one pass.
+
+    Args:
+        raw: source and target side, one sentence per line, as many lines.
+        sides: both sides of the pairs that are kept, tidied, to write.
+        report: the :class:`FilterReport` as JSON, to write.
+        minimum: fewest words of either side.
+        maximum: most words of either side; None for any number.
+        ratio: most words of one side per word of the other; None for any.
+        prepare: what turns a line of the source and of the target into words; None where the
+            lines are words already.
+
+    Returns:
+        The report.
+
+    Raises:
+        UserError: a side is missing, is not UTF-8, or has more lines than the other.
+    """
+    dropped = Counter(dict.fromkeys(REASONS, 0))
+    kept = 0
+    pairs = read_line_pairs(*raw)
+    if prepare:
+        pairs = _prepared(pairs, *prepare)
+    with ExitStack() as stack:
+        report_out, target_stream, source_stream = (
+            stack.enter_context(atomic_text(path)) for path in (report, *reversed(sides))
+        )
+        for source, target in pairs:
+            source, target = tidy(source), tidy(target)
+            reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
+            if reason:
+                dropped[reason] += 1
+                continue
+            kept += 1
+            source_stream.write(source + "\n")
+            target_stream.write(target + "\n")
+        counts = FilterReport(read=kept + dropped.total(), kept=kept, dropped=dict(dropped))
+        report_out.write(json.dumps(counts, indent=2) + "\n")
+    return counts
+
+
+def _prepared(
+    pairs: Iterable[tuple[str, str]], source_step: Step, target_step: Step
+) -> Iterator[tuple[str, str]]:
+    for source, target in pairs:
+        yield source_step(source), target_step(target)
+
+
+def read_report(path: Path) -> FilterReport:
+    """Read the report of :func:`tokenize_and_filter`."""
+    report: FilterReport = json.loads(path.read_text("utf-8"))
+    return report
+
+
+def pairs_kept(report: Path) -> int:
+    """Return how many pairs a report says were kept."""
+    return read_report(report)["kept"]
+
+
+def added_reports(paths: Iterable[Path]) -> FilterReport:
+    """Return the sum of reports."""
+    total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    for report in map(read_report, paths):
+        total["read"] += report["read"]
+        total["kept"] += report["kept"]
+        for reason, count in report["dropped"].items():
+            total["dropped"][reason] += count
+    return total

@@ -1,0 +1,129 @@
+"""Tables counted from word alignments, for unknown words and for vocabulary selection.
+
+The dictionary gives each source word the target word that is aligned to it most often (Gehring et
+al. 2017, "Evaluation"; the released code counts grow-diag-final-and links). The candidates are the
+target words that vocabulary selection offers for it (L'Hostis et al. 2016).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from heapq import nsmallest
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files import read_line_pairs, read_lines, write_lines
+from convs2s.text.align import read_links
+from convs2s.text.symmetrize import Link
+
+#: Most target words per source word in ``candidates.tsv``, as in the released code.
+CANDIDATES = 100
+
+_DICTIONARY_HEADER = "source\ttarget\tcount\tsource_count"
+_CANDIDATES_HEADER = "source\ttargets"
+
+
+def build_dictionary(
+    *,
+    source: str | Path,
+    target: str | Path,
+    links: str | Path,
+    dictionary: str | Path,
+    candidates: str | Path,
+) -> None:
+    """Count aligned words and write both tables, the most frequent source words first.
+
+    Args:
+        source: source side, the very file that was aligned.
+        target: target side.
+        links: what :func:`convs2s.text.align.align_words` wrote for them.
+        dictionary: written: TSV with a header: source, target, count (of this pair of words),
+            source_count (of the source word, aligned or not). Among target words of the same count,
+            the smallest by code point is taken.
+        candidates: written: TSV with a header: source, targets: up to :data:`CANDIDATES`
+            target words joined by spaces, by descending count, then code point.
+
+    Raises:
+        UserError: a file is missing or not UTF-8, or the links are not those of this text.
+    """
+    frequencies: Counter[str] = Counter()
+    aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for words, others, pairs in _aligned_pairs(source, target, links):
+        frequencies.update(words)
+        for i, j in pairs:
+            aligned[words[i]][others[j]] += 1
+    ordered = sorted(aligned, key=lambda word: (-frequencies[word], word))
+    ranked = {word: _most_frequent(aligned[word]) for word in ordered}
+    best = {word: targets[0] for word, targets in ranked.items()}
+    rows = (f"{w}\t{best[w]}\t{aligned[w][best[w]]}\t{frequencies[w]}" for w in ordered)
+    write_lines(dictionary, [_DICTIONARY_HEADER, *rows])
+    rows = (f"{word}\t{' '.join(ranked[word])}" for word in ordered)
+    write_lines(candidates, [_CANDIDATES_HEADER, *rows])
+
+
+def read_dictionary(path: str | Path) -> dict[str, str]:
+    """Return the target word of each source word in a ``dictionary.tsv``.
+
+    Raises:
+        UserError: the file is missing, is not UTF-8, or is not such a table.
+    """
+    dictionary = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        fields = line.split("\t")
+        if number == 1 and line == _DICTIONARY_HEADER:
+            continue
+        if number == 1 or len(fields) != 4:
+            raise UserError(
+                f"{path}:{number}: expected the columns {_DICTIONARY_HEADER.split()} separated by "
+                "tabs: make the dictionary again from the alignment"
+            )
+        dictionary[fields[0]] = fields[1]
+    return dictionary
+
+
+def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each source word of a ``candidates.tsv`` with its target words, the best first.
+
+    Raises:
+        UserError: the file is missing, is not UTF-8, or is not such a table.
+    """
+    lines = read_lines(path)
+    if next(lines, None) != _CANDIDATES_HEADER:
+        raise _no_candidates(path, 1)
+    for number, line in enumerate(lines, start=2):
+        word, tab, targets = line.partition("\t")
+        if not (word and tab and targets):
+            raise _no_candidates(path, number)
+        yield word, targets.split(" ")
+
+
+def _no_candidates(path: str | Path, number: int) -> UserError:
+    return UserError(
+        f"{path}:{number}: expected the columns {_CANDIDATES_HEADER.split()} separated by a tab: "
+        "make the candidates again from the alignment"
+    )
+
+
+def _aligned_pairs(
+    source_path: str | Path, target_path: str | Path, links_path: str | Path
+) -> Iterator[tuple[list[str], list[str], list[Link]]]:
+    """Yield the words of both sides and their links, checked."""
+    all_links = read_links(links_path)
+    number = 0
+    for number, (source, target) in enumerate(read_line_pairs(source_path, target_path), start=1):
+        words, other_words = source.split(), target.split()
+        links = next(all_links, None)
+        if links is None or any(i >= len(words) or j >= len(other_words) for i, j in links):
+            raise _not_of_this_text(links_path, number)
+        yield words, other_words, links
+    if next(all_links, None) is not None:
+        raise _not_of_this_text(links_path, number + 1)
+
+
+def _not_of_this_text(links_path: str | Path, number: int) -> UserError:
+    return UserError(
+        f"{links_path}:{number}: the links are not those of this text: align the corpus again"
+    )
+
+
+def _most_frequent(targets: Counter[str]) -> list[str]:
+    return nsmallest(CANDIDATES, targets, key=lambda word: (-targets[word], word))

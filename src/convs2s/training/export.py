@@ -1,0 +1,83 @@
+"""From a finished training to its model file and the records beside it."""
+
+import json
+import math
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from convs2s.files import atomic_text, write_json
+from convs2s.manifest import manifest
+from convs2s.model_file import ModelDescription, save_model
+from convs2s.text.dictionary import read_dictionary
+from convs2s.text.truecase import read_truecaser
+from convs2s.training.data import TrainingData
+from convs2s.training.history import TrainingSummary, without_absent
+from convs2s.training.job import TrainingJob
+from convs2s.training.shortlisting import shortlist_figures
+from convs2s.training.trainer import Trainer
+
+
+def export(
+    job: TrainingJob,
+    data: TrainingData,
+    trainer: Trainer,
+    weights: Mapping[str, Tensor],
+    loss: float,
+) -> None:
+    """Write the model file of weights with this validation loss, and the training's records."""
+    summary = without_absent(_summary(job, data, trainer, weights, loss))
+    with atomic_text(job.output.with_name("history.jsonl")) as stream:
+        rows = [without_absent(record) for record in trainer.state.history]
+        for row in [*rows, {"stop": trainer.state.schedule.stop_reason}]:
+            stream.write(json.dumps(row, sort_keys=True) + "\n")
+    machine = {"threads": job.threads, "workers": trainer.workers.count}
+    made = {"identity": trainer.folder.identity, **machine, **manifest()}
+    write_json(job.output.with_name("training.json"), {**summary, "manifest": made})
+    save_model(job.output, weights, _description(job, data, trainer, summary))
+
+
+def _summary(
+    job: TrainingJob,
+    data: TrainingData,
+    trainer: Trainer,
+    weights: Mapping[str, Tensor],
+    loss: float,
+) -> TrainingSummary:
+    state, shortlist = trainer.state, trainer.updater.shortlist
+    figures = None if shortlist is None else shortlist_figures(shortlist, data.valid, job.recipe)
+    return TrainingSummary(
+        seed=job.seed,
+        epochs=len(state.history),
+        updates=state.updates,
+        best_epoch=state.schedule.best_epoch,
+        validation_perplexity=math.exp(loss),
+        stop_reason=state.schedule.stop_reason,
+        parameters=sum(tensor.numel() for tensor in weights.values()),
+        shortlist=figures,
+    )
+
+
+def _description(
+    job: TrainingJob, data: TrainingData, trainer: Trainer, summary: Mapping[str, object]
+) -> ModelDescription:
+    """Return what the model file says of its weights."""
+    described = data.description
+    truecasers = zip(
+        (described.languages.source, described.languages.target), job.truecasers or (), strict=False
+    )
+    return ModelDescription(
+        task=described.task,
+        languages=described.languages.model_dump(),
+        preparation=described.preparation,
+        architecture=job.architecture,
+        source_types=data.types["source"],
+        target_types=data.types["target"],
+        bpe_codes=data.bpe_codes,
+        glossaries=list(described.vocabulary.glossaries),
+        splittable=data.splittable,
+        dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
+        training=summary,
+        shortlist=trainer.updater.shortlist,
+        truecasers={language: read_truecaser(table) for language, table in truecasers},
+    )

@@ -1,0 +1,18 @@
+"""Count one side's types."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.data.dataset import build_vocabulary
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    build_vocabulary(
+        words=Path(snakemake.input.words),
+        bpe_codes=next(map(Path, snakemake.input.bpe_codes), None),
+        output=Path(snakemake.output[0]),
+        size=snakemake.params.size,
+        **snakemake.params.settings,
+    )

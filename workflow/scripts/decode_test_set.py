@@ -1,0 +1,21 @@
+"""Translate a test set."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.decoding.test_sets import decode_test_set
+from convs2s.pipeline.job import job
+from convs2s.scoring.length_penalty import tuned_decoding
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    decode_test_set(
+        models=list(map(Path, snakemake.input.models)),
+        source=Path(snakemake.input.source),
+        lines=Path(snakemake.output.lines),
+        text=Path(snakemake.output.text),
+        settings=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned),
+        device=snakemake.resources.device,
+        threads=snakemake.resources.torch_threads,
+    )

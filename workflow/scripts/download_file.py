@@ -1,0 +1,18 @@
+"""Bring a file from a mirror or from upstream."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.download.download import download_file
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    download_file(
+        output=Path(snakemake.output[0]),
+        # Where a file came from does not make it stale: no param, so that a new mirror changes
+        # nothing.
+        mirrors=snakemake.config.get("mirrors", []),
+        **snakemake.params.source,
+    )

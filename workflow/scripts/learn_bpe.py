@@ -1,0 +1,16 @@
+"""Learn BPE codes."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.data.dataset import learn_bpe
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    learn_bpe(
+        words=list(map(Path, snakemake.input.words)),
+        output=Path(snakemake.output[0]),
+        merges=snakemake.params.merges,
+    )

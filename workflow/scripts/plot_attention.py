@@ -1,0 +1,17 @@
+"""Draw where each decoder layer looks while it writes one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.paper.attention import plot_attention
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    plot_attention(
+        model=Path(snakemake.input.model),
+        translations=Path(snakemake.input.translations),
+        line=int(snakemake.wildcards.line),
+        outputs=list(map(Path, snakemake.output)),
+    )

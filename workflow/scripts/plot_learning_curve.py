@@ -1,0 +1,14 @@
+"""Draw how a model learned."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.paper.figures import plot_learning_curve
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    plot_learning_curve(
+        history=Path(snakemake.input.history), outputs=list(map(Path, snakemake.output))
+    )

@@ -1,0 +1,16 @@
+"""Draw how BLEU depends on the length penalty."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.paper.length_penalty_curve import plot_length_penalty
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    plot_length_penalty(
+        table=Path(snakemake.input.table),
+        tuning=Path(snakemake.input.tuning),
+        outputs=list(map(Path, snakemake.output)),
+    )

@@ -1,0 +1,33 @@
+"""Choose from an n-best list by two models' scores, and score the choice."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.manifest import run_manifest
+from convs2s.pipeline.job import job
+from convs2s.scoring.rescoring import rescore_n_best
+from convs2s.text.preparation import target_preparation
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    wildcards = snakemake.wildcards
+    rescore_n_best(
+        n_best=Path(snakemake.input.n_best),
+        raw=Path(snakemake.input.raw),
+        tokenized=Path(snakemake.input.tokenized),
+        translations=Path(snakemake.output.translations),
+        text=Path(snakemake.output.text),
+        json=Path(snakemake.output.json),
+        restore=target_preparation(**snakemake.params.metadata).restore,
+        stand_in=snakemake.params.stand_in,
+        header={
+            "task": wildcards.task,
+            "baseline": f"{wildcards.model} {wildcards.run}",
+            "decoding": wildcards.decoding,
+            "scorer": f"{wildcards.scorer} {wildcards.scorer_run}",
+            "scale": snakemake.params.scale,
+        },
+        test_set=wildcards.testset,
+        manifest=run_manifest(snakemake.input),
+    )

@@ -1,0 +1,16 @@
+"""Turn one side of a test set into words."""
+
+from typing import Any
+
+from convs2s.pipeline.job import job
+from convs2s.text.preparation import tokenize_file
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    tokenize_file(
+        raw=snakemake.input.raw,
+        output=snakemake.output[0],
+        name=snakemake.params.preparation,
+        language=snakemake.wildcards.lang,
+    )

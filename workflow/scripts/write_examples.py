@@ -1,0 +1,16 @@
+"""Write a few translations to look at."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.pipeline.job import job
+from convs2s.scoring.examples import write_examples
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    write_examples(
+        translations=Path(snakemake.input.translations),
+        reference=Path(snakemake.input.reference),
+        output=Path(snakemake.output[0]),
+    )

@@ -1,0 +1,11 @@
+"""Write down the effective settings of a model, for the trainer and for people."""
+
+from typing import Any
+
+from convs2s.files import write_json as write_model_settings
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    write_model_settings(snakemake.output[0], snakemake.params.settings)

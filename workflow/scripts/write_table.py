@@ -1,0 +1,20 @@
+"""Write one of the papers' tables, the printed values beside ours."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.load import load
+from convs2s.paper.cells import Cell
+from convs2s.paper.tables import write_table
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    write_table(
+        load(Path.cwd(), snakemake.config),
+        snakemake.wildcards.table,
+        cells=[Cell(**cell) for cell in snakemake.params.cells],
+        scores=list(snakemake.input.scores),
+        outputs=list(map(Path, snakemake.output)),
+    )
