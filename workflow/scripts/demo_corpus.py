@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.text.demo import write_demo_corpus
+from convs2s.demo.corpus import write_demo_corpus
 from convs2s.workflow import job
 
 snakemake: Any

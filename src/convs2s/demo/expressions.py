@@ -1,6 +1,6 @@
 """Tables of fixed expressions: when, where, what the weather is like, and the like."""
 
-from convs2s.text.demo.lexicon import pairs
+from convs2s.demo.lexicon import pairs
 
 PAST = pairs("""
 yesterday: hier

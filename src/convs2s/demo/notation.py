@@ -15,9 +15,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from convs2s.text.demo.agreement import english_surface, french_surface
-from convs2s.text.demo.fillers import Filler
-from convs2s.text.demo.kinds import KINDS
+from convs2s.demo.agreement import english_surface, french_surface
+from convs2s.demo.fillers import Filler
+from convs2s.demo.kinds import KINDS
 
 SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?: (\w+))?(?:\?([^}]*))?\}")
 

@@ -1,6 +1,6 @@
 """Sentence templates about home, kitchen, clothes, animals, and the things around us."""
 
-from convs2s.text.demo.notation import Template
+from convs2s.demo.notation import Template
 
 THINGS = [
     Template(

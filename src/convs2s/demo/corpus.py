@@ -13,10 +13,10 @@ import random
 from pathlib import Path
 from zlib import crc32
 
+from convs2s.demo import templates_home, templates_life, templates_town
+from convs2s.demo.lexicon import words
+from convs2s.demo.notation import Sentence, kind_of
 from convs2s.files import write_lines
-from convs2s.text.demo import templates_home, templates_life, templates_town
-from convs2s.text.demo.lexicon import words
-from convs2s.text.demo.notation import Sentence, kind_of
 
 SEED = 2017
 SIZES = {"test": 500, "valid": 500, "train": 12_000}

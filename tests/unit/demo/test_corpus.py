@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.demo.agreement import english_surface, french_surface
+from convs2s.demo.corpus import TEMPLATES, generate, sentences, write_demo_corpus
+from convs2s.demo.names import RARE_NAMES
+from convs2s.demo.notation import SLOT, Sentence, Template
 from convs2s.files import read_line_pairs
-from convs2s.text.demo import generate, write_demo_corpus
-from convs2s.text.demo.agreement import english_surface, french_surface
-from convs2s.text.demo.corpus import TEMPLATES, sentences
-from convs2s.text.demo.names import RARE_NAMES
-from convs2s.text.demo.notation import SLOT, Sentence, Template
 
 CHECKSUM = "3e20a18e4b687392abb23c9e82b0ecb29910711ea49307788f95159b19b132fc"
 

@@ -6,7 +6,7 @@ English writes 1,250.50 and May 3, 1998 and 8:30 in the evening; French writes 1
 
 import random
 
-from convs2s.text.demo.lexicon import pairs
+from convs2s.demo.lexicon import pairs
 
 COUNTS = pairs("""
 two: deux

@@ -1,6 +1,6 @@
 """Tables of verbs, by what they may take as subject and object."""
 
-from convs2s.text.demo.lexicon import verbs
+from convs2s.demo.lexicon import verbs
 
 SEE = verbs("""
 see, saw, seen: voir, voit, voient, vu, verr

@@ -13,7 +13,7 @@ Regular forms are left out:
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from convs2s.text.demo import agreement
+from convs2s.demo import agreement
 
 
 @dataclass(frozen=True)

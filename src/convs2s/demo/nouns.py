@@ -4,7 +4,7 @@ The rare ones are seen a few times in training: too rarely for a word vocabulary
 frequency, often enough for an alignment dictionary to know their translation.
 """
 
-from convs2s.text.demo.lexicon import nouns
+from convs2s.demo.lexicon import nouns
 
 PEOPLE = nouns("""
 man, men: homme, m

@@ -1,6 +1,6 @@
 """Sentence templates about the market, travel, the weather, museums and the post."""
 
-from convs2s.text.demo.notation import Template
+from convs2s.demo.notation import Template
 
 MARKET = [
     Template(

@@ -1,6 +1,6 @@
 """Tables of adjectives, those before the French noun and those behind it, and who takes which."""
 
-from convs2s.text.demo.lexicon import Adjective, adjectives, invariable_adjectives
+from convs2s.demo.lexicon import Adjective, adjectives, invariable_adjectives
 
 BEFORE = adjectives(
     """

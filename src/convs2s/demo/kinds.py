@@ -8,10 +8,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from convs2s.text.demo import adjectives as adj
-from convs2s.text.demo import expressions, names, nouns, quantities, verbs
-from convs2s.text.demo.fillers import Action, Filler, Fixed, Name, NounPhrase, Quality
-from convs2s.text.demo.lexicon import Adjective, Noun, Verb
+from convs2s.demo import adjectives as adj
+from convs2s.demo import expressions, names, nouns, quantities, verbs
+from convs2s.demo.fillers import Action, Filler, Fixed, Name, NounPhrase, Quality
+from convs2s.demo.lexicon import Adjective, Noun, Verb
 
 Item = TypeVar("Item")
 Draw = Callable[[random.Random], Filler]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from convs2s.text.demo import nouns, verbs
-from convs2s.text.demo.adjectives import pick
-from convs2s.text.demo.agreement import english_ing, french_plural, with_s
-from convs2s.text.demo.fillers import Action, Name, NounPhrase, Quality
-from convs2s.text.demo.lexicon import Noun, Verb
-from convs2s.text.demo.notation import Sentence, Template
+from convs2s.demo import nouns, verbs
+from convs2s.demo.adjectives import pick
+from convs2s.demo.agreement import english_ing, french_plural, with_s
+from convs2s.demo.fillers import Action, Name, NounPhrase, Quality
+from convs2s.demo.lexicon import Noun, Verb
+from convs2s.demo.notation import Sentence, Template
 
 TWO = ("two", "deux")
 NOUNS = {

@@ -5,7 +5,7 @@ A rare name is the same on both sides, so that a translator can only copy it.
 
 import random
 
-from convs2s.text.demo.lexicon import words
+from convs2s.demo.lexicon import words
 
 SYLLABLES = words(
     "ba bo ca da do fa ga gi ka ko la li lo ma mi mo na no pa po ra ri ro sa so ta ti va vo za"

@@ -1,6 +1,6 @@
 """Sentence templates about work, school, sport, music, time and people."""
 
-from convs2s.text.demo.notation import Template
+from convs2s.demo.notation import Template
 
 WORK = [
     Template(
