@@ -5,8 +5,8 @@ or fixed expression in a certain slot of a certain template. Of the nouns and ad
 ``WITHHELD`` combinations is kept out of training, and a fixed share of the validation and test
 sentences is made to hold at least one of those, so that the scores measure composition, not memory.
 What is withheld follows from a checksum of the combination, so that an edited template leaves the
-others' as they were. Only slots of kinds that many templates share take part, so that every word is
-still seen in training, in other templates.
+others' as they were. Only slots of categories that many templates share take part, so that every
+word is still seen in training, in other templates.
 """
 
 import random
@@ -15,14 +15,14 @@ from zlib import crc32
 
 from convs2s.demo import templates_home, templates_life, templates_town
 from convs2s.demo.lexicon import words
-from convs2s.demo.notation import Sentence, kind_of
+from convs2s.demo.notation import Sentence, category_of
 from convs2s.files import write_lines
 
 SEED = 2017
 SIZES = {"test": 500, "valid": 500, "train": 12_000}
 TEMPLATES = [*templates_home.TEMPLATES, *templates_town.TEMPLATES, *templates_life.TEMPLATES]
 WITHHELD = 12
-WITHHELD_KINDS = frozenset(
+WITHHELD_CATEGORIES = frozenset(
     words(
         "person adult relative thing item object things animal food drink dish place building room"
     )
@@ -33,10 +33,9 @@ COMPOSED_OF_FIVE = 2
 
 def withheld(combination: tuple[str, str, str]) -> bool:
     """Say whether a template-slot combination is kept out of training."""
-    _, slot, _ = combination
-    return (
-        kind_of(slot) in WITHHELD_KINDS and crc32("\n".join(combination).encode()) % WITHHELD == 0
-    )
+    if category_of(combination[1]) not in WITHHELD_CATEGORIES:
+        return False
+    return crc32("\n".join(combination).encode()) % WITHHELD == 0
 
 
 def is_composed(sentence: Sentence) -> bool:

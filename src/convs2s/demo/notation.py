@@ -1,6 +1,7 @@
 """Templates: a pair of patterns, English and French, over the same slots.
 
-In a pattern, braces hold a slot, named by its kind (see ``kinds``), with a digit if need be:
+In a pattern, braces hold a slot, named by its category (see ``categories``), with a digit if need
+be:
 
 * ``{price}``: the filler as it is;
 * ``{thing.the}``, ``{thing.un}``: in a form: a determiner for nouns, a tense for verbs;
@@ -16,14 +17,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from convs2s.demo.agreement import english_surface, french_surface
+from convs2s.demo.categories import CATEGORIES
 from convs2s.demo.fillers import Filler
-from convs2s.demo.kinds import KINDS
 
 SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?: (\w+))?(?:\?([^}]*))?\}")
 
 
-def kind_of(slot: str) -> str:
-    """Return the kind of a slot: ``thing`` for ``thing2``."""
+def category_of(slot: str) -> str:
+    """Return the category of a slot: ``thing`` for ``thing2``."""
     return slot.rstrip("0123456789")
 
 
@@ -40,7 +41,7 @@ class Template:
 
     def draw(self, rng: random.Random) -> "Sentence":
         """Fill every slot at random."""
-        return Sentence(self, {slot: KINDS[kind_of(slot)](rng) for slot in self.slots()})
+        return Sentence(self, {slot: CATEGORIES[category_of(slot)](rng) for slot in self.slots()})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Agreement in the demo corpus: the README's example and its kind, phrase by phrase."""
+"""Agreement in the demo corpus: the README's example and more like it, phrase by phrase."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""The kinds of slots: for each kind, how to draw what fills it.
+"""The categories of slots: for each category, how to draw what fills it.
 
-A slot of a template is named by its kind, with a digit where a template has two of a kind
+A slot of a template is named by its category, with a digit where a template has two of a category
 (``thing``, ``thing2``).
 """
 
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Draw = Callable[[random.Random], Filler]
 
 RARE_SHARE = 0.1
-"""How often a rare word is drawn where a kind has common and rare ones."""
+"""How often a rare word is drawn where a category has common and rare ones."""
 
 SKEW = 1.5
 """How much more often the first of a table are drawn than the last; at 1 all are alike."""
@@ -54,7 +54,7 @@ def noun_phrase(
     rare_adjectives: Sequence[Adjective] = (),
     numbers: str = "singular",
 ) -> Draw:
-    """Return a kind of noun phrases.
+    """Return a category of noun phrases.
 
     Args:
         common: the nouns.
@@ -80,7 +80,7 @@ def noun_phrase(
 
 
 def expression(common: Sequence[tuple[str, str]], rare: Sequence[tuple[str, str]] = ()) -> Draw:
-    """Return a kind of fixed expressions."""
+    """Return a category of fixed expressions."""
 
     def draw(rng: random.Random) -> Fixed:
         english, french = either(rng, common, rare)
@@ -90,17 +90,17 @@ def expression(common: Sequence[tuple[str, str]], rare: Sequence[tuple[str, str]
 
 
 def quantity(function: Callable[[random.Random], tuple[str, str]]) -> Draw:
-    """Return a kind of numbers, dates or prices."""
+    """Return a category of numbers, dates or prices."""
     return lambda rng: Fixed(*function(rng))
 
 
 def quality(common: Sequence[Adjective], rare: Sequence[Adjective] = ()) -> Draw:
-    """Return a kind of adjectives that stand alone."""
+    """Return a category of adjectives that stand alone."""
     return lambda rng: Quality(either(rng, common, rare))
 
 
 def action(common: Sequence[Verb], rare: Sequence[Verb] = ()) -> Draw:
-    """Return a kind of verbs."""
+    """Return a category of verbs."""
     return lambda rng: Action(either(rng, common, rare))
 
 
@@ -152,7 +152,7 @@ def person(rng: random.Random) -> Filler:
     return children(rng) if rng.random() < 0.25 else adults(rng)
 
 
-KINDS: dict[str, Draw] = {
+CATEGORIES: dict[str, Draw] = {
     "person": person,
     "named": named,
     "friend": friend,
