@@ -1,92 +1,94 @@
 """The categories of slots: for each category, how to draw what fills it.
 
 A slot of a template is named by its category, with a digit where a template has two of a category
-(``thing``, ``thing2``).
+(``thing``, ``thing2``). The categories of words are those of a table; those of names, numbers and
+dates are defined here.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from importlib.resources.abc import Traversable
+from operator import add
 from typing import TypeVar
 
-from convs2s.demo import adjectives as adj
-from convs2s.demo import expressions, names, nouns, quantities, verbs
-from convs2s.demo.fillers import Action, Filler, Fixed, Name, NounPhrase, Quality
-from convs2s.demo.lexicon import Adjective, Noun, Verb
+from convs2s.demo import quantities
+from convs2s.demo.data_files import DataRow, read_table, require
+from convs2s.demo.entries import Adjective, Noun, Verb
+from convs2s.demo.fillers import Action, Filler, Fixed, NounPhrase, Quality
+from convs2s.demo.names import NameLists
+from convs2s.demo.word_lists import Expression, WordLists
+from convs2s.demo.word_set import WordSet
 
-Item = TypeVar("Item")
+Member = TypeVar("Member")
 Draw = Callable[[random.Random], Filler]
-
-RARE_SHARE = 0.1
-"""How often a rare word is drawn where a category has common and rare ones."""
-
-SKEW = 1.5
-"""How much more often the first of a table are drawn than the last; at 1 all are alike."""
 
 NAMED_SHARE = 0.3
 """How often a person is one with a name."""
 
-
-def either(rng: random.Random, common: Sequence[Item], rare: Sequence[Item]) -> Item:
-    """Draw from the common items, the first ones most often, and now and then a rare one."""
-    if rare and rng.random() < RARE_SHARE:
-        return rng.choice(rare)
-    return common[int(len(common) * rng.random() ** SKEW)]
+PARTS_OF_SPEECH = ("noun", "adjective", "verb", "expression")
+NUMBERS = ("singular", "plural", "counted", "mass")
 
 
-def some_adjectives(
-    rng: random.Random, common: Sequence[Adjective], rare: Sequence[Adjective]
-) -> tuple[Adjective, ...]:
+def some_adjectives(rng: random.Random, adjectives: WordSet[Adjective]) -> tuple[Adjective, ...]:
     """Draw no, one or two adjectives; of two, one stands before the French noun, one behind it."""
     share = rng.random()
-    if share < 0.45 or not common:
+    if share < 0.45 or not adjectives.common:
         return ()
-    one = either(rng, common, rare)
+    one = adjectives.draw(rng)
     if share < 0.8:
         return (one,)
-    two = either(rng, common, rare)
+    two = adjectives.draw(rng)
     return (one, two) if one.precedes and not two.precedes else (one,)
 
 
 def noun_phrase(
-    common: Sequence[Noun],
-    rare: Sequence[Noun],
-    adjectives: Sequence[Adjective] = (),
-    rare_adjectives: Sequence[Adjective] = (),
-    numbers: str = "singular",
+    nouns: WordSet[Noun],
+    adjectives: WordSet[Adjective],
+    numbers: Sequence[str],
+    counts: Sequence[Expression],
 ) -> Draw:
     """Return a category of noun phrases.
 
     Args:
-        common: the nouns.
-        rare: more nouns, seldom drawn.
+        nouns: the nouns.
         adjectives: the adjectives that these nouns may take.
-        rare_adjectives: more adjectives, seldom drawn.
-        numbers: the numbers to draw from, out of singular, plural, counted and mass.
+        numbers: the numbers to draw from, out of ``NUMBERS``.
+        counts: what a counted noun is counted by: (two, deux).
     """
-    choices = numbers.split()
 
     def draw(rng: random.Random) -> NounPhrase:
         """Draw one noun phrase."""
-        number = rng.choice(choices)
+        number = rng.choice(numbers)
         return NounPhrase(
-            either(rng, common, rare),
-            some_adjectives(rng, adjectives, rare_adjectives),
+            nouns.draw(rng),
+            some_adjectives(rng, adjectives),
             plural=number in ("plural", "counted"),
-            count=rng.choice(quantities.COUNTS[:5]) if number == "counted" else None,
+            count=rng.choice(counts) if number == "counted" else None,
             mass=number == "mass",
         )
 
     return draw
 
 
-def expression(common: Sequence[tuple[str, str]], rare: Sequence[tuple[str, str]] = ()) -> Draw:
+def expression(expressions: WordSet[Expression]) -> Draw:
     """Return a category of fixed expressions."""
 
     def draw(rng: random.Random) -> Fixed:
-        english, french = either(rng, common, rare)
+        english, french = expressions.draw(rng)
         return Fixed(english, french, (english,))
 
     return draw
+
+
+def quality(adjectives: WordSet[Adjective]) -> Draw:
+    """Return a category of adjectives that stand alone."""
+    return lambda rng: Quality(adjectives.draw(rng))
+
+
+def action(verbs: WordSet[Verb]) -> Draw:
+    """Return a category of verbs."""
+    return lambda rng: Action(verbs.draw(rng))
 
 
 def quantity(function: Callable[[random.Random], tuple[str, str]]) -> Draw:
@@ -94,136 +96,85 @@ def quantity(function: Callable[[random.Random], tuple[str, str]]) -> Draw:
     return lambda rng: Fixed(*function(rng))
 
 
-def quality(common: Sequence[Adjective], rare: Sequence[Adjective] = ()) -> Draw:
-    """Return a category of adjectives that stand alone."""
-    return lambda rng: Quality(either(rng, common, rare))
+def person(categories: Mapping[str, Draw]) -> Draw:
+    """Return the category of people: a noun phrase, a first name, or a rare name."""
+
+    def draw(rng: random.Random) -> Filler:
+        if rng.random() < NAMED_SHARE:
+            return categories["named"](rng)
+        if rng.random() < 0.15:
+            return categories["friend"](rng)
+        return categories["child" if rng.random() < 0.25 else "adult"](rng)
+
+    return draw
 
 
-def action(common: Sequence[Verb], rare: Sequence[Verb] = ()) -> Draw:
-    """Return a category of verbs."""
-    return lambda rng: Action(either(rng, common, rare))
+def quantity_categories(months: Sequence[Expression]) -> dict[str, Draw]:
+    """Return the categories of numbers, prices, dates and times."""
+    functions: dict[str, Callable[[random.Random], tuple[str, str]]] = {
+        "number": quantities.number,
+        "small": quantities.small_number,
+        "decimal": quantities.decimal,
+        "thousands": quantities.thousands,
+        "grams": quantities.grams,
+        "price": quantities.price,
+        "cost": quantities.high_price,
+        "year": quantities.year,
+        "day": partial(quantities.day, months=months),
+        "date": partial(quantities.date, months=months),
+        "time": quantities.time,
+        "early": quantities.early,
+        "late": quantities.late,
+        "score": quantities.score,
+    }
+    return {name: quantity(function) for name, function in functions.items()}
 
 
-def named(rng: random.Random) -> Name:
-    """Draw a person with a rare name: ``Mrs. Katilen``."""
-    english, french, gender = rng.choice(names.TITLES)
-    name = names.family_name(rng)
-    return Name(f"{english} {name}", f"{french} {name}", gender)
+def read_categories(file: Traversable, lists: WordLists, names: NameLists) -> dict[str, Draw]:
+    """Return all categories: those of names and quantities, and those of a table.
+
+    Raises:
+        UserError: the table is malformed, or refers to a set of words that is not there.
+    """
+    categories = quantity_categories(lists.expressions["months"].common)
+    categories |= {"named": names.named, "friend": names.friend, "town": names.town}
+    categories["person"] = person(categories)
+    for row in read_table(file, "category filled_by words", "adjectives numbers"):
+        if row["category"] in categories:
+            raise row.fault(f"the category {row['category']!r} comes twice")
+        categories[row["category"]] = category_of_words(row, lists)
+    require(("adult", "child"), categories, file, "category")
+    return categories
 
 
-def friend(rng: random.Random) -> Name:
-    """Draw a common first name."""
-    name, gender = rng.choice(names.FIRST_NAMES)
-    return Name(name, name, gender)
+def category_of_words(row: DataRow, lists: WordLists) -> Draw:
+    """Return the category that a row of the table describes."""
+    part = row.choice("filled_by", PARTS_OF_SPEECH)
+    if part == "noun":
+        return category_of_nouns(row, lists)
+    if row["adjectives"] or row["numbers"]:
+        raise row.fault("only a category filled by noun takes adjectives and numbers")
+    if part == "adjective":
+        return quality(chosen(row, lists.adjectives))
+    if part == "verb":
+        return action(chosen(row, lists.verbs))
+    return expression(chosen(row, lists.expressions))
 
 
-def town(rng: random.Random) -> Fixed:
-    """Draw the rare name of a town."""
-    name = names.town_name(rng)
-    return Fixed(name, name)
+def category_of_nouns(row: DataRow, lists: WordLists) -> Draw:
+    """Return the category of noun phrases that a row of the table describes."""
+    numbers = row["numbers"].split() or ["singular"]
+    for number in numbers:
+        if number not in NUMBERS:
+            raise row.fault(f"numbers has {number!r}; expected some of: {', '.join(NUMBERS)}")
+    adjectives: WordSet[Adjective] = WordSet()
+    if row["adjectives"]:
+        adjectives = row.look_up(row["adjectives"], lists.adjectives, "set of adjectives")
+    counts = lists.expressions["counts"].common[:5]
+    return noun_phrase(chosen(row, lists.nouns), adjectives, numbers, counts)
 
 
-PEOPLE = (nouns.PEOPLE + nouns.CHILDREN, nouns.RARE_PEOPLE)
-ADULTS = (nouns.PEOPLE, nouns.RARE_PEOPLE, adj.OF_PEOPLE, adj.RARE_OF_PEOPLE)
-CHILDREN = (nouns.CHILDREN, (), adj.OF_CHILDREN, adj.RARE_OF_PEOPLE)
-THINGS = (nouns.THINGS, nouns.RARE_THINGS)
-ADJECTIVES_OF_THINGS = (adj.OF_THINGS, adj.RARE_OF_THINGS)
-VEHICLES_TOO = (nouns.THINGS + nouns.VEHICLES, nouns.RARE_THINGS + nouns.RARE_VEHICLES)
-ANIMALS = (nouns.ANIMALS, nouns.RARE_ANIMALS, adj.OF_ANIMALS, adj.RARE_OF_ANIMALS)
-CLOTHES = (nouns.CLOTHES, nouns.RARE_CLOTHES, adj.OF_CLOTHES, adj.RARE_OF_CLOTHES)
-PRODUCE = (nouns.PRODUCE, nouns.RARE_PRODUCE, adj.OF_PRODUCE, adj.RARE_OF_PRODUCE)
-FOOD = (nouns.INGREDIENTS, nouns.RARE_INGREDIENTS, adj.OF_FOOD, adj.RARE_OF_FOOD)
-DRINKS = (nouns.DRINKS, nouns.RARE_DRINKS, adj.OF_DRINKS, adj.RARE_OF_DRINKS)
-DISHES = (nouns.DISHES, nouns.RARE_DISHES, adj.OF_DISHES, adj.RARE_OF_DISHES)
-BUILDINGS = (nouns.BUILDINGS, nouns.RARE_BUILDINGS, adj.OF_BUILDINGS, adj.RARE_OF_BUILDINGS)
-
-ANY_NUMBER = "singular singular plural counted"
-
-adults = noun_phrase(*ADULTS, ANY_NUMBER)
-children = noun_phrase(*CHILDREN, ANY_NUMBER)
-
-
-def person(rng: random.Random) -> Filler:
-    """Draw one or more people: a noun phrase, a first name, or a person with a rare name."""
-    if rng.random() < NAMED_SHARE:
-        return named(rng)
-    if rng.random() < 0.15:
-        return friend(rng)
-    return children(rng) if rng.random() < 0.25 else adults(rng)
-
-
-CATEGORIES: dict[str, Draw] = {
-    "person": person,
-    "named": named,
-    "friend": friend,
-    "adult": adults,
-    "someone": noun_phrase(*PEOPLE),
-    "group": noun_phrase(*PEOPLE, numbers="plural counted"),
-    "relative": noun_phrase(nouns.FAMILY, nouns.RARE_FAMILY),
-    "town": town,
-    "animal": noun_phrase(*ANIMALS, ANY_NUMBER),
-    "pet": noun_phrase(*ANIMALS),
-    "thing": noun_phrase(*VEHICLES_TOO, *ADJECTIVES_OF_THINGS, ANY_NUMBER),
-    "item": noun_phrase(*THINGS, *ADJECTIVES_OF_THINGS),
-    "object": noun_phrase(*THINGS),
-    "objects": noun_phrase(*THINGS, numbers="plural"),
-    "tableware": noun_phrase(nouns.TABLEWARE, nouns.RARE_TABLEWARE),
-    "things": noun_phrase(*VEHICLES_TOO, *ADJECTIVES_OF_THINGS, "plural counted"),
-    "garment": noun_phrase(*CLOTHES),
-    "produce": noun_phrase(*PRODUCE, "plural"),
-    "fruit": noun_phrase(*PRODUCE[:2], numbers="plural"),
-    "food": noun_phrase(*FOOD, "mass"),
-    "ingredient": noun_phrase(*FOOD[:2], numbers="mass"),
-    "drink": noun_phrase(*DRINKS, "mass"),
-    "dish": noun_phrase(*DISHES),
-    "course": noun_phrase(*DISHES[:2]),
-    "place": noun_phrase(nouns.PLACES, nouns.RARE_PLACES),
-    "sight": noun_phrase(nouns.SIGHTS, nouns.RARE_SIGHTS),
-    "building": noun_phrase(*BUILDINGS),
-    "room": noun_phrase(nouns.ROOMS, nouns.RARE_ROOMS),
-    "surface": noun_phrase(nouns.SURFACES, nouns.RARE_SURFACES),
-    "subject": noun_phrase(nouns.SUBJECTS, nouns.RARE_SUBJECTS),
-    "game": noun_phrase(nouns.GAMES, nouns.RARE_GAMES),
-    "instrument": noun_phrase(nouns.INSTRUMENTS, nouns.RARE_INSTRUMENTS),
-    "nuisance": noun_phrase(nouns.NUISANCES, nouns.RARE_NUISANCES),
-    "color": quality(adj.COLORS, adj.RARE_COLORS),
-    "quality": quality(adj.QUALITIES, adj.RARE_QUALITIES),
-    "fault": quality(adj.FAULTS, adj.RARE_FAULTS),
-    "size": quality(adj.SIZES, adj.RARE_SIZES),
-    "mood": quality(adj.MOODS, adj.RARE_MOODS),
-    "joy": quality(adj.JOYS, adj.RARE_JOYS),
-    "see": action(verbs.SEE, verbs.RARE_SEE),
-    "get": action(verbs.GET, verbs.RARE_GET),
-    "treat": action(verbs.TREAT, verbs.RARE_TREAT),
-    "cook": action(verbs.COOK, verbs.RARE_COOK),
-    "move": action(verbs.MOVE),
-    "do": action(verbs.DO, verbs.RARE_DO),
-    "count": expression(quantities.COUNTS),
-    "ordinal": expression(quantities.ORDINALS),
-    "month": expression(quantities.MONTHS),
-    "weekday": expression(quantities.WEEKDAYS),
-    "past": expression(expressions.PAST),
-    "future": expression(expressions.FUTURE),
-    "habit": expression(expressions.HABIT),
-    "weather": expression(expressions.WEATHER),
-    "country": expression(expressions.COUNTRIES),
-    "job": expression(expressions.JOBS, expressions.RARE_JOBS),
-    "amount": expression(expressions.AMOUNTS),
-    "chore": expression(expressions.CHORES),
-    "reason": expression(expressions.REASONS),
-    "manner": expression(expressions.MANNERS),
-    "number": quantity(quantities.number),
-    "small": quantity(quantities.small_number),
-    "decimal": quantity(quantities.decimal),
-    "thousands": quantity(quantities.thousands),
-    "grams": quantity(quantities.grams),
-    "price": quantity(quantities.price),
-    "cost": quantity(quantities.high_price),
-    "year": quantity(quantities.year),
-    "day": quantity(quantities.day),
-    "date": quantity(quantities.date),
-    "time": quantity(quantities.time),
-    "early": quantity(quantities.early),
-    "late": quantity(quantities.late),
-    "score": quantity(quantities.score),
-}
+def chosen(row: DataRow, sets: Mapping[str, WordSet[Member]]) -> WordSet[Member]:
+    """Return the words of the sets that a row names."""
+    what = f"set of {row['filled_by']}s"
+    return reduce(add, [row.look_up(name, sets, what) for name in row["words"].split()])

@@ -13,19 +13,30 @@ import random
 from pathlib import Path
 from zlib import crc32
 
-from convs2s.demo import templates_home, templates_life, templates_town
-from convs2s.demo.lexicon import words
+from convs2s.demo.grammar import Grammar, load_grammar
 from convs2s.demo.notation import Sentence, category_of
 from convs2s.files import write_lines
 
 SEED = 2017
 SIZES = {"test": 500, "valid": 500, "train": 12_000}
-TEMPLATES = [*templates_home.TEMPLATES, *templates_town.TEMPLATES, *templates_life.TEMPLATES]
 WITHHELD = 12
 WITHHELD_CATEGORIES = frozenset(
-    words(
-        "person adult relative thing item object things animal food drink dish place building room"
-    )
+    {
+        "person",
+        "adult",
+        "relative",
+        "thing",
+        "item",
+        "object",
+        "things",
+        "animal",
+        "food",
+        "drink",
+        "dish",
+        "place",
+        "building",
+        "room",
+    }
 )
 COMPOSED_OF_FIVE = 2
 """Of five validation or test sentences, how many must hold a withheld combination."""
@@ -50,20 +61,22 @@ def belongs(sentence: Sentence, split: str, number: int) -> bool:
     return is_composed(sentence) or number % 5 >= COMPOSED_OF_FIVE
 
 
-def sentences() -> dict[str, list[Sentence]]:
+def sentences(grammar: Grammar) -> dict[str, list[Sentence]]:
     """Return the sentences of each split; no two of them have the same English text."""
     rng = random.Random(SEED)
     seen: set[str] = set()
     return {
-        split: [draw_new(rng, seen, split, number) for number in range(size)]
+        split: [draw_new(grammar, rng, seen, split, number) for number in range(size)]
         for split, size in SIZES.items()
     }
 
 
-def draw_new(rng: random.Random, seen: set[str], split: str, number: int) -> Sentence:
+def draw_new(
+    grammar: Grammar, rng: random.Random, seen: set[str], split: str, number: int
+) -> Sentence:
     """Draw sentences until one is new, belongs here, and repeats no word; add it to those seen."""
     while True:
-        sentence = rng.choice(TEMPLATES).draw(rng)
+        sentence = grammar.draw(rng)
         english = sentence.english()
         fits = english not in seen and belongs(sentence, split, number)
         if fits and not sentence.repeats_a_word():
@@ -78,7 +91,7 @@ def generate() -> dict[str, list[tuple[str, str]]]:
     """
     return {
         split: [(sentence.english(), sentence.french()) for sentence in drawn]
-        for split, drawn in sentences().items()
+        for split, drawn in sentences(load_grammar()).items()
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from convs2s.demo import agreement
-from convs2s.demo.lexicon import Adjective, Noun, Verb
+from convs2s.demo.entries import Adjective, Noun, Verb
 
 
 class Filler(Protocol):
