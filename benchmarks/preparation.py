@@ -35,9 +35,9 @@ from subword_nmt.apply_bpe import BPE
 from convs2s.config_schema import schema, with_defaults
 from convs2s.data.dataset import binarize, build_vocabulary, write_codes
 from convs2s.data.word_counts import count_words
+from convs2s.demo.corpus import write_demo_corpus
 from convs2s.files import open_text, read_line_pairs, read_lines
 from convs2s.text.corpus_filter import clean_corpus
-from convs2s.text.demo.corpus import write_demo_corpus
 from convs2s.text.preparation import Preparation
 
 LANGUAGES = ("en", "fr")

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.demo.corpus import write_demo_corpus
-
 from convs2s.pipeline.job import job
 
 snakemake: Any

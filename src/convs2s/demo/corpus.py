@@ -5,27 +5,38 @@ or fixed expression in a certain slot of a certain template. Of the nouns and ad
 ``WITHHELD`` combinations is kept out of training, and a fixed share of the validation and test
 sentences is made to hold at least one of those, so that the scores measure composition, not memory.
 What is withheld follows from a checksum of the combination, so that an edited template leaves the
-others' as they were. Only slots of kinds that many templates share take part, so that every word is
-still seen in training, in other templates.
+others' as they were. Only slots of categories that many templates share take part, so that every
+word is still seen in training, in other templates.
 """
 
 import random
 from pathlib import Path
 from zlib import crc32
 
+from convs2s.demo.grammar import Grammar, load_grammar
+from convs2s.demo.notation import Sentence, category_of
 from convs2s.files import write_lines
-from convs2s.text.demo import templates_home, templates_life, templates_town
-from convs2s.text.demo.lexicon import words
-from convs2s.text.demo.notation import Sentence, kind_of
 
 SEED = 2017
 SIZES = {"test": 500, "valid": 500, "train": 12_000}
-TEMPLATES = [*templates_home.TEMPLATES, *templates_town.TEMPLATES, *templates_life.TEMPLATES]
 WITHHELD = 12
-WITHHELD_KINDS = frozenset(
-    words(
-        "person adult relative thing item object things animal food drink dish place building room"
-    )
+WITHHELD_CATEGORIES = frozenset(
+    {
+        "person",
+        "adult",
+        "relative",
+        "thing",
+        "item",
+        "object",
+        "things",
+        "animal",
+        "food",
+        "drink",
+        "dish",
+        "place",
+        "building",
+        "room",
+    }
 )
 COMPOSED_OF_FIVE = 2
 """Of five validation or test sentences, how many must hold a withheld combination."""
@@ -33,10 +44,9 @@ COMPOSED_OF_FIVE = 2
 
 def withheld(combination: tuple[str, str, str]) -> bool:
     """Say whether a template-slot combination is kept out of training."""
-    _, slot, _ = combination
-    return (
-        kind_of(slot) in WITHHELD_KINDS and crc32("\n".join(combination).encode()) % WITHHELD == 0
-    )
+    if category_of(combination[1]) not in WITHHELD_CATEGORIES:
+        return False
+    return crc32("\n".join(combination).encode()) % WITHHELD == 0
 
 
 def is_composed(sentence: Sentence) -> bool:
@@ -51,20 +61,22 @@ def belongs(sentence: Sentence, split: str, number: int) -> bool:
     return is_composed(sentence) or number % 5 >= COMPOSED_OF_FIVE
 
 
-def sentences() -> dict[str, list[Sentence]]:
+def sentences(grammar: Grammar) -> dict[str, list[Sentence]]:
     """Return the sentences of each split; no two of them have the same English text."""
     rng = random.Random(SEED)
     seen: set[str] = set()
     return {
-        split: [draw_new(rng, seen, split, number) for number in range(size)]
+        split: [draw_new(grammar, rng, seen, split, number) for number in range(size)]
         for split, size in SIZES.items()
     }
 
 
-def draw_new(rng: random.Random, seen: set[str], split: str, number: int) -> Sentence:
+def draw_new(
+    grammar: Grammar, rng: random.Random, seen: set[str], split: str, number: int
+) -> Sentence:
     """Draw sentences until one is new, belongs here, and repeats no word; add it to those seen."""
     while True:
-        sentence = rng.choice(TEMPLATES).draw(rng)
+        sentence = grammar.draw(rng)
         english = sentence.english()
         fits = english not in seen and belongs(sentence, split, number)
         if fits and not sentence.repeats_a_word():
@@ -79,7 +91,7 @@ def generate() -> dict[str, list[tuple[str, str]]]:
     """
     return {
         split: [(sentence.english(), sentence.french()) for sentence in drawn]
-        for split, drawn in sentences().items()
+        for split, drawn in sentences(load_grammar()).items()
     }
 
 

@@ -1,6 +1,6 @@
 """The small laws of both languages: plural, feminine, elision, contraction, articles.
 
-They work on single words or on a whole sentence, and know nothing of the lexicon or of templates.
+They work on single words or on a whole sentence, and know neither the dictionary nor templates.
 French is composed in its underlying form (``de le homme``, ``à les enfants``) and gets its surface
 form at the end by ``french_surface``; English likewise by ``english_surface``.
 """

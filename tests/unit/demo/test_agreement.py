@@ -1,28 +1,22 @@
-"""Agreement in the demo corpus: the README's example and its kind, phrase by phrase."""
+"""Agreement in the demo corpus: the README's example and more like it, phrase by phrase."""
 
 import pytest
 
-from convs2s.text.demo import nouns, verbs
-from convs2s.text.demo.adjectives import pick
-from convs2s.text.demo.agreement import english_ing, french_plural, with_s
-from convs2s.text.demo.fillers import Action, Name, NounPhrase, Quality
-from convs2s.text.demo.lexicon import Noun, Verb
-from convs2s.text.demo.notation import Sentence, Template
+from convs2s.demo.agreement import english_ing, french_plural, with_s
+from convs2s.demo.data_files import DATA
+from convs2s.demo.entries import Adjective, Noun, Verb
+from convs2s.demo.fillers import Action, Name, NounPhrase, Quality
+from convs2s.demo.notation import Sentence, Template
+from convs2s.demo.word_lists import read_adjectives, read_nouns, read_verbs
 
 TWO = ("two", "deux")
 NOUNS = {
-    noun.english: noun
-    for table in (
-        nouns.PEOPLE,
-        nouns.CHILDREN,
-        nouns.THINGS,
-        nouns.VEHICLES,
-        nouns.DRINKS,
-        nouns.BUILDINGS,
-    )
-    for noun in table
+    noun.english: noun for nouns in read_nouns(DATA / "nouns.tsv").values() for noun in nouns.common
 }
-VERBS = {verb.english: verb for verb in verbs.SEE + verbs.GET + verbs.MOVE}
+VERBS = {
+    verb.english: verb for verbs in read_verbs(DATA / "verbs.tsv").values() for verb in verbs.common
+}
+ADJECTIVES = read_adjectives(DATA / "adjectives.tsv")
 
 
 def noun(english: str) -> Noun:
@@ -31,6 +25,10 @@ def noun(english: str) -> Noun:
 
 def verb(english: str) -> Verb:
     return VERBS[english]
+
+
+def pick(names: str) -> list[Adjective]:
+    return [ADJECTIVES[name] for name in names.split()]
 
 
 def test_the_example_of_the_readme() -> None:

@@ -1,29 +1,21 @@
 """Templates: a pair of patterns, English and French, over the same slots.
 
-In a pattern, braces hold a slot, named by its kind (see ``kinds``), with a digit if need be:
-
-* ``{price}``: the filler as it is;
-* ``{thing.the}``, ``{thing.un}``: in a form: a determiner for nouns, a tense for verbs;
-* ``{see.present person}``, ``{thing.its person}``, ``{color thing}``: in a form that depends on
-  another slot: the subject, the owner, the noun;
-* ``{person?is|are}``: singular or plural text, by the number of the slot;
-* ``{person?é|ée|és|ées}``: masculine, feminine, masculine plural, feminine plural.
+``data/templates.yaml`` lists them and says what may stand in the braces of a pattern.
 """
 
-import random
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from convs2s.text.demo.agreement import english_surface, french_surface
-from convs2s.text.demo.fillers import Filler
-from convs2s.text.demo.kinds import KINDS
+from convs2s.demo.agreement import english_surface, french_surface
+from convs2s.demo.fillers import Filler
 
 SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?: (\w+))?(?:\?([^}]*))?\}")
 
 
-def kind_of(slot: str) -> str:
-    """Return the kind of a slot: ``thing`` for ``thing2``."""
+def category_of(slot: str) -> str:
+    """Return the category of a slot: ``thing`` for ``thing2``."""
     return slot.rstrip("0123456789")
 
 
@@ -34,13 +26,10 @@ class Template:
     english: str
     french: str
 
+    @cached_property
     def slots(self) -> list[str]:
-        """Return the names of the slots in the order of the English pattern."""
+        """The names of the slots in the order of the English pattern."""
         return list(dict.fromkeys(match.group(1) for match in SLOT.finditer(self.english)))
-
-    def draw(self, rng: random.Random) -> "Sentence":
-        """Fill every slot at random."""
-        return Sentence(self, {slot: KINDS[kind_of(slot)](rng) for slot in self.slots()})
 
 
 @dataclass(frozen=True)

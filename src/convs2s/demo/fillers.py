@@ -7,8 +7,8 @@ depend on another filler of the sentence: a verb on its subject, a possessive on
 from dataclasses import dataclass
 from typing import Protocol
 
-from convs2s.text.demo import agreement
-from convs2s.text.demo.lexicon import Adjective, Noun, Verb
+from convs2s.demo import agreement
+from convs2s.demo.entries import Adjective, Noun, Verb
 
 
 class Filler(Protocol):

@@ -5,54 +5,7 @@ English writes 1,250.50 and May 3, 1998 and 8:30 in the evening; French writes 1
 """
 
 import random
-
-from convs2s.text.demo.lexicon import pairs
-
-COUNTS = pairs("""
-two: deux
-three: trois
-four: quatre
-five: cinq
-six: six
-seven: sept
-eight: huit
-nine: neuf
-ten: dix
-""")
-
-ORDINALS = pairs("""
-second: deuxième
-third: troisième
-fourth: quatrième
-fifth: cinquième
-sixth: sixième
-tenth: dixième
-""")
-
-MONTHS = pairs("""
-January: janvier
-February: février
-March: mars
-April: avril
-May: mai
-June: juin
-July: juillet
-August: août
-September: septembre
-October: octobre
-November: novembre
-December: décembre
-""")
-
-WEEKDAYS = pairs("""
-Monday: lundi
-Tuesday: mardi
-Wednesday: mercredi
-Thursday: jeudi
-Friday: vendredi
-Saturday: samedi
-Sunday: dimanche
-""")
+from collections.abc import Sequence
 
 MORNING = ("in the morning", "du matin", range(5, 12))
 AFTERNOON = ("in the afternoon", "de l'après-midi", range(1, 6))
@@ -109,16 +62,16 @@ def year(rng: random.Random) -> tuple[str, str]:
     return digits, digits
 
 
-def day(rng: random.Random) -> tuple[str, str]:
+def day(rng: random.Random, months: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return a day of the year: May 3, 3 mai; May 1, 1er mai."""
     date = rng.choice(range(1, 29))
-    english, french = rng.choice(MONTHS)
+    english, french = rng.choice(months)
     return f"{english} {date}", f"{'1er' if date == 1 else date} {french}"
 
 
-def date(rng: random.Random) -> tuple[str, str]:
+def date(rng: random.Random, months: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return a date with its year: May 3, 1998, 3 mai 1998."""
-    (english, french), (digits, _) = day(rng), year(rng)
+    (english, french), (digits, _) = day(rng, months), year(rng)
     return f"{english}, {digits}", f"{french} {digits}"
 
 

@@ -1,0 +1,75 @@
+"""The grammar of the demo: its categories and templates, as its data files say."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+
+from convs2s.demo.categories import Draw, read_categories
+from convs2s.demo.data_files import DATA, DataRow, read_records
+from convs2s.demo.names import NameLists, read_names
+from convs2s.demo.notation import SLOT, Sentence, Template, category_of
+from convs2s.demo.word_lists import read_word_lists
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What sentences are drawn from."""
+
+    categories: Mapping[str, Draw]
+    templates: Sequence[Template]
+    names: NameLists
+
+    def draw(self, rng: random.Random) -> Sentence:
+        """Draw a sentence: a template, and a filler for each of its slots."""
+        template = rng.choice(self.templates)
+        fillers = {slot: self.categories[category_of(slot)](rng) for slot in template.slots}
+        return Sentence(template, fillers)
+
+
+def load_grammar(folder: Traversable = DATA) -> Grammar:
+    """Read the grammar from its data files.
+
+    Raises:
+        UserError: a file is malformed; the message names it and the line.
+    """
+    names = read_names(folder)
+    categories = read_categories(folder / "categories.tsv", read_word_lists(folder), names)
+    return Grammar(categories, read_templates(folder / "templates.yaml", categories), names)
+
+
+def read_templates(file: Traversable, categories: Mapping[str, Draw]) -> list[Template]:
+    """Read the templates and check their slots.
+
+    Raises:
+        UserError: a pattern is malformed; the message names the file and the line.
+    """
+    templates = []
+    for row in read_records(file, ("en", "fr")):
+        for fault in faults(row, categories):
+            raise row.fault(fault)
+        templates.append(Template(row["en"], row["fr"]))
+    return templates
+
+
+def faults(row: DataRow, categories: Mapping[str, Draw]) -> Iterator[str]:
+    """Yield what is wrong with a pair of patterns."""
+    slots = {match[1] for match in SLOT.finditer(row["en"])}
+    if slots != {match[1] for match in SLOT.finditer(row["fr"])}:
+        yield "both patterns must have the same slots"
+    for slot in sorted(slots):
+        if category_of(slot) not in categories:
+            yield f"there is no category {category_of(slot)!r}"
+    for pattern in (row["en"], row["fr"]):
+        yield from faults_of_pattern(pattern, slots)
+
+
+def faults_of_pattern(pattern: str, slots: set[str]) -> Iterator[str]:
+    """Yield what is wrong with one pattern, given the slots of both."""
+    if set("{}") & set(SLOT.sub("", pattern)):
+        yield f"a slot is malformed or a brace is left over: {pattern}"
+    for match in SLOT.finditer(pattern):
+        if match[3] and match[3] not in slots:
+            yield f"{match[0]} refers to {match[3]!r}, which is no slot of the template"
+        if match[4] is not None and match[4].count("|") not in (1, 3):
+            yield f"{match[0]} has neither two texts nor four"

@@ -1,0 +1,173 @@
+"""Reads the dictionary of the demo from its tables; regular forms are left out of these."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from typing import TypeVar
+
+from convs2s.demo import agreement
+from convs2s.demo.data_files import DataRow, read_table, require
+from convs2s.demo.entries import Adjective, Noun, Verb
+from convs2s.demo.word_set import WordSet
+
+Entry = TypeVar("Entry")
+Expression = tuple[str, str]
+
+NOUN_GENDERS = ("m", "f", "mp", "fp")
+POSITIONS = ("before", "behind", "invariable")
+FREQUENCIES = ("common", "rare")
+
+
+@dataclass(frozen=True)
+class WordLists:
+    """The sets of words of each part of speech, by their names."""
+
+    nouns: Mapping[str, WordSet[Noun]]
+    adjectives: Mapping[str, WordSet[Adjective]]
+    verbs: Mapping[str, WordSet[Verb]]
+    expressions: Mapping[str, WordSet[Expression]]
+
+
+def read_word_lists(folder: Traversable) -> WordLists:
+    """Read all tables of a folder.
+
+    Raises:
+        UserError: a table is malformed; the message names the file and the line.
+    """
+    return WordLists(
+        nouns=read_nouns(folder / "nouns.tsv"),
+        adjectives=read_adjective_sets(
+            folder / "adjective_sets.tsv", read_adjectives(folder / "adjectives.tsv")
+        ),
+        verbs=read_verbs(folder / "verbs.tsv"),
+        expressions=read_expressions(folder / "expressions.tsv"),
+    )
+
+
+def read_nouns(file: Traversable) -> dict[str, WordSet[Noun]]:
+    """Read the sets of nouns."""
+    required = "set frequency english french gender"
+    return word_sets(read_table(file, required, "english_plural french_plural"), noun)
+
+
+def noun(row: DataRow) -> Noun:
+    """Build a noun from its row."""
+    gender = row.choice("gender", NOUN_GENDERS)
+    return Noun(
+        english=row["english"],
+        english_plural=row["english_plural"] or agreement.with_s(row["english"]),
+        french=row["french"],
+        french_plural=row["french_plural"] or agreement.french_plural(row["french"]),
+        gender=gender[0],
+        always_plural=gender.endswith("p"),
+    )
+
+
+def read_adjectives(file: Traversable) -> dict[str, Adjective]:
+    """Read the adjectives, by their English form."""
+    adjectives: dict[str, Adjective] = {}
+    for row in read_table(file, "english position masculine", "feminine before_vowel"):
+        if row["english"] in adjectives:
+            raise row.fault(f"{row['english']!r} comes twice")
+        invariable = row.choice("position", POSITIONS) == "invariable"
+        adjectives[row["english"]] = invariable_adjective(row) if invariable else adjective(row)
+    return adjectives
+
+
+def adjective(row: DataRow) -> Adjective:
+    """Build an adjective from its row."""
+    masculine = row["masculine"]
+    feminine = row["feminine"] or agreement.french_feminine(masculine)
+    return Adjective(
+        english=row["english"],
+        masculine=masculine,
+        feminine=feminine,
+        masculine_plural=agreement.french_plural(masculine),
+        feminine_plural=agreement.french_plural(feminine),
+        before_vowel=row["before_vowel"] or masculine,
+        precedes=row["position"] == "before",
+    )
+
+
+def invariable_adjective(row: DataRow) -> Adjective:
+    """Build an adjective that has one French form."""
+    return Adjective(
+        english=row["english"],
+        masculine=row["masculine"],
+        feminine=row["masculine"],
+        masculine_plural=row["masculine"],
+        feminine_plural=row["masculine"],
+        before_vowel=row["masculine"],
+        precedes=False,
+    )
+
+
+def read_adjective_sets(
+    file: Traversable, adjectives: Mapping[str, Adjective]
+) -> dict[str, WordSet[Adjective]]:
+    """Read the sets of adjectives, which name adjectives by their English form."""
+    sets: dict[str, WordSet[Adjective]] = {}
+    for row in read_table(file, "set common", "rare"):
+        if row["set"] in sets:
+            raise row.fault(f"the set {row['set']!r} comes twice")
+        common, rare = (
+            [row.look_up(word, adjectives, "adjective") for word in row[column].split()]
+            for column in FREQUENCIES
+        )
+        sets[row["set"]] = WordSet(common, rare)
+    return sets
+
+
+def read_verbs(file: Traversable) -> dict[str, WordSet[Verb]]:
+    """Read the sets of verbs."""
+    required = "set frequency english french auxiliary"
+    optional = "english_past english_participle singular plural participle future_stem"
+    return word_sets(read_table(file, required, optional), verb)
+
+
+def verb(row: DataRow) -> Verb:
+    """Build a verb from its row."""
+    first, _, particle = row["english"].partition(" ")
+    past = row["english_past"] or f"{agreement.english_past(first)} {particle}".strip()
+    stem = row["french"].removesuffix("er")
+    return Verb(
+        english=row["english"],
+        english_past=past,
+        english_participle=row["english_participle"] or past,
+        french=row["french"],
+        singular=row["singular"] or f"{stem}e",
+        plural=row["plural"] or f"{stem}ent",
+        participle=row["participle"] or f"{stem}é",
+        future_stem=row["future_stem"] or row["french"].removesuffix("e"),
+        with_etre=row.choice("auxiliary", ("avoir", "être")) == "être",
+    )
+
+
+def read_expressions(file: Traversable) -> dict[str, WordSet[Expression]]:
+    """Read the sets of fixed expressions."""
+    rows = read_table(file, "set frequency english french")
+    sets = word_sets(rows, lambda row: (row["english"], row["french"]))
+    require(("counts", "months"), sets, file, "set")
+    return sets
+
+
+def word_sets(
+    rows: Iterable[DataRow], build: Callable[[DataRow], Entry]
+) -> dict[str, WordSet[Entry]]:
+    """Gather the rows of a table into sets.
+
+    Raises:
+        UserError: a set has a word twice, or no common word ahead of its rare ones.
+    """
+    sets: dict[str, dict[str, list[Entry]]] = {}
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        words = sets.setdefault(row["set"], {"common": [], "rare": []})
+        frequency = row.choice("frequency", FREQUENCIES)
+        if frequency == "rare" and not words["common"]:
+            raise row.fault(f"the common words of the set {row['set']!r} must come first")
+        if (row["set"], row["english"]) in seen:
+            raise row.fault(f"{row['english']!r} comes twice in the set {row['set']!r}")
+        seen.add((row["set"], row["english"]))
+        words[frequency].append(build(row))
+    return {name: WordSet(words["common"], words["rare"]) for name, words in sets.items()}
