@@ -18,7 +18,7 @@ rule table:
         table=flow.alternatives(CELLS),
     localrule: True
     conda:
-        "../envs/score.yaml"
+        "../envs/plot.yaml"
     params:
         printed=lambda w: settings.paper[w.table],
         code=script_code("table.py"),

@@ -39,7 +39,7 @@ rule attention_map:
     wildcard_constraints:
         line="[0-9]+",
     conda:
-        "../envs/plot.yaml"
+        "../envs/train.yaml"
     params:
         code=script_code("attention_map.py"),
     script:
