@@ -1,4 +1,7 @@
-"""Pure functions behind the rules: names, seeds, fingerprints of code, logs. No Snakemake here."""
+"""Pure functions behind the rules: names, seeds, fingerprints of code, logs. No Snakemake here.
+
+Planning runs them with Snakemake's own packages alone, so they keep to the standard library.
+"""
 
 import json
 import re
@@ -7,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -162,9 +164,15 @@ def checksum(sums: Path, name: str) -> str:
     """Return a file's SHA-256 from a list in the format of sha256sum.
 
     Raises:
-        UserError: the list does not name the file.
+        UserError: the list cannot be read, or does not name the file.
     """
-    for line in read_lines(sums):
+    try:
+        lines = sums.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        raise UserError(f"{sums}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{sums}: cannot be read: {error}") from None
+    for line in lines:
         digest, _, listed = line.partition("  ")
         if listed == name:
             return digest
