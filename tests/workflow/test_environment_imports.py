@@ -1,6 +1,7 @@
 """Each rule's conda environment installs all that the rule's job imports."""
 
 import json
+import tomllib
 from collections import defaultdict
 from importlib import metadata
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from tests.workflow.bare_python import bare_python, run_bare
+from tests.workflow.checkout import Checkout
 from tests.workflow.imports import imports_of_command, imports_of_script
 from tests.workflow.rules import command, environment, label, rules, script
 
@@ -89,3 +91,13 @@ def test_environment_has_all_that_its_jobs_import(root: Path, name: str, tmp_pat
 @pytest.mark.parametrize("name", ["plot", "score", "text"])
 def test_environment_of_jobs_without_a_network_is_light(root: Path, name: str) -> None:
     assert not any(package.startswith("torch") for package in environments(root)[name])
+
+
+def test_job_states_its_version_where_the_package_is_not_installed(
+    root: Path, checkout: Checkout, tmp_path: Path
+) -> None:
+    program = "from convs2s.manifest import manifest; print(manifest()['convs2s'])"
+    python = bare_python(tmp_path / "environment", [])
+    done = run_bare(python, "-c", program, folder=checkout / "src")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    assert done.stdout.strip() == project["version"], done.stderr
