@@ -31,7 +31,7 @@ rule write_table:
         table=alternatives(CELLS),
     localrule: True
     conda:
-        "../envs/score.yaml"
+        "../envs/plot.yaml"
     params:
         printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
         cells=lambda w: list(map(asdict, CELLS[w.table])),

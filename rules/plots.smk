@@ -50,7 +50,7 @@ rule plot_attention:
     wildcard_constraints:
         line="[0-9]+",
     conda:
-        "../envs/plot.yaml"
+        "../envs/train.yaml"
     params:
         code=script_code("plot_attention.py"),
     script:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
+from convs2s import __version__
 from convs2s.files import sha256
 
 PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
@@ -14,7 +15,7 @@ PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu
 def manifest() -> dict[str, object]:
     """Return the versions, the git revision (with ``+`` if files differ) and the processor."""
     return {
-        "convs2s": metadata.version("convs2s"),
+        "convs2s": __version__,  # a job finds this package by its path, installed or not
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "revision": revision(Path(__file__).resolve().parents[2]),

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.files import read_lines, write_lines
-from convs2s.text.align import align, read_links
-from convs2s.text.dictionary import read_dictionary, write_lexicon
+from convs2s.text.align import align_words
+from convs2s.text.dictionary import build_dictionary, read_dictionary
+from convs2s.text.links import read_links
 from convs2s.text.symmetrize import grow_diag_final_and
 
 

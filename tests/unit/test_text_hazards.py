@@ -12,8 +12,9 @@ from convs2s.data.corpus import Sides, extract
 from convs2s.decoding.files import translate_file
 from convs2s.errors import UserError
 from convs2s.files import read_line_pairs, read_lines, write_lines
-from convs2s.text.align import align, read_links
-from convs2s.text.corpus_filter import Report, clean_corpus
+from convs2s.text.align import align_words
+from convs2s.text.corpus_filter import FilterReport, tokenize_and_filter
+from convs2s.text.links import read_links
 from convs2s.text.preparation import prepare_file
 from tests.unit.conftest import Terminal
 

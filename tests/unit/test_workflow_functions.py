@@ -96,6 +96,15 @@ def test_a_checksum_list(tmp_path: Path) -> None:
         flow.checksum(sums, "host/c.gz")
 
 
+def test_a_checksum_list_that_cannot_be_read(tmp_path: Path) -> None:
+    sums = tmp_path / "SHA256SUMS"
+    with pytest.raises(UserError, match=r"SHA256SUMS: no such file"):
+        flow.checksum(sums, "host/a.gz")
+    sums.write_bytes(b"ab12  host/\xff.gz\n")
+    with pytest.raises(UserError, match=r"SHA256SUMS: cannot be read: .*0xff"):
+        flow.checksum(sums, "host/a.gz")
+
+
 def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
     lock = tmp_path / "locks" / "0.input.lock"
     lock.parent.mkdir()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.workflow.rules import rules
+
 LONGEST_RULE, LONGEST_MODULE, LONGEST_FUNCTION = 25, 400, 60
 
 RUN_A_NETWORK = {
@@ -20,24 +22,11 @@ RUN_A_NETWORK = {
     "time_decoding.py",
 }
 
-RULE = re.compile(r"^( *)(?:rule|checkpoint|use rule)\b.*:\n(?:(?:\1 +.*)?\n)*", re.MULTILINE)
-
 
 def modules(root: Path) -> list[Path]:
     folders = ("src", "workflow/scripts", "benchmarks", "tests")
     found = [path for folder in folders for path in (root / folder).rglob("*.py")]
     assert len(found) > 50
-    return found
-
-
-def rules(root: Path) -> list[str]:
-    """The text of each rule."""
-    files = [path.read_text("utf-8") for path in sorted(root.glob("rules/*.smk"))]
-    found = [match[0].rstrip() for text in files for match in RULE.finditer(text)]
-    assert len(found) == sum(
-        len(re.findall(r"^ *(?:rule|checkpoint|use rule)\b.*:$", text, re.MULTILINE))
-        for text in files
-    )
     return found
 
 
@@ -84,8 +73,8 @@ def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
     trees = [ast.parse(text) for name, text in scripts.items() if name not in RUN_A_NETWORK]
     nodes = [node for tree in trees for node in tree.body]
     lines = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    rules = "".join(path.read_text("utf-8") for path in root.glob("rules/*.smk"))
-    lines += re.findall(r"^from convs2s.*", rules, re.MULTILINE)
+    text = "".join(path.read_text("utf-8") for path in root.glob("rules/*.smk"))
+    lines += re.findall(r"^from convs2s[^(\n]*(?:\([^)]*\))?", text, re.MULTILINE)
     program = "\n".join([*sorted(set(lines)), "import sys", "sys.exit('torch' in sys.modules)"])
     done = subprocess.run([sys.executable, "-c", program], cwd=root, check=False)
     assert done.returncode == 0

@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 
 from eflomal import Aligner
 
-from convs2s.files import read_line_pairs, read_lines, write_lines
-from convs2s.text.symmetrize import Link, grow_diag_final_and
+from convs2s.files import read_line_pairs, write_lines
+from convs2s.text.links import read_links
+from convs2s.text.symmetrize import grow_diag_final_and
 
 # eflomal's own limit (MAX_SENT_LEN); what is longer must not reach it.
 _MOST_WORDS = 1023
@@ -68,16 +69,6 @@ def align_words(
         aligned = _run_eflomal(chosen, forward, reverse)
         write_lines(links, _symmetrized_lines(chosen(), forward, reverse))
     return aligned
-
-
-def read_links(path: str | Path) -> Iterator[list[Link]]:
-    """Yield the (source, target) links of each line of a file that :func:`align_words` wrote.
-
-    Raises:
-        UserError: the file is missing or not UTF-8.
-    """
-    for line in read_lines(path):
-        yield [(int(i), int(j)) for i, _, j in (link.partition("-") for link in line.split())]
 
 
 def _fits(source: str, target: str) -> bool:

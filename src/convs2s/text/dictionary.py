@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_line_pairs, read_lines, write_lines
-from convs2s.text.align import read_links
+from convs2s.text.links import read_links
 from convs2s.text.symmetrize import Link
 
 #: Most target words per source word in ``candidates.tsv``, as in the released code.

@@ -1,0 +1,50 @@
+"""Planning and linting need Snakemake and what it requires, and none of the jobs' packages."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.bare_python import bare_python, run_bare
+from tests.workflow.checkout import Checkout, Done
+
+# The configuration is YAML that pydantic checks; both come with Snakemake, too.
+PLANNING = ["snakemake", "PyYAML", "pydantic"]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with Snakemake alone."""
+    return bare_python(tmp_path_factory.mktemp("bare"), PLANNING)
+
+
+def snakemake(python: Path, checkout: Checkout, *arguments: str) -> Done:
+    """Run Snakemake with that Python, and all that Snakemake starts in turn."""
+    arguments = ("-m", "snakemake", "--cores", "2", *arguments)
+    done = run_bare(python, *arguments, folder=checkout.folder)
+    return Done(done.returncode, done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("package", ["torch", "numpy", "xopen", "zstandard", "convs2s"])
+def test_the_bare_python_has_no_package_of_the_jobs(bare: Path, package: str) -> None:
+    done = run_bare(bare, "-c", f"import {package}", folder=bare.parent)
+    assert f"No module named '{package}'" in done.stderr
+
+
+def test_the_workflow_is_linted(bare: Path, checkout: Checkout) -> None:
+    done = snakemake(bare, checkout, "--lint")
+    assert done.code == 0, done.said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ("demo", "train_model"),
+        ("paper", "table"),
+        ("results/wmt14_en_fr/bleu.txt", "headline"),
+        ("paper --config scale=multi30k", "table"),
+    ],
+)
+def test_a_target_is_planned(bare: Path, checkout: Checkout, arguments: str, rule: str) -> None:
+    done = snakemake(bare, checkout, "-n", *arguments.split())
+    assert done.code == 0, done.said
+    assert done.planned[rule] > 0

@@ -1,0 +1,103 @@
+"""Each rule's conda environment installs all that the rule's job imports."""
+
+import json
+import tomllib
+from collections import defaultdict
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.workflow.bare_python import bare_python, run_bare
+from tests.workflow.checkout import Checkout
+from tests.workflow.imports import imports_of_command, imports_of_script
+from tests.workflow.rules import command, environment, label, rules, script
+
+# Reads import statements; says which of them fail, and for want of which module.
+_TRY = """
+import json, sys
+missing = {}
+for statement in json.load(sys.stdin):
+    try:
+        exec(statement)
+    except ImportError as error:
+        missing[statement] = error.name or str(error)
+print(json.dumps(missing))
+"""
+
+
+def environments(root: Path) -> dict[str, list[str]]:
+    """What pip installs into each environment, by its name."""
+    stated = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in root.glob("envs/*")}
+    return {
+        name: next(part["pip"] for part in content["dependencies"] if isinstance(part, dict))
+        for name, content in stated.items()
+    }
+
+
+def jobs(root: Path) -> dict[str, dict[str, set[str]]]:
+    """Environment -> rule -> the statements that import other packages in its jobs."""
+    found: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)
+    for rule in rules(root):
+        ran, asked, place = script(rule), command(rule), environment(rule)
+        if place and ran:
+            found[place][label(rule)] = imports_of_script(root, ran)
+        elif place and asked:
+            found[place][label(rule)] = imports_of_command(root, asked)
+    return found
+
+
+def missing(packages: list[str], statements: set[str], folder: Path) -> dict[str, str]:
+    """The statements that fail with these packages alone, each with the module that is absent."""
+    python = bare_python(folder / "environment", packages)
+    done = run_bare(python, "-c", _TRY, folder=folder, text=json.dumps(sorted(statements)))
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def package_of(module: str) -> str:
+    """What pip calls the package of a module."""
+    top = module.partition(".")[0]
+    return next(iter(metadata.packages_distributions().get(top, [top])))
+
+
+def test_every_job_is_looked_at(root: Path) -> None:
+    scripts = {path.name for path in root.glob("workflow/scripts/*.py")}
+    assert {script(rule) for rule in rules(root)} - {None} == scripts
+    assert {command(rule) for rule in rules(root)} - {None} == {"train"}
+    assert set(jobs(root)) == set(environments(root))
+
+
+def test_a_package_that_an_environment_lacks_is_named(tmp_path: Path) -> None:
+    statements = {"import yaml", "from sacrebleu.metrics import BLEU"}
+    absent = missing(["sacrebleu"], statements, tmp_path)
+    assert {each: package_of(name) for each, name in absent.items()} == {"import yaml": "PyYAML"}
+
+
+@pytest.mark.parametrize("name", ["plot", "score", "text", "train"])
+def test_environment_has_all_that_its_jobs_import(root: Path, name: str, tmp_path: Path) -> None:
+    imported = jobs(root)[name]
+    absent = missing(environments(root)[name], set().union(*imported.values()), tmp_path)
+    lacks = {
+        f"{rule}: envs/{name}.yaml lacks {package_of(absent[statement])}"
+        for rule, statements in imported.items()
+        for statement in statements & set(absent)
+    }
+    assert sorted(lacks) == []
+
+
+@pytest.mark.parametrize("name", ["plot", "score", "text"])
+def test_environment_of_jobs_without_a_network_is_light(root: Path, name: str) -> None:
+    assert not any(package.startswith("torch") for package in environments(root)[name])
+
+
+def test_job_states_its_version_where_the_package_is_not_installed(
+    root: Path, checkout: Checkout, tmp_path: Path
+) -> None:
+    program = "from convs2s.manifest import manifest; print(manifest()['convs2s'])"
+    python = bare_python(tmp_path / "environment", [])
+    done = run_bare(python, "-c", program, folder=checkout / "src")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    assert done.stdout.strip() == project["version"], done.stderr
