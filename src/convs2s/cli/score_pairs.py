@@ -57,7 +57,7 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
 def _score_pairs(arguments: argparse.Namespace) -> None:
     import torch
 
-    from convs2s.decoding.rescoring import PairScorer, score_pairs
+    from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
     from convs2s.devices import pick_device
 
     torch.set_num_threads(arguments.threads)
