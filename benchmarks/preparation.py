@@ -1,9 +1,9 @@
 """How fast is training text prepared on one core, and does the memory stay flat?
 
 Runs the functions that the rules of a shard run, on English-French news: normalize, tokenize and
-clean in one pass from file to file (``clean_corpus``), count words (``count_words``), split into
-BPE tokens and write the token store (``binarize``). Medians of five, of processor time, as each
-step is one process with one thread; a line is one side of a pair. The tools' own rate, sacremoses
+clean in one pass from file to file (``tokenize_and_filter``), count words (``count_words``), split
+into BPE tokens and write the token store (``binarize``). Medians of five, of processor time, as
+each step is one process with one thread; a line is one side of a pair. The tools' own rate, sacremoses
 and subword-nmt one after the other on lines in memory, is measured in the same run. Then every step
 runs once on a small and on a large corpus, each time in a process of its own, for its peak of
 memory. Prints each figure and, last, one JSON object.
@@ -32,12 +32,15 @@ from typing import Any
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from subword_nmt.apply_bpe import BPE
 
-from convs2s.config_schema import schema, with_defaults
-from convs2s.data.dataset import binarize, build_vocabulary, write_codes
+from convs2s.config.corpus import Languages
+from convs2s.config.metadata import DatasetMetadata
+from convs2s.config.preparation import CleanLimits
+from convs2s.config.vocabulary import VocabularySettings
+from convs2s.data.dataset import binarize, build_vocabulary, learn_bpe
 from convs2s.data.word_counts import count_words
 from convs2s.demo.corpus import write_demo_corpus
-from convs2s.files import open_text, read_line_pairs, read_lines
-from convs2s.text.corpus_filter import clean_corpus
+from convs2s.files import open_text, read_line_pairs
+from convs2s.text.corpus_filter import pairs_kept, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 
 LANGUAGES = ("en", "fr")
@@ -49,8 +52,14 @@ NEWS = (
 )
 RUNS = 5
 TOOLS_LINES = 3000
-MERGES = 8000
-CLEAN: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
+CLEAN = CleanLimits(minimum=1, maximum=175, ratio=1.5)
+VOCABULARY = VocabularySettings(merges=8000)
+METADATA = DatasetMetadata(
+    task="news",
+    languages=Languages(source=LANGUAGES[0], target=LANGUAGES[1]),
+    preparation="moses_test",
+    vocabulary=VOCABULARY,
+)
 RESPELT = 1 / 3
 LETTERS = ("aeiouy", "bcdfghjklmnpqrstvwxz")
 
@@ -64,48 +73,51 @@ class Shard:
         """Take the folder of the shard's files, and that of codes and vocabularies."""
         self.raw = _sides(folder, "raw", "zst")
         self.clean = _sides(folder, "clean", "zst")
+        self.report = folder / "report.json"
+        self.words = _sides(folder, "words", "tsv.zst")
         self.codes = models / "codes"
-        self._folder, self._models = folder, models
+        self.vocabularies = _sides(models, "types", "tsv")
+        self._folder = folder
 
-    def clean_corpus(self) -> None:
+    def tokenize_and_filter(self) -> None:
         """Normalize, tokenize and clean both sides."""
         english, french = (Preparation("moses_train", language) for language in LANGUAGES)
-        clean_corpus(
-            *self.raw,
-            *self.clean,
-            self._folder / "report.json",
-            **CLEAN,
+        tokenize_and_filter(
+            raw=self.raw,
+            sides=self.clean,
+            report=self.report,
             prepare=(english.prepare, french.prepare),
+            **CLEAN.model_dump(),
         )
 
     def count_words(self) -> None:
         """Count the words of both sides."""
-        for text, table in zip(self.clean, _sides(self._folder, "words", "tsv.zst"), strict=True):
-            count_words(read_lines(text), table)
+        rows = range(pairs_kept(self.report))
+        for text, table in zip(self.clean, self.words, strict=True):
+            count_words(text=text, rows=rows, output=table)
 
     def learn(self) -> None:
         """Go as far as ``binarize`` and learn what it needs."""
-        self.clean_corpus()
+        self.tokenize_and_filter()
         self.count_words()
-        tables = _sides(self._folder, "words", "tsv.zst")
-        write_codes(tables, self.codes, MERGES)
-        for table, types in zip(tables, _sides(self._models, "types", "tsv"), strict=True):
-            build_vocabulary(table, self.codes, types, self._settings, None)
+        learn_bpe(words=self.words, output=self.codes, merges=VOCABULARY.merges)
+        kept = VOCABULARY.model_dump(include={"threshold", "glossaries", "minimum_count"})
+        for words, types in zip(self.words, self.vocabularies, strict=True):
+            build_vocabulary(words=words, bpe_codes=self.codes, output=types, size=None, **kept)
 
     def binarize(self) -> None:
         """Split both sides into tokens and write the token store."""
-        types = _sides(self._models, "types", "tsv")
-        outputs = self._folder / "train.arrow", self._folder / "train.json"
-        facts = {"vocabulary": self._settings}
-        binarize(self.clean, (self.codes, self.codes), types, outputs, facts)
+        binarize(
+            text=self.clean,
+            bpe_codes=[self.codes],
+            vocabularies=self.vocabularies,
+            store=self._folder / "train.arrow",
+            description=self._folder / "train.json",
+            metadata=METADATA,
+        )
 
-    @property
-    def _settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = with_defaults({}, schema("task")["properties"]["vocabulary"])
-        return settings
 
-
-STEPS = ("clean_corpus", "count_words", "binarize")
+STEPS = ("tokenize_and_filter", "count_words", "binarize")
 
 
 def main() -> None:
@@ -149,7 +161,7 @@ def news(folder: Path) -> list[Pair]:
 def rates(pairs: list[Pair], count: int, shard: Shard) -> dict[str, int]:
     """Return the lines per second of each step on one core, and of the tools themselves."""
     seconds = {step: median_seconds(getattr(shard, step)) for step in STEPS}
-    without = seconds["clean_corpus"]
+    without = seconds["tokenize_and_filter"]
     tools = median_seconds(lambda: plain_tools(pairs[:TOOLS_LINES], shard.codes))
     spent = {
         "lines_per_second_without_bpe": without,
@@ -178,17 +190,17 @@ def plain_tools(pairs: list[Pair], codes: Path) -> None:
 
 def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str, Any]:
     """Return each step's peak of memory on both corpora, and the growth."""
-    peak: dict[str, list[float]] = {step: [] for step in STEPS}
+    peaks: dict[str, list[float]] = {step: [] for step in STEPS}
     for count in sizes:
         corpus = folder / str(count)
         corpus.mkdir()
         write_varied(pairs, count, Shard(corpus, folder).raw)
         for step in STEPS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                peak[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
-            print(f"{count} pairs, {step}: peak {peak[step][-1]:.0f} MiB", flush=True)
-    growth = {step: round(most / least - 1, 3) for step, (least, most) in peak.items()}
-    return {"pairs": sizes, "peak_mebibytes": peak, "memory_growth": growth}
+                peaks[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
+            print(f"{count} pairs, {step}: peak {peaks[step][-1]:.0f} MiB", flush=True)
+    growth = {step: round(most / least - 1, 3) for step, (least, most) in peaks.items()}
+    return {"pairs": sizes, "peak_mebibytes": peaks, "memory_growth": growth}
 
 
 def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.loopback import LoopbackServer
+from tests.support.loopback import LoopbackServer
 
 ROOT = Path(__file__).resolve().parents[1]
 

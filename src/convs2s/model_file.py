@@ -18,7 +18,7 @@ from convs2s.tensor_file import load_tensors, save_tensors
 
 FORMAT = "convs2s model 2"
 
-CANDIDATES = "candidates.offsets", "candidates.targets"
+CANDIDATE_TENSORS = "candidates.offsets", "candidates.targets"
 """Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
 
 
@@ -34,10 +34,10 @@ class ModelDescription:
         source_types: types of the source vocabulary in the order of their indices.
         target_types: likewise of the target.
         bpe_codes: BPE codes, or None for a word model.
+        training: summary of the training: seed, epochs, updates, validation perplexity.
         glossaries: patterns that BPE never splits.
         splittable: the source tokens that BPE may leave (vocabulary threshold), or None for all.
         dictionary: source word -> target word, for unknown-word replacement.
-        training: summary of the training: seed, epochs, updates, validation perplexity.
         shortlist: which target types are scored for a sentence, or None for all.
         truecasers: language -> the words of its truecaser (``convs2s.text.truecase``); empty where
             the model reads words in the case that they have.
@@ -50,10 +50,10 @@ class ModelDescription:
     source_types: list[str]
     target_types: list[str]
     bpe_codes: str | None
-    glossaries: list[str]
-    splittable: list[str] | None
-    dictionary: dict[str, str]
     training: Mapping[str, object]
+    glossaries: list[str] = field(default_factory=list)
+    splittable: list[str] | None = None
+    dictionary: dict[str, str] = field(default_factory=dict)
     shortlist: Shortlist | None = None
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDesc
     if description.shortlist is not None:
         arrays = description.shortlist.offsets, description.shortlist.candidates
         tensors |= {
-            name: torch.from_numpy(one) for name, one in zip(CANDIDATES, arrays, strict=True)
+            name: torch.from_numpy(one) for name, one in zip(CANDIDATE_TENSORS, arrays, strict=True)
         }
     save_tensors(path, tensors, {"format": FORMAT, **fields})
 
@@ -98,7 +98,7 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
     selects = architecture.vocabulary_selection
     if selects is not None:
-        arrays = (weights.pop(name).cpu().numpy() for name in CANDIDATES)
+        arrays = (weights.pop(name).cpu().numpy() for name in CANDIDATE_TENSORS)
         shortlist = Shortlist(sizes[1], selects.frequent, *arrays)
         description = replace(description, shortlist=shortlist)
     tables = [weights[EMBEDDING_TABLES[side]] for side in ("source", "target")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.slurm import Slurm, missing_programs, running_slurm
+from tests.support.slurm import Slurm, missing_programs, running_slurm
 
 
 @pytest.fixture(scope="module")

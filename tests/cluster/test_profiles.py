@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.slurm import Slurm
+from tests.support.slurm import Slurm
 
 pytestmark = pytest.mark.slurm
 

@@ -109,7 +109,7 @@ def test_other_files_of_torchs_are_refused(tmp_path: Path, content: object, mess
 
 
 def import_tiny(shared: Path, output: Path, dictionary: Path, changes: dict[str, Any]) -> None:
-    """Import the peer's tiny model with another source dictionary, or other settings."""
+    """Import fairseq's tiny model with another source dictionary, or other settings."""
     folder = shared / "golden" / "fairseq"
     content = torch.load(folder / "checkpoint_tiny_oldstyle.pt", weights_only=False)
     vars(content["args"]).update(changes)

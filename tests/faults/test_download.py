@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from convs2s.download import transfer
-from convs2s.download.download import download
+from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.faults.downloads import BODY, MD5, SHA256, WAITS, interrupt, names, sent
-from tests.faults.loopback import Answer, LoopbackServer, Served
+from tests.support.downloads import BODY, MD5, SHA256, WAITS, interrupt, names, sent
+from tests.support.loopback import Answer, LoopbackServer, Served
 
 # A sound server
 
@@ -19,7 +19,7 @@ from tests.faults.loopback import Answer, LoopbackServer, Served
 @pytest.mark.parametrize("has_length", [True, False])
 def test_a_file_comes_whole(server: LoopbackServer, output: Path, has_length: bool) -> None:
     url = server.serve("/a.tgz", Served(BODY, has_length=has_length))
-    download(url, output, sha256=SHA256.upper(), md5=MD5, size=len(BODY))
+    download_file(url, output, sha256=SHA256.upper(), md5=MD5, size=len(BODY))
     assert output.read_bytes() == BODY
     assert names(output) == ["a.tgz"]
     assert server.answers == [Answer("/a.tgz", None, 200, len(BODY))]
@@ -28,7 +28,7 @@ def test_a_file_comes_whole(server: LoopbackServer, output: Path, has_length: bo
 def test_progress_goes_to_stderr(
     server: LoopbackServer, output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    download(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256)
+    download_file(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256)
     captured = capsys.readouterr()
     assert "a.tgz: 100%" in captured.err
     assert captured.out == ""
@@ -36,7 +36,7 @@ def test_progress_goes_to_stderr(
 
 def test_redirections_are_followed(server: LoopbackServer, output: Path) -> None:
     there = server.serve("/there/b.tgz", Served(BODY))
-    download(server.serve("/a.tgz", Served(b"", redirect=there)), output, sha256=SHA256)
+    download_file(server.serve("/a.tgz", Served(b"", redirect=there)), output, sha256=SHA256)
     assert output.read_bytes() == BODY
 
 
@@ -46,7 +46,7 @@ def test_redirections_to_other_schemes_are_not(
 ) -> None:
     url = server.serve("/a.tgz", Served(b"", redirect=target))
     with pytest.raises(UserError, match="no source gives this file"):
-        download(url, output, waits=WAITS)
+        download_file(url, output, waits=WAITS)
     assert names(output) == []
 
 
@@ -54,7 +54,7 @@ def test_a_redirection_to_itself_ends(server: LoopbackServer, output: Path) -> N
     url = server.serve("/a.tgz", Served(b""))
     server.files["/a.tgz"].redirect = url
     with pytest.raises(UserError, match="infinite loop"):
-        download(url, output, waits=WAITS)
+        download_file(url, output, waits=WAITS)
 
 
 # A failing server
@@ -62,14 +62,14 @@ def test_a_redirection_to_itself_ends(server: LoopbackServer, output: Path) -> N
 
 def test_a_cut_connection_is_resumed(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, cuts=[70_000, 50_000]))
-    download(url, output, sha256=SHA256, waits=(0.0,))
+    download_file(url, output, sha256=SHA256, waits=(0.0,))
     assert output.read_bytes() == BODY
     assert sent(server) == [(None, 200, 70_000), (70_000, 206, 50_000), (120_000, 206, 80_000)]
 
 
 def test_without_ranges_it_starts_over(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, ranges=False, cuts=[70_000]))
-    download(url, output, sha256=SHA256, waits=WAITS)
+    download_file(url, output, sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     assert sent(server) == [(None, 200, 70_000), (70_000, 200, 200_000)]
 
@@ -79,7 +79,7 @@ def test_silence_counts_as_a_cut(
 ) -> None:
     monkeypatch.setattr(transfer, "_SILENCE_SECONDS", 0.3)
     url = server.serve("/a.tgz", Served(BODY, cuts=[70_000], is_silent=True))
-    download(url, output, sha256=SHA256, waits=WAITS)
+    download_file(url, output, sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     assert sent(server)[1] == (70_000, 206, 130_000)
 
@@ -89,7 +89,7 @@ def test_a_slow_server_is_waited_for(
 ) -> None:
     monkeypatch.setattr(transfer, "_SILENCE_SECONDS", 0.3)
     url = server.serve("/a.tgz", Served(BODY, pause=0.05))
-    download(url, output, sha256=SHA256, waits=())
+    download_file(url, output, sha256=SHA256, waits=())
     assert output.read_bytes() == BODY
     assert sent(server) == [(None, 200, 200_000)]
 
@@ -97,7 +97,7 @@ def test_a_slow_server_is_waited_for(
 def test_a_cut_after_a_redirection_is_resumed(server: LoopbackServer, output: Path) -> None:
     there = server.serve("/there/b.tgz", Served(BODY, cuts=[70_000]))
     url = server.serve("/a.tgz", Served(b"", redirect=there))
-    download(url, output, sha256=SHA256, waits=WAITS)
+    download_file(url, output, sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     gave = [answer for answer in sent(server) if answer[1] != 302]
     assert gave == [(None, 200, 70_000), (70_000, 206, 130_000)]
@@ -106,7 +106,7 @@ def test_a_cut_after_a_redirection_is_resumed(server: LoopbackServer, output: Pa
 def test_the_next_run_resumes(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output)
-    download(url, output, sha256=SHA256)
+    download_file(url, output, sha256=SHA256)
     assert output.read_bytes() == BODY
     assert names(output) == ["a.tgz"]
     assert sent(server) == [(70_000, 206, 130_000)]
@@ -118,7 +118,7 @@ def test_a_run_killed_before_the_renaming_asks_for_nothing(
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output)
     (output.parent / "a.tgz.part").write_bytes(BODY)
-    download(url, output, sha256=SHA256)
+    download_file(url, output, sha256=SHA256)
     assert output.read_bytes() == BODY
     assert sent(server) == []
 
@@ -126,8 +126,8 @@ def test_a_run_killed_before_the_renaming_asks_for_nothing(
 def test_a_killed_download_goes_on(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, cuts=[70_000], is_silent=True))
     code = (
-        "import pathlib, sys; from convs2s.download.download import download\n"
-        "download(sys.argv[1], pathlib.Path(sys.argv[2]))"
+        "import pathlib, sys; from convs2s.download.download import download_file\n"
+        "download_file(sys.argv[1], pathlib.Path(sys.argv[2]))"
     )
     process = subprocess.Popen([sys.executable, "-c", code, url, str(output)])
     unfinished = output.parent / "a.tgz.part"
@@ -139,7 +139,7 @@ def test_a_killed_download_goes_on(server: LoopbackServer, output: Path) -> None
     assert 0 < held <= 70_000
     assert not output.exists()
     server.answers.clear()
-    download(url, output, sha256=SHA256)
+    download_file(url, output, sha256=SHA256)
     assert output.read_bytes() == BODY
     assert sent(server) == [(held, 206, len(BODY) - held)]
 
@@ -151,7 +151,7 @@ def test_a_part_of_unknown_origin_is_not_used(
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output)
     (output.parent / "a.tgz.part.json").write_text(record)
-    download(url, output, sha256=SHA256)
+    download_file(url, output, sha256=SHA256)
     assert output.read_bytes() == BODY
     assert sent(server) == [(None, 200, 200_000)]
 
@@ -161,7 +161,7 @@ def test_a_busy_server_is_asked_again(
     server: LoopbackServer, output: Path, statuses: list[int]
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY, statuses=list(statuses)))
-    download(url, output, sha256=SHA256, waits=WAITS)
+    download_file(url, output, sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     assert [answer.status for answer in server.answers] == [*statuses, 200]
 
@@ -169,7 +169,7 @@ def test_a_busy_server_is_asked_again(
 def test_a_server_that_stays_busy_is_given_up(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, statuses=[503] * 9))
     with pytest.raises(UserError, match=r"HTTP status 503 .*, also when asked again"):
-        download(url, output, sha256=SHA256, waits=WAITS)
+        download_file(url, output, sha256=SHA256, waits=WAITS)
     assert len(server.answers) == 1 + len(WAITS)
 
 
@@ -179,7 +179,7 @@ def test_a_missing_file_is_asked_for_once(
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY, statuses=[status]))
     with pytest.raises(UserError, match=f"HTTP status {status}"):
-        download(url, output, sha256=SHA256, waits=WAITS)
+        download_file(url, output, sha256=SHA256, waits=WAITS)
     assert len(server.answers) == 1
     assert names(output) == []
 
@@ -188,7 +188,7 @@ def test_no_network_and_no_mirror_is_one_clear_line(server: LoopbackServer, outp
     url = server.serve("/wmt14/a.tgz", Served(BODY))
     server.close()
     with pytest.raises(UserError) as caught:
-        download(url, output, mirrors=[str(output.parent / "mirror")], waits=WAITS)
+        download_file(url, output, mirrors=[str(output.parent / "mirror")], waits=WAITS)
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith(f"{url}: no source gives this file: ")

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from convs2s.download.download import download, local_path
+from convs2s.config.file_reference import local_path
+from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.faults.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
-from tests.faults.loopback import Answer, LoopbackServer, Served
+from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
+from tests.support.loopback import Answer, LoopbackServer, Served
 
 # Another file than the expected one
 
@@ -26,7 +27,7 @@ def test_a_wrong_checksum_is_refused(
     (expected,) = known.values()
     got = hashlib.new(next(iter(known)), OTHER).hexdigest()
     with pytest.raises(UserError, match=f"has {next(iter(known))} {got}, expected {expected}") as e:
-        download(url, output, sha256=known.get("sha256"), md5=known.get("md5"), waits=WAITS)
+        download_file(url, output, sha256=known.get("sha256"), md5=known.get("md5"), waits=WAITS)
     assert "config/downloads.yaml" in str(e.value)
     assert len(server.answers) == 1
     assert names(output) == []
@@ -35,21 +36,21 @@ def test_a_wrong_checksum_is_refused(
 def test_another_announced_size_is_refused_unread(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY + b"more"))
     with pytest.raises(UserError, match="has 200004 bytes, expected 200000"):
-        download(url, output, sha256=SHA256, size=len(BODY), waits=WAITS)
+        download_file(url, output, sha256=SHA256, size=len(BODY), waits=WAITS)
     assert names(output) == []
 
 
 def test_more_bytes_than_expected_are_refused(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY * 20, has_length=False))
     with pytest.raises(UserError, match="has more than the expected 200000 bytes"):
-        download(url, output, size=len(BODY), waits=WAITS)
+        download_file(url, output, size=len(BODY), waits=WAITS)
     assert names(output) == []
 
 
 def test_fewer_bytes_than_announced_are_never_a_file(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, ranges=False, announced=200_007))
     with pytest.raises(UserError, match="cut after 200000 of 200007 bytes, also when asked again"):
-        download(url, output, waits=WAITS)
+        download_file(url, output, waits=WAITS)
     assert not output.exists()
 
 
@@ -62,14 +63,14 @@ def test_a_length_that_is_too_short_is_noticed(
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY, announced=199_993))
     with pytest.raises(UserError, match=said):
-        download(url, output, waits=WAITS, **known)
+        download_file(url, output, waits=WAITS, **known)
     assert names(output) == []
 
 
 def test_fewer_bytes_than_expected_are_never_a_file(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, has_length=False, cuts=[7, 0, 0, 0, 0]))
     with pytest.raises(UserError, match="cut after 7 of 200000 bytes"):
-        download(url, output, size=len(BODY), sha256=SHA256, waits=WAITS)
+        download_file(url, output, size=len(BODY), sha256=SHA256, waits=WAITS)
     assert not output.exists()
 
 
@@ -93,7 +94,7 @@ def test_content_that_changes_between_runs_starts_over(
     for name, value in after.items():
         setattr(changed, name, value)
     server.serve("/a.tgz", changed)
-    download(url, output, sha256=hashlib.sha256(changed.body).hexdigest(), waits=WAITS)
+    download_file(url, output, sha256=hashlib.sha256(changed.body).hexdigest(), waits=WAITS)
     assert output.read_bytes() == changed.body
     assert [start for start, _, _ in sent(server)] == [70_000, None]
 
@@ -101,7 +102,7 @@ def test_content_that_changes_between_runs_starts_over(
 def test_without_checksum_and_tags_nothing_is_resumed(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output, sha256=None)
-    download(url, output, waits=WAITS)
+    download_file(url, output, waits=WAITS)
     assert output.read_bytes() == BODY
     assert [start for start, _, _ in sent(server)] == [70_000, None]
 
@@ -111,7 +112,7 @@ def test_a_file_that_has_become_shorter_starts_over(server: LoopbackServer, outp
     interrupt(server, url, output)
     short = BODY[:100]
     server.serve("/a.tgz", Served(short))
-    download(url, output, sha256=hashlib.sha256(short).hexdigest(), waits=WAITS)
+    download_file(url, output, sha256=hashlib.sha256(short).hexdigest(), waits=WAITS)
     assert output.read_bytes() == short
     assert [status for _, status, _ in sent(server)] == [416, 200]
 
@@ -119,7 +120,7 @@ def test_a_file_that_has_become_shorter_starts_over(server: LoopbackServer, outp
 def test_an_endless_wrong_file_ends(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(OTHER, cuts=[100_000, 200_000] * 20))
     with pytest.raises(UserError, match="has sha256"):
-        download(url, output, sha256=SHA256, waits=WAITS)
+        download_file(url, output, sha256=SHA256, waits=WAITS)
     assert len(server.answers) < 12
     assert not output.exists()
 
@@ -129,19 +130,19 @@ def test_an_endless_wrong_file_ends(server: LoopbackServer, output: Path) -> Non
 
 def test_the_first_download_is_recorded_and_enforced(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY))
-    download(url, output)
+    download_file(url, output)
     record = output.parent / "a.tgz.sha256"
     assert record.read_text() == f"{SHA256}  a.tgz\n"
     output.unlink()
-    download(url, output)
+    download_file(url, output)
     assert output.read_bytes() == BODY
     output.unlink()
     server.serve("/a.tgz", Served(OTHER))
     with pytest.raises(UserError, match=f"expected {SHA256}.*delete .*a.tgz.sha256"):
-        download(url, output, waits=WAITS)
+        download_file(url, output, waits=WAITS)
     assert names(output) == ["a.tgz.sha256"]
     record.unlink()
-    download(url, output)
+    download_file(url, output)
     assert output.read_bytes() == OTHER
 
 
@@ -149,7 +150,7 @@ def test_a_known_checksum_needs_no_record(server: LoopbackServer, output: Path) 
     url = server.serve("/a.tgz", Served(BODY))
     output.parent.mkdir()
     (output.parent / "a.tgz.sha256").write_text("0" * 64 + "  a.tgz\n")
-    download(url, output, md5=MD5)
+    download_file(url, output, md5=MD5)
     assert output.read_bytes() == BODY
 
 
@@ -157,13 +158,13 @@ def test_a_damaged_record_is_named(server: LoopbackServer, output: Path) -> None
     output.parent.mkdir()
     (output.parent / "a.tgz.sha256").write_text("?\n")
     with pytest.raises(UserError, match=r"a\.tgz\.sha256:1: expected a SHA-256"):
-        download(server.serve("/a.tgz", Served(BODY)), output)
+        download_file(server.serve("/a.tgz", Served(BODY)), output)
 
 
 def test_a_web_page_is_not_taken_for_the_file(server: LoopbackServer, output: Path) -> None:
     page = Served(b"<html>please log in</html>", content_type="text/html; charset=utf-8")
     with pytest.raises(UserError, match="answers with a web page"):
-        download(server.serve("/a.tgz", page), output, waits=WAITS)
+        download_file(server.serve("/a.tgz", page), output, waits=WAITS)
     assert names(output) == []
 
 
@@ -180,7 +181,7 @@ def test_mirrors_come_first_in_their_order(
     stale.parent.mkdir(parents=True)
     stale.write_bytes(OTHER)
     mirrors = [str(tmp_path / "none"), f"{tmp_path}/stale/", base]
-    download(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
+    download_file(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     assert names(output) == ["a.tgz"]
     errors = capsys.readouterr().err
@@ -191,7 +192,7 @@ def test_mirrors_come_first_in_their_order(
 def test_a_folder_mirror_needs_no_network(tmp_path: Path, output: Path) -> None:
     (tmp_path / "h" / "p").mkdir(parents=True)
     (tmp_path / "h" / "p" / "a.tgz").write_bytes(BODY)
-    download("https://h/p/a.tgz", output, mirrors=[str(tmp_path)], size=len(BODY))
+    download_file("https://h/p/a.tgz", output, mirrors=[str(tmp_path)], size=len(BODY))
     assert output.read_bytes() == BODY
     assert names(output) == ["a.tgz", "a.tgz.sha256"]
 
@@ -202,14 +203,14 @@ def test_bytes_of_one_source_are_not_continued_from_another(
     url = server.serve("/a.tgz", Served(BODY))
     base = server.serve(f"/mirror/{server.host}/a.tgz", Served(OTHER, cuts=[70_000] + [0] * 3))
     mirrors = [base.removesuffix(f"/{server.host}/a.tgz")]
-    download(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
+    download_file(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     assert server.answers[-1] == Answer("/a.tgz", None, 200, 200_000)
 
 
 def test_a_mirror_of_another_kind_is_refused(output: Path) -> None:
     with pytest.raises(UserError, match="expected a folder or an http"):
-        download("http://h/a.tgz", output, mirrors=["s3://bucket"])
+        download_file("http://h/a.tgz", output, mirrors=["s3://bucket"])
 
 
 # Disk
@@ -221,17 +222,17 @@ def test_free_space_is_checked_first(
     full = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     with pytest.raises(UserError, match="200000 more bytes to download, 1000 are free"):
-        download(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256, waits=WAITS)
+        download_file(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256, waits=WAITS)
     assert not output.exists()
 
 
 def test_a_disk_that_fills_up_is_one_clear_line(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, has_length=False))
     program = (
-        "import pathlib, resource, sys; from convs2s.download.download import download\n"
+        "import pathlib, resource, sys; from convs2s.download.download import download_file\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "from convs2s.errors import UserError\n"
-        "try: download(sys.argv[1], pathlib.Path(sys.argv[2]), waits=())\n"
+        "try: download_file(sys.argv[1], pathlib.Path(sys.argv[2]), waits=())\n"
         "except UserError as error: sys.exit(str(error))"
     )
     command = [sys.executable, "-c", program, url, str(output)]
@@ -294,13 +295,13 @@ def test_local_path_refuses(url: str, output: Path) -> None:
     with pytest.raises(UserError):
         local_path(url, Path("results/downloads"))
     with pytest.raises(UserError):
-        download(url, output)
+        download_file(url, output)
     assert not output.parent.exists()
 
 
 def test_demo_urls_are_not_downloaded(output: Path) -> None:
     with pytest.raises(UserError, match="only http and https"):
-        download("demo://en_fr/train.en", output)
+        download_file("demo://en_fr/train.en", output)
 
 
 # The real mirror
@@ -312,5 +313,5 @@ def test_multi30k_from_the_mirror_has_upstreams_checksums(shared: Path, tmp_path
     assert len(records) == 12
     for url, size, sha256, *_ in records:
         output = local_path(url, tmp_path)
-        download(url, output, mirrors=[str(shared / "mirror")], sha256=sha256, size=int(size))
+        download_file(url, output, mirrors=[str(shared / "mirror")], sha256=sha256, size=int(size))
         assert hashlib.sha256(output.read_bytes()).hexdigest() == sha256

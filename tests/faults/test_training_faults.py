@@ -17,7 +17,7 @@ from convs2s.files import sha256
 from convs2s.tensor_file import load_tensors
 from convs2s.training.run import TrainingJob, train
 from convs2s.training.update import Updater, is_out_of_memory
-from tests.unit import tiny
+from tests.support import tiny
 
 OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory."),

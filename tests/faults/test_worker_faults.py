@@ -11,9 +11,9 @@ import pytest
 
 from convs2s.files import sha256
 from convs2s.training.run import TrainingJob
-from tests.faults.processes import children, environment, listening
-from tests.unit import tiny
-from tests.unit.together import train_together
+from tests.support.processes import children, environment, listening
+from tests.support import tiny
+from tests.support.together import train_together
 
 Process = subprocess.Popen[str]
 

@@ -1,4 +1,4 @@
-"""What the tests against the peer implementation share."""
+"""What the tests against fairseq share."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def folder(shared: Path) -> Path:
-    """The peer's vectors."""
+    """fairseq's vectors."""
     return shared / "golden" / "fairseq"

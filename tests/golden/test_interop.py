@@ -1,4 +1,4 @@
-"""Checkpoints of fairseq's: their logits and translations, with the peer's own as the reference."""
+"""Checkpoints of fairseq's: their logits and translations, with fairseq's own as the reference."""
 
 import json
 import math
@@ -26,7 +26,7 @@ from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.models.network import Network
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
-from tests.golden import peer
+from tests.support import fairseq
 
 LAYOUTS = [
     ("checkpoint_tiny.pt", "golden_forward.npz", "ragged.logits"),
@@ -47,11 +47,11 @@ PEER_BLEU = 29.5814
 
 def check_logits(model: Network, folder: Path, expected: npt.NDArray[np.float32]) -> None:
     """Compare the logits of the batch ``ragged`` where there is a word to predict from."""
-    source, previous, _ = peer.inputs(folder, "ragged")
+    source, previous, _ = fairseq.inputs(folder, "ragged")
     real = previous != PADDING
     with torch.inference_mode():
         logits, _ = model.eval()(source, previous)
-    theirs = torch.from_numpy(expected)[:, :, peer.PEER_INDEX].to(logits.dtype)
+    theirs = torch.from_numpy(expected)[:, :, fairseq.FAIRSEQ_INDEX].to(logits.dtype)
     torch.testing.assert_close(logits[real], theirs[real], atol=1e-4, rtol=0)
 
 
@@ -72,7 +72,7 @@ def test_layouts_import_to_their_logits(
 
 
 def variant(folder: Path, name: str) -> tuple[Checkpoint, dict[str, Any]]:
-    """Return a network of other options as a checkpoint, and what the peer computed with it."""
+    """Return a network of other options as a checkpoint, and what fairseq computed with it."""
     base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments
     options = json.loads((folder / "golden_variants.json").read_text("utf-8"))[name]["options"]
     stored = np.load(folder / "golden_variants.npz")
@@ -88,9 +88,9 @@ def variant(folder: Path, name: str) -> tuple[Checkpoint, dict[str, Any]]:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_other_options_import_to_their_logits(folder: Path, name: str) -> None:
     checkpoint, arrays = variant(folder, name)
-    model = build_network(architecture_settings(checkpoint, name), peer.TYPES, peer.TYPES)
+    model = build_network(architecture_settings(checkpoint, name), fairseq.TYPES, fairseq.TYPES)
     model.load_state_dict(convert(checkpoint.weights, model, name))
-    # In float64, as one variant's logits are as large as 24: what differs is the peer's rounding.
+    # In float64, as one variant's logits are as large as 24: what differs is fairseq's rounding.
     check_logits(model.double(), folder, arrays["logits"])
 
 
@@ -103,7 +103,7 @@ def test_residual_connections_that_skip_layers_are_refused(folder: Path) -> None
 def test_copies_of_weights_that_some_versions_left_behind_are_no_matter(folder: Path) -> None:
     checkpoint = read_checkpoint(folder / "checkpoint_tiny.pt")
     copy = {"decoder.convolutions.0._linearized_weight": torch.zeros(64, 96)}
-    model = build_network(architecture_settings(checkpoint, "tiny"), peer.TYPES, peer.TYPES)
+    model = build_network(architecture_settings(checkpoint, "tiny"), fairseq.TYPES, fairseq.TYPES)
     expected = convert(checkpoint.weights, model, "tiny")
     found = convert(checkpoint.weights | copy, model, "tiny")
     assert all(torch.equal(found[name], expected[name]) for name in expected)
@@ -183,16 +183,16 @@ def test_translations_are_the_peers(
         if same[number]:
             assert found[number].score == pytest.approx(scores[number], abs=1e-4), number
             continue
-        # A near-tie: our network gives the peer's translation the peer's score, and ours the same.
+        # A near-tie: our network gives fairseq's translation fairseq's score, and ours the same.
         theirs = score(translator, source[number], expected[number])
         assert theirs == pytest.approx(scores[number], abs=1e-4), number
         assert found[number].score == pytest.approx(theirs, abs=1e-3), number
-        print(f"line {number + 1}: {found[number].score:.6f}, the peer's {theirs:.6f}")
+        print(f"line {number + 1}: {found[number].score:.6f}, fairseq's {theirs:.6f}")
     bleus = [
         tokenized_bleu(list(map(join, tokens)), reference).score
         for tokens in ([one.text for one in found], expected)
     ]
-    print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, the peer's {bleus[1]:.3f}")
+    print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, fairseq's {bleus[1]:.3f}")
     assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
     if lines == 1000:
         assert bleus[1] == pytest.approx(PEER_BLEU, abs=1e-4)
@@ -221,7 +221,7 @@ def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision
     assert [(one.text, one.score) for one in other] == expected
 
 
-# ---- the peer's perplexity ----
+# ---- fairseq's perplexity ----
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
@@ -241,5 +241,5 @@ def test_the_peers_perplexity_leaves_out_the_six_longest_pairs(
     )
     scores = list(score_pairs(PairScorer([imported], "cpu", "tokens"), pairs))
     assert sum(score.tokens for score in scores[:-6]) == 16_128
-    assert perplexity(scores[:-6]) == pytest.approx(peer.PERPLEXITY, abs=0.005)
+    assert perplexity(scores[:-6]) == pytest.approx(fairseq.PERPLEXITY, abs=0.005)
     assert perplexity(scores) == pytest.approx(15.44, abs=0.005)

@@ -1,4 +1,4 @@
-"""The network against the peer implementation: forward, gradients, shapes (golden/fairseq)."""
+"""The network against fairseq: forward, gradients, shapes (golden/fairseq)."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from convs2s.config import load, model_settings
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop.layout import their_name, to_our_layout
 from convs2s.models.build import build_network
-from tests.golden import peer
+from tests.support import fairseq
 
 CASES = [
     ("golden_forward.npz", "ragged", torch.float32, 1e-4),
@@ -24,31 +24,31 @@ CASES = [
 def test_forward_and_gradients(
     folder: Path, file: str, batch: str, dtype: torch.dtype, tolerance: float
 ) -> None:
-    model = peer.load(folder, dtype)
+    model = fairseq.load(folder, dtype)
     golden = np.load(folder / file)
-    source, previous, target = peer.inputs(folder, batch)
-    peer.assert_same_output(model(source, previous), source, previous, golden, batch, tolerance)
-    loss = peer.summed_loss(model, source, previous, target)
+    source, previous, target = fairseq.inputs(folder, batch)
+    fairseq.assert_same_output(model(source, previous), source, previous, golden, batch, tolerance)
+    loss = fairseq.summed_loss(model, source, previous, target)
     key = "loss_sum" if dtype == torch.float64 else "ce.loss_sum"
     assert loss.item() == pytest.approx(float(golden[f"{batch}.{key}"]), rel=tolerance)
     loss.backward()
-    for name, gradient in peer.gradients(model).items():
-        peer.assert_same_gradient(name, gradient, golden, batch)
+    for name, gradient in fairseq.gradients(model).items():
+        fairseq.assert_same_gradient(name, gradient, golden, batch)
 
 
-# The peer takes the smoothing's mass for the other V - 1 types, we for all V: its 0.1 is
+# fairseq takes the smoothing's mass for the other V - 1 types, we for all V: its 0.1 is
 # our 0.1 V / (V - 1).
 @pytest.mark.parametrize(
-    ("kind", "smoothing"), [("ce", 0.0), ("ls0.1", 0.1 * peer.TYPES / (peer.TYPES - 1))]
+    ("kind", "smoothing"), [("ce", 0.0), ("ls0.1", 0.1 * fairseq.TYPES / (fairseq.TYPES - 1))]
 )
 @pytest.mark.parametrize("batch", ["ragged", "nopad"])
 def test_loss_and_gradient_norm(folder: Path, batch: str, kind: str, smoothing: float) -> None:
-    model = peer.load(folder)
+    model = fairseq.load(folder)
     golden = np.load(folder / "golden_forward.npz")
-    source, previous, target = peer.inputs(folder, batch)
-    loss = peer.summed_loss(model, source, previous, target, smoothing)
+    source, previous, target = fairseq.inputs(folder, batch)
+    loss = fairseq.summed_loss(model, source, previous, target, smoothing)
     loss.backward()
-    norm = peer.norm(peer.gradients(model))
+    norm = fairseq.norm(fairseq.gradients(model))
     words = int((target != PADDING).sum())
     assert loss.item() == pytest.approx(float(golden[f"{batch}.{kind}.loss_sum"]), rel=1e-4)
     for value, key in (norm, "grad_norm_of_sum"), (norm / words, "grad_norm_of_mean"):

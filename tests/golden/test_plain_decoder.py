@@ -1,4 +1,4 @@
-"""The decoder that benchmarks compare with finds what the peer finds (golden_generate)."""
+"""The decoder that benchmarks compare with finds what fairseq finds (golden_generate)."""
 
 from pathlib import Path
 
@@ -7,16 +7,16 @@ import pytest
 
 from convs2s.data.vocabulary import END, PADDING
 from plain_decoder import plain_search
-from tests.golden import peer
+from tests.support import fairseq
 
 
-@pytest.mark.parametrize("batch", peer.BATCHES)
-@pytest.mark.parametrize("search", peer.SEARCHES)
+@pytest.mark.parametrize("batch", fairseq.BATCHES)
+@pytest.mark.parametrize("search", fairseq.SEARCHES)
 def test_the_plain_decoder_finds_the_peers_hypotheses(
     shared: Path, batch: str, search: str
 ) -> None:
     folder = shared / "golden" / "fairseq"
-    model, theirs = peer.load(folder).eval(), peer.generation(folder, batch, search)
+    model, theirs = fairseq.load(folder).eval(), fairseq.generation(folder, batch, search)
     for row, tokens, scores in zip(theirs.source, theirs.tokens, theirs.scores, strict=True):
         found = plain_search(model, row[row != PADDING], theirs.options)
         assert [[*ours, END] for ours, _ in found] == tokens

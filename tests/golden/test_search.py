@@ -1,4 +1,4 @@
-"""Beam search against the peer's hypotheses, their scores and attention (golden_generate)."""
+"""Beam search against fairseq's hypotheses, their scores and attention (golden_generate)."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.attention import layer_attention
 from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import Ensemble
-from tests.golden import peer
+from tests.support import fairseq
 
 
-@pytest.mark.parametrize("batch", peer.BATCHES)
-@pytest.mark.parametrize("search", peer.SEARCHES)
+@pytest.mark.parametrize("batch", fairseq.BATCHES)
+@pytest.mark.parametrize("search", fairseq.SEARCHES)
 def test_hypotheses(shared: Path, batch: str, search: str) -> None:
     folder = shared / "golden" / "fairseq"
-    model, theirs = peer.load(folder).eval(), peer.generation(folder, batch, search)
+    model, theirs = fairseq.load(folder).eval(), fairseq.generation(folder, batch, search)
     found = beam_search(Ensemble([model]), theirs.source, theirs.options)
     for sentence, hypotheses in enumerate(found):
         assert [[*one.tokens, END] for one in hypotheses] == theirs.tokens[sentence]

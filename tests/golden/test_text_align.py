@@ -39,17 +39,27 @@ def agreement(golden: Path, dictionary: Path) -> float:
     return sum(equal) / len(equal)
 
 
+def dictionary_of(sides: tuple[Path, Path], links: Path, folder: Path) -> Path:
+    """Write the tables of an alignment into a folder; return the dictionary."""
+    source, target = sides
+    dictionary, candidates = folder / "dictionary", folder / "candidates"
+    build_dictionary(
+        source=source, target=target, links=links, dictionary=dictionary, candidates=candidates
+    )
+    return dictionary
+
+
 def test_links_are_those_of_symal(golden: Path) -> None:
     assert symmetrized(golden, "fast_align") == list(read_links(golden / "symal.gdfa"))
 
 
 def test_dictionary_of_symal_links(golden: Path, sides: tuple[Path, Path], tmp_path: Path) -> None:
-    write_lexicon(*sides, golden / "symal.gdfa", tmp_path / "dictionary", tmp_path / "candidates")
+    dictionary = dictionary_of(sides, golden / "symal.gdfa", tmp_path)
     wanted = []
     for line in read_lines(golden / "dict.fast_align.symal-gdfa.top2000.tsv"):
         source, frequency, target, count, _ = line.split("\t")
         wanted.append(f"{source}\t{target}\t{count}\t{frequency}")
-    assert list(read_lines(tmp_path / "dictionary"))[1:2001] == wanted
+    assert list(read_lines(dictionary))[1:2001] == wanted
 
 
 def test_dictionary_of_a_kept_eflomal_run(
@@ -58,15 +68,13 @@ def test_dictionary_of_a_kept_eflomal_run(
     links = tmp_path / "links"
     run = symmetrized(golden, "eflomal.run1")
     write_lines(links, (" ".join(f"{i}-{j}" for i, j in pair) for pair in run))
-    write_lexicon(*sides, links, tmp_path / "dictionary", tmp_path / "candidates")
-    assert agreement(golden, tmp_path / "dictionary") >= 0.93
+    assert agreement(golden, dictionary_of(sides, links, tmp_path)) >= 0.93
 
 
 @pytest.mark.slow
 def test_dictionary_of_a_new_eflomal_run(
     golden: Path, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    links = tmp_path / "links"
-    assert align(*sides, links, pairs=None) == 29_000
-    write_lexicon(*sides, links, tmp_path / "dictionary", tmp_path / "candidates")
-    assert agreement(golden, tmp_path / "dictionary") >= 0.93
+    (source, target), links = sides, tmp_path / "links"
+    assert align_words(source=source, target=target, links=links, pairs=None) == 29_000
+    assert agreement(golden, dictionary_of(sides, links, tmp_path)) >= 0.93

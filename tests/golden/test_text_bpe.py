@@ -1,12 +1,11 @@
 """BPE against the output of subword-nmt's own commands."""
 
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from convs2s.data.dataset import write_codes
+from convs2s.data.dataset import learn_bpe
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files import read_lines
 from convs2s.text.bpe import Bpe, count_tokens, join
@@ -77,12 +76,13 @@ def words(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, l
     }
     for language, paths in tables.items():
         for start, path in zip((0, 10_000, 20_000), paths, strict=True):
-            count_words(islice(read_lines(golden / f"train.tok.{language}", start), 10_000), path)
+            rows = range(start, start + 10_000)
+            count_words(text=golden / f"train.tok.{language}", rows=rows, output=path)
     return tables
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_piece_counts_are_the_vocabulary(
+def test_token_counts_are_the_vocabulary(
     golden: Path, codes: str, words: dict[str, list[Path]], language: str
 ) -> None:
     counted = count_tokens(added_counts(words[language]), Bpe(codes))
@@ -93,6 +93,6 @@ def test_piece_counts_are_the_vocabulary(
 def test_joint_codes_are_learn_joint_bpe(
     codes: str, words: dict[str, list[Path]], tmp_path: Path, merges: int
 ) -> None:
-    write_codes([*words["en"], *words["de"]], tmp_path / "codes", merges)
+    learn_bpe(words=[*words["en"], *words["de"]], output=tmp_path / "codes", merges=merges)
     first = codes.split("\n")[: 1 + merges]
     assert (tmp_path / "codes").read_text("utf-8") == "\n".join(first) + "\n"

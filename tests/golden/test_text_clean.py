@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus_filter import clean_corpus
+from convs2s.text.corpus_filter import tokenize_and_filter
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,10 @@ def test_filter_is_clean_corpus_n(
     shared: Path, tmp_path: Path, name: str, maximum: int, ratio: float
 ) -> None:
     golden = shared / "golden" / "clean"
-    report = clean_corpus(
-        golden / "in.en",
-        golden / "in.de",
-        tmp_path / "en",
-        tmp_path / "de",
-        tmp_path / "report.json",
+    report = tokenize_and_filter(
+        raw=(golden / "in.en", golden / "in.de"),
+        sides=(tmp_path / "en", tmp_path / "de"),
+        report=tmp_path / "report.json",
         minimum=1,
         maximum=maximum,
         ratio=ratio,

@@ -19,8 +19,8 @@ from convs2s.text.tokenize import Detokenizer, Tokenizer
 LANGUAGES = ["en", "de", "fr", "ro"]
 KINDS = ["norm", "rmnp", "tok", "tok-a", "tok-a-noesc", "fairseq-train", "fairseq-test", "detok"]
 
-BLANK = "Perl prints a line of blanks as it is; here it has no token, and the filter drops it"
-CHINESE = "sacremoses' table of letters lacks the Chinese and Korean ones, so that each is a token"
+BLANK = "Perl prints a line of blanks as it is; here it has no word, and the filter drops it"
+CHINESE = "sacremoses' table of letters lacks the Chinese and Korean ones, so that each is a word"
 VIRAMA = "sacremoses takes the signs that join Indic letters for letters; Perl's table does not"
 UNEQUAL = {
     "DOTMULTI DOTDOTMULTI.": "the text holds Moses' own marker for several full stops",

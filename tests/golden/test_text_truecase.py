@@ -1,7 +1,7 @@
-"""Truecasing against Moses of May 2017 (Perl), on hand-written tokens.
+"""Truecasing against Moses of May 2017 (Perl), on hand-written words.
 
 The first line of ``moses/truecase.jsonl`` has the counts of ``train-truecaser.perl`` over the
-tokens of all other lines, which have those of ``truecase.perl`` and ``detruecase.perl``. No two
+words of all other lines (``tokens``), which have those of ``truecase.perl`` and ``detruecase.perl``. No two
 cases of a word are equally frequent: Perl takes either then.
 """
 
@@ -15,8 +15,8 @@ from convs2s.text.truecase import (
     Truecaser,
     count_cases,
     detruecase,
+    learn_truecaser,
     read_truecaser,
-    write_truecaser,
 )
 
 Lines = list[dict[str, str]]
@@ -37,8 +37,8 @@ def test_text_is_truecased_and_back_alike(
     original: tuple[dict[str, int], Lines], tmp_path: Path
 ) -> None:
     _, lines = original
-    write_lines(tmp_path / "tokens", (line["tokens"] for line in lines))
-    write_truecaser(tmp_path / "tokens", tmp_path / "truecaser.tsv")
+    write_lines(tmp_path / "words", (line["tokens"] for line in lines))
+    learn_truecaser(text=tmp_path / "words", output=tmp_path / "truecaser.tsv")
     truecase = Truecaser(read_truecaser(tmp_path / "truecaser.tsv"))
     assert len(lines) >= 25
     for line in lines:

@@ -1,6 +1,6 @@
-"""Trainings on the peer implementation's own input, with its settings, end where it ended.
+"""Trainings on fairseq's own input, with its settings, end where it ended.
 
-The peer's figures are those of golden/README.md and golden/fairseq_multi30k/scores.json: one run.
+fairseq's figures are those of golden/README.md and golden/fairseq_multi30k/scores.json: one run.
 Twenty minutes on one core, so it is marked slow.
 """
 
@@ -22,17 +22,17 @@ from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.training.run import TrainingJob, train
 from peer_task import prepare_peer
-from tests.golden.peer import PERPLEXITY
+from tests.support.fairseq import PERPLEXITY
 from workloads import PEER
 
 PEER_LIMIT = {"factor": 0.0, "offset": 200}
 """Of an output's length; how it scores is printed alone (docs/benchmarks.md)."""
 
 SETTINGS = {
-    "description": "the peer's settings",
+    "description": "fairseq's settings",
     "architecture": PEER["architecture"],
     "training": {
-        # The peer's 4000, less what it loses by rounding batches down to multiples of 8 sentences:
+        # fairseq's 4000, less what it loses by rounding batches down to multiples of 8 sentences:
         # 134 updates an epoch for both.
         "batch": {"sentences": None, "words": 3930},
         # 0.25, and 0.025 in the eighth epoch.
@@ -83,7 +83,7 @@ def test_eight_epochs_end_where_the_peers_ended(
         for limit in (decoding_defaults()["maximum_length"], PEER_LIMIT)
     )
     print(f"seed {seed}: validation perplexity {perplexity:.2f}, {score}")
-    print(f"with the peer's limit of the length: {with_peers_limit}")
+    print(f"with fairseq's limit of the length: {with_peers_limit}")
     theirs = json.loads((peer / "scores.json").read_text())["beam5.sacrebleu_detok"][0]
     assert perplexity <= 1.05 * PERPLEXITY
     assert score.score >= theirs - 0.5

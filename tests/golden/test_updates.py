@@ -1,4 +1,4 @@
-"""Training's updates against the peer implementation's (golden/fairseq)."""
+"""Training's updates against fairseq's (golden/fairseq)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.interop.layout import their_name
 from convs2s.training.recipe import Recipe
 from convs2s.training.update import Updater
-from tests.golden import peer
+from tests.support import fairseq
 
 RATE, MOMENTUM, CLIP = 0.25, 0.99, 0.1
 BATCH = np.arange(6)
@@ -29,13 +29,13 @@ def updater(folder: Path, dtype: torch.dtype = torch.float32, velocity: str = "r
     settings = with_defaults({"velocity": velocity}, schema("model")["properties"]["training"])
     recipe = Recipe.from_settings(settings)
     assert (recipe.momentum, recipe.clip) == (MOMENTUM, CLIP)
-    return Updater(peer.load(folder, dtype), recipe, seed=1, device="cpu")
+    return Updater(fairseq.load(folder, dtype), recipe, seed=1, device="cpu")
 
 
 @pytest.fixture
 def store(folder: Path, tmp_path: Path) -> TokenStore:
     """The golden batch ``ragged``."""
-    source, _, target = peer.inputs(folder, "ragged")
+    source, _, target = fairseq.inputs(folder, "ragged")
     pairs = (
         (s[s != PADDING].tolist(), t[t != PADDING].tolist())
         for s, t in zip(source, target, strict=True)
@@ -45,7 +45,7 @@ def store(folder: Path, tmp_path: Path) -> TokenStore:
 
 
 def first_step(golden: Arrays, weights: Arrays, theirs: str) -> npt.NDArray[Any]:
-    """Return a parameter of the peer's after its first update, from the peer's own gradients.
+    """Return a parameter of fairseq's after its first update, from fairseq's own gradients.
 
     ``nag.step1`` of the golden file cannot tell: it holds the arrays of ``nag.step3``.
     """
@@ -63,7 +63,7 @@ def test_three_updates_are_the_peers(folder: Path, store: TokenStore) -> None:
         report = ours.update(store, BATCH, 1, step, RATE)
         assert report.tokens == int(golden["ragged.ntokens"])
         assert report.loss == pytest.approx(float(golden["nag.loss_sum"][step]), rel=1e-4)
-        # An update magnifies rounding: after one, float64 is 4e-5 to 3e-4 from the peer's float32.
+        # An update magnifies rounding: after one, float64 is 4e-5 to 3e-4 from fairseq's float32.
         expected_norm = float(golden["nag.grad_norm_before_clip"][step])
         assert report.norm == pytest.approx(expected_norm, rel=1e-3 if step else 1e-4)
         for name, parameter in ours.network.named_parameters():
@@ -74,14 +74,14 @@ def test_three_updates_are_the_peers(folder: Path, store: TokenStore) -> None:
                 moved = golden[f"nag.step3.{theirs}"]
             else:
                 continue
-            expected = peer.to_ours(name, moved).to(parameter.dtype)
+            expected = fairseq.to_ours(name, moved).to(parameter.dtype)
             torch.testing.assert_close(parameter.detach(), expected, atol=1e-5, rtol=0)
 
 
 def peer_updates(
     gradients: list[dict[str, Tensor]], rates: list[float], start: dict[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Return the parameters after the peer's updates with these gradients and learning rates.
+    """Return the parameters after fairseq's updates with these gradients and learning rates.
 
     Its velocity v is in units of steps and is rescaled with the rate: where r = rate / previous
     rate, p += momentum^2 r v - (1 + momentum) rate g, then v = momentum r v - rate g.
@@ -109,7 +109,7 @@ def test_rescaled_velocity_is_the_peers_at_a_change_of_the_rate(
         gradients = []
         for number, rate in enumerate(rates):
             ours.update(store, BATCH, 1, number, rate)
-            clipped = peer.gradients(ours.network)
+            clipped = fairseq.gradients(ours.network)
             gradients.append({name: g.clone() for name, g in clipped.items()})
         expected = peer_updates(gradients, rates, start)
         differ[velocity] = max(

@@ -1,4 +1,4 @@
-"""The network against the peer's variants: attention, kernels, widths, residuals, sharing."""
+"""The network against fairseq's variants: attention, kernels, widths, residuals, sharing."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.golden import peer, variants
+from tests.support import fairseq, variants
 
 
 def test_every_variant_is_tested(folder: Path) -> None:
@@ -19,20 +19,20 @@ def test_every_variant_is_tested(folder: Path) -> None:
 def test_forward_and_gradients(folder: Path, name: str) -> None:
     golden = np.load(folder / "golden_variants.npz")
     model = variants.load(golden, name)
-    source, previous, target = peer.inputs(folder, "ragged")
+    source, previous, target = fairseq.inputs(folder, "ragged")
     logits, attentions = model(source, previous)
-    # The peer's mean over the attending blocks divides by the number of all blocks.
+    # fairseq's mean over the attending blocks divides by the number of all blocks.
     blocks = len(variants.ARCHITECTURES[name].attention)
     summands = [attention * (len(attentions) / blocks) for attention in attentions]
-    peer.assert_same_output((logits, summands), source, previous, golden, name, 1e-4)
-    loss = peer.summed_loss(model, source, previous, target)
+    fairseq.assert_same_output((logits, summands), source, previous, golden, name, 1e-4)
+    loss = fairseq.summed_loss(model, source, previous, target)
     assert loss.item() == pytest.approx(float(golden[f"{name}.loss_sum"]), rel=1e-4)
     loss.backward()
     found = variants.gradients(name, model)
-    assert peer.norm(found) == pytest.approx(float(golden[f"{name}.grad_norm_of_sum"]), rel=1e-4)
+    assert fairseq.norm(found) == pytest.approx(float(golden[f"{name}.grad_norm_of_sum"]), rel=1e-4)
     for parameter in (
         "encoder.embedding.tokens",
         "encoder.blocks.0.convolution.weight_v",
         "decoder.embedding.tokens",
     ):
-        peer.assert_same_gradient(parameter, found[parameter], golden, name)
+        fairseq.assert_same_gradient(parameter, found[parameter], golden, name)

@@ -1,7 +1,6 @@
 """What several unit tests share."""
 
 import io
-import json
 import shutil
 import sys
 from dataclasses import replace
@@ -11,10 +10,11 @@ import pytest
 import torch
 
 from convs2s.cli.main import main
+from convs2s.config.architecture import parse_architecture
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
-from convs2s.training.run import TrainingJob, train
-from tests.unit import tiny
+from convs2s.training.run import train
+from tests.support import tiny
 
 
 class Terminal:
@@ -38,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     path = folder / "model.safetensors"
-    train(TrainingJob(tiny.prepare(folder / "task"), tiny.settings(), 1, path, None, "cpu", 1))
+    train(tiny.job(tiny.prepare(folder / "task"), path))
     return path
 
 
@@ -46,8 +46,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of larger random weights and long sentences, whose outputs hang by little."""
     _, description = load_model(model)
-    architecture = json.loads(json.dumps(description.architecture))
-    architecture["positions"]["maximum"] = 64
+    stated = description.architecture.model_dump()
+    architecture = parse_architecture(stated | {"positions": {"maximum": 64}})
     torch.manual_seed(2)
     types = len(description.source_vocabulary()), len(description.target_vocabulary())
     network = build_network(architecture, *types)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from convs2s import config, config_reference, config_schema
 from convs2s.errors import UserError
 from convs2s.text.preparation import PREPARATIONS
-from tests.unit.user_task import TASK
+from tests.support.user_task import TASK
 
 SCHEMAS = ["config", "scale", "download", "task", "model", "decoding", "paper", "cost"]
 SCALES = ["paper", "demo", "multi30k", "mirror"]

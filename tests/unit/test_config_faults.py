@@ -7,7 +7,7 @@ import pytest
 
 from convs2s import config
 from convs2s.errors import UserError
-from tests.unit.user_task import TASK
+from tests.support.user_task import TASK
 
 
 def fault(root: Path, given: dict[str, Any] | None = None) -> str:

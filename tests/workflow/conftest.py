@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow import own_pair
-from tests.workflow.checkout import Checkout, Done, check_out
+from tests.support import own_pair
+from tests.support.checkout import Checkout, Done, check_out
 
 
 @pytest.fixture

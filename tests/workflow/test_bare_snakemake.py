@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.bare_python import bare_python, run_bare
-from tests.workflow.checkout import Checkout, Done
+from tests.support.bare_python import bare_python, run_bare
+from tests.support.checkout import Checkout, Done
 
 # The configuration is YAML that pydantic checks; both come with Snakemake, too.
 PLANNING = ["snakemake", "PyYAML", "pydantic"]

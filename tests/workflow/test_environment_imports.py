@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.bare_python import bare_python, run_bare
-from tests.workflow.checkout import Checkout
-from tests.workflow.imports import imports_of_command, imports_of_script
-from tests.workflow.rules import command, environment, label, rules, script
+from tests.support.bare_python import bare_python, run_bare
+from tests.support.checkout import Checkout
+from tests.support.imports import imports_of_command, imports_of_script
+from tests.support.rules import command, environment, label, rules, script
 
 # Reads import statements; says which of them fail, and for want of which module.
 _TRY = """

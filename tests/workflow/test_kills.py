@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.files import sha256
-from tests.workflow.checkout import Checkout, check_out
+from tests.support.checkout import Checkout, check_out
 
 TASK = "results/demo_en_fr"
 PREPARED = [

@@ -9,8 +9,8 @@ from convs2s.config import decoding_defaults
 from convs2s.decoding.translate import Translator
 from convs2s.files import read_lines
 from convs2s.text.truecase import read_truecaser
-from tests.workflow import own_pair
-from tests.workflow.checkout import Checkout
+from tests.support import own_pair
+from tests.support.checkout import Checkout
 
 # Task -> its test set and the lines of it.
 TARGETS = {

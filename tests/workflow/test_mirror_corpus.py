@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.files import read_line_pairs, sha256
 from convs2s.text.corpus_filter import REASONS
-from tests.workflow.checkout import Checkout
+from tests.support.checkout import Checkout
 
 SPLITS = ("train", "valid")
 CORPUS = "results/scales/mirror/wmt14_en_fr"

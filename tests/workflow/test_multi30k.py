@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.workflow import own_pair
-from tests.workflow.checkout import Checkout
+from tests.support import own_pair
+from tests.support.checkout import Checkout
 
 TASK = "multi30k_en_de"
 HEADLINE = {"seeds": [1], "tests": ["test_2016_flickr"]}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow import own_pair
-from tests.workflow.checkout import Checkout, Done
+from tests.support import own_pair
+from tests.support.checkout import Checkout, Done
 
 MODEL = "results/mine_en_nl/models/small"
 TUNED = f"{MODEL}/seed1/valid.beam5_en_de.length_penalty"

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config import load
 from convs2s.paper.cells import cells
-from tests.workflow.checkout import Checkout
+from tests.support.checkout import Checkout
 
 # What a licence keeps from being downloaded: users put these files there themselves.
 LICENSED = [

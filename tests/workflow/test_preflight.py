@@ -1,6 +1,6 @@
 """The budget of a run, as printed before it starts."""
 
-from tests.workflow.checkout import Checkout
+from tests.support.checkout import Checkout
 
 
 def test_the_budget_of_the_demo(checkout: Checkout) -> None:

@@ -5,8 +5,8 @@ import json
 import tarfile
 from pathlib import Path
 
-from tests.faults.loopback import LoopbackServer, Served
-from tests.workflow.checkout import Checkout
+from tests.support.loopback import LoopbackServer, Served
+from tests.support.checkout import Checkout
 
 TASK = "wmt14_en_fr_released"
 ARCHIVE = "/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2"
@@ -14,7 +14,7 @@ MEMBERS = "wmt14.en-fr.fconv-py"
 
 
 def archive(folder: Path) -> bytes:
-    """The peer's tiny model as the authors pack theirs; the codes join each word's characters."""
+    """fairseq's tiny model as the authors pack theirs; the codes join each word's characters."""
     types = [
         line.split()[0]
         for name in ("dict.src.txt", "dict.tgt.txt")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.workflow.checkout import Checkout
+from tests.support.checkout import Checkout
 
 BLEU = "results/mine_en_nl/bleu.txt"
 RUN = "results/mine_en_nl/models/small/seed1"

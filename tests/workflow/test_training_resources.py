@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.workflow.checkout import Checkout
+from tests.support.checkout import Checkout
 
 MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
 IN_A_JOB = ["--mode", "remote"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.checkout import Checkout, Done, check_out
+from tests.support.checkout import Checkout, Done, check_out
 
 GOOD = "".join(f"line {number}\n" for number in range(1, 11))
 WRONG_SUM = "0" * 64

@@ -8,7 +8,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.rules import Rule, choices, rules
 
-Value = float | int | str | bool
+OptionValue = float | int | str | bool
 
 
 def add_decoding_options(command: argparse.ArgumentParser) -> None:
@@ -45,9 +45,9 @@ def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
     return validated(DecodingSettings, stated, "options")
 
 
-def _options(rule: Rule, defaults: BaseModel, prefix: str) -> list[tuple[str, Rule, Value]]:
+def _options(rule: Rule, defaults: BaseModel, prefix: str) -> list[tuple[str, Rule, OptionValue]]:
     """Return the dotted name, the rule and the default of each setting."""
-    found: list[tuple[str, Rule, Value]] = []
+    found: list[tuple[str, Rule, OptionValue]] = []
     for key, below in rule["properties"].items():
         default = getattr(defaults, key)
         if isinstance(default, BaseModel):

@@ -86,11 +86,13 @@ def _translate(arguments: argparse.Namespace) -> None:
 def _translate_stream(translate: "ChunkTranslator") -> None:
     """Translate the standard input: what is there together, without waiting for more."""
     from convs2s.decoding.stream import ArrivingBytes, arriving
-    from convs2s.decoding.translate import CHUNK
+    from convs2s.decoding.translate import LINES_PER_CHUNK
 
     stream, name = ArrivingBytes(sys.stdin.buffer), "standard input"  # type: ignore[arg-type]
     number = 0
-    for group in arriving(decode_lines(bounded_lines(stream, name), name), stream.waits, CHUNK):
+    for group in arriving(
+        decode_lines(bounded_lines(stream, name), name), stream.waits, LINES_PER_CHUNK
+    ):
         sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
         sys.stdout.flush()
         number += len(group)

@@ -133,21 +133,24 @@ def binarize(
         LineEncoder(splitter(side, table, metadata.vocabulary), read_vocabulary(table))
         for side, table in zip((codes[0], codes[-1]), vocabularies, strict=True)
     ]
-    counts = Counter(dict.fromkeys(_COUNTS, 0))
     source, target = text
     pairs = read_line_pairs(source, target, start=0 if rows is None else rows.start)
-
-    def encoded() -> Iterator[tuple[list[int], list[int]]]:
-        """Yield the pairs as indices, and count their tokens."""
-        for lines in pairs if rows is None else islice(pairs, len(rows)):
-            indices = encoders[0](lines[0]), encoders[1](lines[1])
-            for side, tokens in zip(("source", "target"), indices, strict=True):
-                counts[f"{side}_tokens"] += len(tokens)
-                counts[f"{side}_unknown"] += tokens.count(UNKNOWN)
-            yield indices
-
-    counts["pairs"] = write_store(store, encoded())
+    counts = Counter(dict.fromkeys(_COUNTS, 0))
+    chosen = pairs if rows is None else islice(pairs, len(rows))
+    counts["pairs"] = write_store(store, _encoded(chosen, encoders, counts))
     _describe(store, description, metadata, counts)
+
+
+def _encoded(
+    pairs: Iterable[tuple[str, str]], encoders: Sequence[LineEncoder], counts: Counter[str]
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield pairs of lines as indices, and count their tokens."""
+    for source, target in pairs:
+        indices = encoders[0](source), encoders[1](target)
+        for side, tokens in zip(("source", "target"), indices, strict=True):
+            counts[f"{side}_tokens"] += len(tokens)
+            counts[f"{side}_unknown"] += tokens.count(UNKNOWN)
+        yield indices
 
 
 def join_blocks(

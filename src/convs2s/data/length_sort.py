@@ -8,7 +8,7 @@ import numpy.typing as npt
 Lengths = npt.NDArray[np.integer[Any]]
 Order = npt.NDArray[np.signedinteger[Any]]
 
-CHUNK = 1 << 20
+SORT_CHUNK = 1 << 20
 """Rows handled at a time; it bounds the temporary arrays and does not change the result."""
 
 
@@ -23,12 +23,12 @@ def sort_by_length(order: Order, lengths: Lengths) -> Order:
         lengths: (N,), the length of each row, in the order of the store.
     """
     counts = np.zeros(int(lengths.max(initial=0)) + 1, np.int64)
-    for start in range(0, len(lengths), CHUNK):
-        counts += np.bincount(lengths[start : start + CHUNK], minlength=len(counts))
+    for start in range(0, len(lengths), SORT_CHUNK):
+        counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=len(counts))
     place = (np.cumsum(counts) - counts).tolist()  # where the next row of each length goes
     result = np.empty_like(order)
-    for start in range(0, len(order), CHUNK):
-        rows = order[start : start + CHUNK]
+    for start in range(0, len(order), SORT_CHUNK):
+        rows = order[start : start + SORT_CHUNK]
         keys = lengths[rows]
         rows = rows[np.argsort(keys, kind="stable")]
         counts = np.bincount(keys)
@@ -43,6 +43,6 @@ def sort_by_length(order: Order, lengths: Lengths) -> Order:
 def in_order(lengths: Lengths, order: Order) -> Lengths:
     """Return ``lengths[order]``, by chunks: numpy first copies 4-byte indices to 8-byte ones."""
     result = np.empty(len(order), lengths.dtype)
-    for start in range(0, len(order), CHUNK):
-        result[start : start + CHUNK] = lengths[order[start : start + CHUNK]]
+    for start in range(0, len(order), SORT_CHUNK):
+        result[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]
     return result

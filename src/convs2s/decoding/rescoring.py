@@ -23,10 +23,10 @@ from convs2s.errors import UserError
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import Group, ListedHypothesis, unescaped
 
-CHUNK = 4096
+TARGETS_PER_CHUNK = 4096
 """Targets that are read, sorted by length and scored together; memory does not grow further."""
 
-ROWS = 256
+TARGETS_PER_BATCH = 256
 """Targets that are scored at a time."""
 
 OF_ONE_SOURCE = 32
@@ -123,7 +123,7 @@ class PairScorer:
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
     """Yield the score of each source and target, in their order."""
     rest = iter(pairs)
-    while chunk := list(islice(rest, CHUNK)):
+    while chunk := list(islice(rest, TARGETS_PER_CHUNK)):
         for (score,) in scorer.score([(source, [target]) for source, target in chunk]):
             yield score
 
@@ -176,10 +176,10 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
 
 
 def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
-    """Group sorted units so that a batch has at most ``ROWS`` targets, filled up or not."""
+    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets, filled up or not."""
     batch: list[_Unit] = []
     for unit in units:
-        if batch and (len(batch) + 1) * len(unit.targets) > ROWS:
+        if batch and (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH:
             yield batch
             batch = []
         batch.append(unit)
@@ -213,13 +213,13 @@ def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[t
 
 
 def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Group]]]:
-    """Collect whole lists until they have ``CHUNK`` targets."""
+    """Collect whole lists until they have ``TARGETS_PER_CHUNK`` targets."""
     chunk: list[tuple[str, Group]] = []
     targets = 0
     for pair in pairs:
         chunk.append(pair)
         targets += len(pair[1])
-        if targets >= CHUNK:
+        if targets >= TARGETS_PER_CHUNK:
             yield chunk
             chunk, targets = [], 0
     if chunk:

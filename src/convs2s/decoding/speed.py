@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.translate import prepare_translator
+from convs2s.decoding.translate import Translator, prepare_translator
 from convs2s.files import read_lines, write_json
 
 
@@ -23,9 +23,8 @@ def time_decoding(
 ) -> None:
     """Translate a file of raw text in memory, and write as JSON how long it took.
 
-    The clock runs from raw text to text, once; it starts after the models are loaded and a batch
-    is translated, so that nothing is set up while it runs. Whatever else the machine does is
-    measured, too.
+    The clock runs from raw text to text, once, after a batch has been translated, so that nothing
+    is set up while it runs. Whatever else the machine does is measured, too.
 
     Args:
         models: model files; several make an ensemble.
@@ -42,24 +41,22 @@ def time_decoding(
     """
     translator = prepare_translator(models, settings, device=device, threads=threads)
     lines = list(read_lines(source))
-    for _ in translator.translate(lines[: settings.batch_sentences]):
+    tokens, seconds = _time(translator, lines)
+    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
+    where = f"{name}, {threads} CPU threads, {settings.precision}, torch {torch.__version__}"
+    signature = f"{where}, batches of up to {settings.batch_sentences}"
+    counts = {"lines": len(lines), "tokens": tokens}
+    rates = {f"{what}_per_second": count / seconds for what, count in counts.items()}
+    timed = {"seconds": {"score": seconds, "signature": signature}}
+    write_json(output, {**counts, **timed, **rates, "manifest": manifest})
+
+
+def _time(translator: Translator, lines: Sequence[str]) -> tuple[int, float]:
+    """Return how many tokens all translations have, and how long they took."""
+    for _ in translator.translate(lines[: translator.settings.batch_sentences]):
         pass
     print(f"timing the translation of {len(lines):,} lines", flush=True)
     started = time.perf_counter()
     # All together: batches come from the whole set, as in the paper.
     tokens = sum(len(one.tokens) + 1 for one in translator.translate(lines, chunk=len(lines)))
-    seconds = time.perf_counter() - started
-    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
-    signature = (
-        f"{name}, {threads} CPU threads, {settings.precision}, batches of up to "
-        f"{settings.batch_sentences}, torch {torch.__version__}"
-    )
-    result = {
-        "lines": len(lines),
-        "tokens": tokens,
-        "seconds": {"score": seconds, "signature": signature},
-        "lines_per_second": len(lines) / seconds,
-        "tokens_per_second": tokens / seconds,
-        "manifest": manifest,
-    }
-    write_json(output, result)
+    return tokens, time.perf_counter() - started

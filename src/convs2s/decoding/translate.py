@@ -23,7 +23,7 @@ from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
 
-CHUNK = 2048
+LINES_PER_CHUNK = 2048
 """Lines that are read, sorted by length and translated together; memory does not grow further."""
 
 ALIKE = (
@@ -115,16 +115,11 @@ class Translator:
         self.ensemble, self.description = load_ensemble(
             models, device, settings.ensemble, settings.precision
         )
-        if settings.replace_unknown and not self.ensemble.attends:
-            raise UserError(
-                f"{models[0]}: has no attention, by which unknown words are replaced: translate "
-                "with replace_unknown: false (--no-replace-unknown)"
-            )
-        self.settings = settings
+        if settings.replace_unknown:
+            _check_attends(models[0], self.ensemble)
+        self.settings, self.device, self.pretokenized = settings, device, pretokenized
         of_model = settings.vocabulary_selection == "model"
         self.shortlist = self.description.shortlist if of_model else None
-        self.device = device
-        self.pretokenized = pretokenized
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
         self.target = self.description.target_vocabulary()
@@ -139,7 +134,7 @@ class Translator:
     ) -> Iterator[Translation]:
         """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
         rest = enumerate(lines, start=1)
-        while numbered := list(islice(rest, chunk or CHUNK)):
+        while numbered := list(islice(rest, chunk or LINES_PER_CHUNK)):
             yield from self.translate_chunk(numbered, n_best)
 
     def translate_chunk(
@@ -297,6 +292,14 @@ def load_ensemble(
         if precision == "int8":
             _check_int8(path, description, device)
     return Ensemble([network for network, _ in loaded], average, precision), common
+
+
+def _check_attends(path: Path, ensemble: Ensemble) -> None:
+    if not ensemble.attends:
+        raise UserError(
+            f"{path}: has no attention, by which unknown words are replaced: translate with "
+            "replace_unknown: false (--no-replace-unknown)"
+        )
 
 
 def _check_int8(path: Path, description: ModelDescription, device: str) -> None:

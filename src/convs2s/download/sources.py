@@ -50,11 +50,17 @@ def at_scale(source: DownloadSource, place: str, scale: Scale) -> DownloadSource
     """Return a source with the checksum of a scale's own list, if it has one.
 
     Raises:
-        UserError: the list does not name the file.
+        UserError: the list is missing, is not UTF-8, or does not name the file.
     """
     if scale.checksums is None:
         return source
-    for line in Path(scale.checksums).read_text("utf-8").splitlines():
+    try:
+        text = Path(scale.checksums).read_text("utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{scale.checksums}: no such file") from None
+    except (OSError, ValueError) as error:  # not UTF-8
+        raise UserError(f"{scale.checksums}: cannot be read: {error}") from None
+    for line in text.splitlines():
         digest, _, listed = line.partition("  ")
         if listed == place:
             return replace(source, size=None, sha256=digest, md5=None)

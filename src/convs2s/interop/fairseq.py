@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.expressions import evaluate
-from convs2s.interop.layout import FIRST_POSITION, SPECIAL_TOKENS, convert
+from convs2s.interop.layout import FIRST_POSITION, FAIRSEQ_SPECIAL_TOKENS, convert
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.build import build_network
 
@@ -56,10 +57,10 @@ def import_fairseq(
     """Write the model file of a network that fairseq trained.
 
     Args:
-        files: the model's files.
+        files: the model's.
         output: the model file to write.
         task: the name that the model file gives as its task.
-        languages: {"source": "en", "target": "fr"}; None takes those that the checkpoint states.
+        languages: of both sides; None takes those that the checkpoint states.
         preparation: name of the recipe from raw text to the words that the codes split.
 
     Raises:
@@ -68,17 +69,10 @@ def import_fairseq(
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
     architecture = architecture_of(checkpoint, name)
-    types = {
-        side: read_types(dictionary, checkpoint, side)
-        for side, dictionary in (
-            ("encoder", files.source_dictionary),
-            ("decoder", files.target_dictionary),
-        )
-    }
+    types = _types(files, checkpoint)
+    sizes = (len(checkpoint.weights[_table(side)]) for side in types)
     with torch.device("meta"):  # shapes alone
-        network = build_network(
-            architecture, *(len(checkpoint.weights[_table(side)]) for side in types)
-        )
+        network = build_network(architecture, *sizes)
     weights = convert(checkpoint.weights, network, name)
     description = ModelDescription(
         task=task,
@@ -87,19 +81,32 @@ def import_fairseq(
         architecture=architecture,
         source_types=types["encoder"],
         target_types=types["decoder"],
-        bpe_codes=None
-        if files.bpe_codes is None
-        else "".join(f"{row}\n" for row in read_lines(files.bpe_codes)),
-        glossaries=[],
-        splittable=None,
-        dictionary={},
-        training={
-            "imported_from": "fairseq",
-            "checkpoint_sha256": sha256(files.checkpoint),
-            "parameters": sum(tensor.numel() for tensor in weights.values()),
-        },
+        bpe_codes=_codes(files),
+        training=_origin(files, weights),
     )
     save_model(output, weights, description)
+
+
+def _codes(files: FairseqFiles) -> str | None:
+    """Return the BPE codes, each line ended by a line feed."""
+    if files.bpe_codes is None:
+        return None
+    return "".join(f"{row}\n" for row in read_lines(files.bpe_codes))
+
+
+def _types(files: FairseqFiles, checkpoint: Checkpoint) -> dict[str, list[str]]:
+    """Return the types of each side by fairseq's name of it."""
+    dictionaries = {"encoder": files.source_dictionary, "decoder": files.target_dictionary}
+    return {side: read_types(path, checkpoint, side) for side, path in dictionaries.items()}
+
+
+def _origin(files: FairseqFiles, weights: Mapping[str, Tensor]) -> dict[str, object]:
+    """Return what the model file says in place of a training."""
+    return {
+        "imported_from": "fairseq",
+        "checkpoint_sha256": sha256(files.checkpoint),
+        "parameters": sum(tensor.numel() for tensor in weights.values()),
+    }
 
 
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
@@ -191,10 +198,10 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
             raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
         types.append(token)
     rows = _rows(checkpoint, _table(side))
-    if len(types) + SPECIAL_TOKENS != rows:
+    if len(types) + FAIRSEQ_SPECIAL_TOKENS != rows:
         raise UserError(
             f"{dictionary}: has {len(types)} types, but the checkpoint's {side} knows "
-            f"{rows - SPECIAL_TOKENS}: give the dictionary that this model was trained with"
+            f"{rows - FAIRSEQ_SPECIAL_TOKENS}: give the dictionary that this model was trained with"
         )
     return ["<s>", *types]
 

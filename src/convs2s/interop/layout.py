@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from convs2s.errors import UserError
 
-SPECIAL_TOKENS = 4
+FAIRSEQ_SPECIAL_TOKENS = 4
 FIRST_POSITION = 2
 
 _NAMES = (
@@ -40,7 +40,7 @@ def their_name(name: str) -> str:
 
 def our_order(types: int) -> Tensor:
     """Return, for each of our indices, fairseq's index of the same type."""
-    return torch.tensor([1, 2, 3, 0, *range(SPECIAL_TOKENS, types)])
+    return torch.tensor([1, 2, 3, 0, *range(FAIRSEQ_SPECIAL_TOKENS, types)])
 
 
 def to_our_layout(name: str, tensor: Tensor) -> Tensor:

@@ -7,14 +7,17 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
+WORDS_ONLY = {PACKAGE / "config" / name for name in ("messages.py", "faults.py", "rules.py")}
+"""Modules that word failures and help: no result comes from them."""
+
 
 @cache
 def fingerprint(*entries: Path) -> str:
     """Return a digest of the code that scripts or modules run, comments and docstrings aside.
 
     It covers the files themselves and every module of this package that they import, directly or
-    not, so that a rule which carries it in its params is run again when a change of the code can
-    change its result, and never for an edited comment.
+    not, with the data files of their packages, so that a rule which carries it in its params is run
+    again when a change of the code can change its result, and never for an edited comment.
     """
     digest = hashlib.sha256()
     pending, seen = sorted(entries, reverse=True), set(entries)
@@ -22,10 +25,19 @@ def fingerprint(*entries: Path) -> str:
         path = pending.pop()
         code, imported = _read_code(path)
         digest.update(f"{path.name}\n{code}\n".encode())
-        for module in sorted(imported - seen, reverse=True):
+        for module in sorted(imported - seen - WORDS_ONLY, reverse=True):
             seen.add(module)
             pending.append(module)
+    for file in _data_files(seen):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _data_files(modules: set[Path]) -> list[Path]:
+    """Return the data files that lie in a folder ``data`` beside some modules, in a fixed order."""
+    folders = {module.parent / "data" for module in modules if PACKAGE in module.parents}
+    files = [file for folder in folders for file in folder.glob("*") if file.is_file()]
+    return sorted(file for file in files if file.suffix != ".py")
 
 
 @cache

@@ -10,7 +10,8 @@ from typing import IO
 
 from convs2s.errors import UserError
 
-PACKAGE = Path(__file__).resolve().parents[1]
+SOURCE = Path(__file__).resolve().parents[2]
+"""The folder of this package."""
 
 
 def provide_environment() -> None:
@@ -20,7 +21,7 @@ def provide_environment() -> None:
     several jobs share a machine, busy waiting makes each of them many times slower.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    for name, folder in (("PYTHONPATH", PACKAGE.parent), ("PATH", Path(sys.executable).parent)):
+    for name, folder in (("PYTHONPATH", SOURCE), ("PATH", Path(sys.executable).parent)):
         rest = os.environ.get(name, "").split(os.pathsep)
         os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
 

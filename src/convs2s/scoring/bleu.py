@@ -153,8 +153,7 @@ def compare(
 ) -> Comparison:
     """Ask whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
 
-    The samples follow from sacrebleu's seed, which the signature shows: equal calls give equal
-    answers.
+    The samples follow from sacrebleu's seed, which the signature shows.
 
     Args:
         baseline: one system's lines.
@@ -169,9 +168,9 @@ def compare(
     """
     _check_lines(baseline, references, names[0])
     _check_lines(system, references, names[1])
-    metric = _tokenized() if kind == "tokenized" else _detokenized()
+    metrics = {"BLEU": _tokenized() if kind == "tokenized" else _detokenized()}
     systems = [("baseline", baseline), ("system", system)]
-    test = PairedTest(systems, {"BLEU": metric}, references, test_type="bs", n_samples=samples)
+    test = PairedTest(systems, metrics, references, test_type="bs", n_samples=samples)
     signatures, columns = test()
     signature = str(signatures["BLEU"])
     first, second = (row for row in columns["BLEU"] if isinstance(row, Result))

@@ -83,20 +83,18 @@ def evaluate_bleu(
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
     system = read_translations(translations)
-    text = [line.text for line in system]
-    words = [" ".join(line.words) for line in system]
-    text_before = [line.text_before for line in system]
-    words_before = [" ".join(line.words_before) for line in system]
+    words, text = [" ".join(line.words) for line in system], [line.text for line in system]
+    before = [" ".join(line.words_before) for line in system], [one.text_before for one in system]
     raw_lines = _read_reference(raw, translations, len(system))
     tokenized_lines = _read_reference(tokenized, translations, len(system))
     evaluation = Evaluation(
         test_set=test_set,
         lines=len(system),
-        bleu=_bleu_scores(words, tokenized_lines, text, raw_lines),
+        bleu=bleu_scores(words, tokenized_lines, text, raw_lines),
         chrf=chrf(text, raw_lines),
         length_ratio=length_ratio(words, tokenized_lines).score,
         before_replacement=BeforeReplacement(
-            _bleu_scores(words_before, tokenized_lines, text_before, raw_lines)
+            bleu_scores(before[0], tokenized_lines, before[1], raw_lines)
         ),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
@@ -114,9 +112,10 @@ def _read_reference(reference: Path, translations: Path, expected: int) -> list[
     return lines
 
 
-def _bleu_scores(
+def bleu_scores(
     words: Sequence[str], tokenized: Sequence[str], text: Sequence[str], raw: Sequence[str]
 ) -> BleuScores:
+    """Score words against the reference's words, and plain text against the reference itself."""
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
 
 

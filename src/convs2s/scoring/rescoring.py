@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convs2s.files import read_lines, write_json, write_lines
-from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
-from convs2s.scoring.evaluation import BleuScores
+from convs2s.scoring.evaluation import BleuScores, bleu_scores
 from convs2s.scoring.n_best import (
     MODEL,
     Criterion,
@@ -44,8 +43,8 @@ def rescore_n_best(
 
     Args:
         n_best: the list, in words, with the feature of the rescoring model.
-        raw: the target side as published, for detokenized BLEU.
-        tokenized: the target side in the words of the task, for tokenized BLEU.
+        raw: the target side as published.
+        tokenized: the same in the words of the task.
         translations: the average's choice as plain text, to write.
         text: the report to write.
         json: the same numbers unrounded, with the manifest.
@@ -59,19 +58,15 @@ def rescore_n_best(
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
-    choices = _choices(n_best, in_words)
-    restored = {name: list(map(restore, words)) for name, words in choices.items()}
-    bleu = {
-        name: BleuScores(
-            tokenized_bleu(words, in_words), detokenized_bleu(restored[name], published)
-        )
-        for name, words in choices.items()
-    }
-    lines = len(published)
-    about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": lines}
-    write_lines(translations, restored["average"])
+    bleu = {}
+    for name, words in _choices(n_best, in_words).items():
+        plain = list(map(restore, words))
+        bleu[name] = bleu_scores(words, in_words, plain, published)
+        if name == "average":
+            write_lines(translations, plain)
+    about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
     write_json(json, {**about, "bleu": bleu, "manifest": manifest})
-    title = f"{test_set}: {lines} lines, one hypothesis of each"
+    title = f"{test_set}: {len(published)} lines, one hypothesis of each"
     write_lines(text, _report(stand_in, header, title, bleu))
 
 

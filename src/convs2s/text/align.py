@@ -5,6 +5,7 @@ the system, so that two runs differ a little: keep the links that a result was m
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -52,23 +53,26 @@ def align_words(
         UserError: a side is missing, is not UTF-8, or has more lines than the other.
     """
     total = sum(1 for _ in read_line_pairs(source, target))
-
-    def chosen() -> Iterator[Pair | None]:
-        """Yield each pair, or None for one that is not to be aligned; the same ones every time."""
-        generator = Random(seed)
-        wanted = total if pairs is None else min(pairs, total)
-        for index, pair in enumerate(read_line_pairs(source, target)):
-            # As many of the rest as are still wanted, each with the same chance.
-            in_sample = generator.random() * (total - index) < wanted
-            wanted -= in_sample
-            yield pair if in_sample and _fits(*pair) else None
-
+    chosen = partial(_sample, source, target, total, pairs, seed)
     Path(links).parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".partial.", dir=Path(links).parent) as folder:
         forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
         aligned = _run_eflomal(chosen, forward, reverse)
         write_lines(links, _symmetrized_lines(chosen(), forward, reverse))
     return aligned
+
+
+def _sample(
+    source: str | Path, target: str | Path, total: int, most: int | None, seed: int
+) -> Iterator[Pair | None]:
+    """Yield each of the pairs, or None for one that is not to be aligned: the same every time."""
+    generator = Random(seed)
+    wanted = total if most is None else min(most, total)
+    for index, pair in enumerate(read_line_pairs(source, target)):
+        # As many of the rest as are still wanted, each with the same chance.
+        in_sample = generator.random() * (total - index) < wanted
+        wanted -= in_sample
+        yield pair if in_sample and _fits(*pair) else None
 
 
 def _fits(source: str, target: str) -> bool:

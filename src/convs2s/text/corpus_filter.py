@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import TextIO, TypedDict
 
 from convs2s.files import atomic_text, read_line_pairs
 
-Step = Callable[[str], str]
+Prepare = Callable[[str], str]
+"""From a line of raw text to its words."""
 
 #: Why a pair can be dropped, in the order in which the reasons are tried.
 REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
@@ -71,7 +72,7 @@ def tokenize_and_filter(
     minimum: int,
     maximum: int | None,
     ratio: float | None,
-    prepare: tuple[Step, Step] | None = None,
+    prepare: tuple[Prepare, Prepare] = (str, str),
 ) -> FilterReport:
     """Write the pairs worth keeping, and how many were dropped and why, in one pass.
 
@@ -82,43 +83,45 @@ def tokenize_and_filter(
         minimum: fewest words of either side.
         maximum: most words of either side; None for any number.
         ratio: most words of one side per word of the other; None for any.
-        prepare: what turns a line of the source and of the target into words; None where the
-            lines are words already.
-
-    Returns:
-        The report.
+        prepare: what turns a line of the source and of the target into words.
 
     Raises:
         UserError: a side is missing, is not UTF-8, or has more lines than the other.
     """
-    dropped = Counter(dict.fromkeys(REASONS, 0))
-    kept = 0
-    pairs = read_line_pairs(*raw)
-    if prepare:
-        pairs = _prepared(pairs, *prepare)
+    why_not = partial(reason_to_drop, minimum=minimum, maximum=maximum, ratio=ratio)
+    pairs = _tidied(read_line_pairs(*raw), *prepare)
     with ExitStack() as stack:
-        report_out, target_stream, source_stream = (
+        counts_out, target_out, source_out = (
             stack.enter_context(atomic_text(path)) for path in (report, *reversed(sides))
         )
-        for source, target in pairs:
-            source, target = tidy(source), tidy(target)
-            reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
-            if reason:
-                dropped[reason] += 1
-                continue
-            kept += 1
-            source_stream.write(source + "\n")
-            target_stream.write(target + "\n")
-        counts = FilterReport(read=kept + dropped.total(), kept=kept, dropped=dict(dropped))
-        report_out.write(json.dumps(counts, indent=2) + "\n")
+        counts = _write_kept(pairs, why_not, (source_out, target_out))
+        counts_out.write(json.dumps(counts, indent=2) + "\n")
     return counts
 
 
-def _prepared(
-    pairs: Iterable[tuple[str, str]], source_step: Step, target_step: Step
+def _write_kept(
+    pairs: Iterable[tuple[str, str]],
+    why_not: Callable[[str, str], str | None],
+    streams: tuple[TextIO, TextIO],
+) -> FilterReport:
+    """Write the pairs that there is no reason to drop; count all of them."""
+    counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    for pair in pairs:
+        counts["read"] += 1
+        if reason := why_not(*pair):
+            counts["dropped"][reason] += 1
+            continue
+        counts["kept"] += 1
+        for line, stream in zip(pair, streams, strict=True):
+            stream.write(line + "\n")
+    return counts
+
+
+def _tidied(
+    pairs: Iterable[tuple[str, str]], source_step: Prepare, target_step: Prepare
 ) -> Iterator[tuple[str, str]]:
     for source, target in pairs:
-        yield source_step(source), target_step(target)
+        yield tidy(source_step(source)), tidy(target_step(target))
 
 
 def read_report(path: Path) -> FilterReport:

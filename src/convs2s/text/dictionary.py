@@ -16,7 +16,7 @@ from convs2s.text.links import read_links
 from convs2s.text.symmetrize import Link
 
 #: Most target words per source word in ``candidates.tsv``, as in the released code.
-CANDIDATES = 100
+MOST_CANDIDATES = 100
 
 _DICTIONARY_HEADER = "source\ttarget\tcount\tsource_count"
 _CANDIDATES_HEADER = "source\ttargets"
@@ -39,7 +39,7 @@ def build_dictionary(
         dictionary: written: TSV with a header: source, target, count (of this pair of words),
             source_count (of the source word, aligned or not). Among target words of the same count,
             the smallest by code point is taken.
-        candidates: written: TSV with a header: source, targets: up to :data:`CANDIDATES`
+        candidates: written: TSV with a header: source, targets: up to :data:`MOST_CANDIDATES`
             target words joined by spaces, by descending count, then code point.
 
     Raises:
@@ -126,4 +126,4 @@ def _not_of_this_text(links_path: str | Path, number: int) -> UserError:
 
 
 def _most_frequent(targets: Counter[str]) -> list[str]:
-    return nsmallest(CANDIDATES, targets, key=lambda word: (-targets[word], word))
+    return nsmallest(MOST_CANDIDATES, targets, key=lambda word: (-targets[word], word))

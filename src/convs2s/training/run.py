@@ -10,6 +10,7 @@ from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device, worker_device
 from convs2s.files import sha256
 from convs2s.models.build import build_network
+from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
 from convs2s.training.epoch_progress import log
 from convs2s.training.export import export
@@ -40,12 +41,7 @@ def train(job: TrainingJob) -> None:
     keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
-    torch.manual_seed(job.seed)
-    network = build_network(
-        job.architecture,
-        *(len(Vocabulary(data.types[side])) for side in ("source", "target")),
-    )
-    data.check_lengths(network.positions)
+    network = initial_network(job, data)
     shortlist = read_shortlist(job.architecture, job.candidates, data)
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
@@ -70,6 +66,19 @@ def train(job: TrainingJob) -> None:
         if workers.is_first:
             log(f"stopped: {state.schedule.stop_reason}")
             export(job, data, trainer, weights, loss)
+
+
+def initial_network(job: TrainingJob, data: TrainingData) -> Network:
+    """Return the network as the seed makes it.
+
+    Raises:
+        UserError: a pair is longer than the network has positions.
+    """
+    torch.manual_seed(job.seed)
+    sizes = (len(Vocabulary(data.types[side])) for side in ("source", "target"))
+    network = build_network(job.architecture, *sizes)
+    data.check_lengths(network.positions)
+    return network
 
 
 def say_where(trainer: Trainer) -> None:

@@ -16,7 +16,7 @@ from convs2s.models.kernels.matmul import linear
 BLOCK = 1 << 22
 """Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache."""
 
-ROWS = 1024
+LEAST_ROWS = 1024
 """Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
 
 
@@ -39,7 +39,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), dtype=torch.float64, device=features.device)
         matrix = weight.to(features.dtype, copy=True).requires_grad_(wanted)
         offset = bias.to(features.dtype, copy=True).requires_grad_(wanted)
-        step = max(ROWS, BLOCK // len(weight))
+        step = max(LEAST_ROWS, BLOCK // len(weight))
         for start in range(0, len(features), step):
             rows = slice(start, start + step)
             block = features[rows].detach().requires_grad_(wanted)  # (r, f)

@@ -1,0 +1,106 @@
+"""Which part of the package may know of which: docs/structure.md states this order."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.package import circles, import_graph, modules, reachable
+
+LAYERS = (
+    ("errors",),
+    ("files",),
+    ("config",),
+    ("pipeline.layout", "pipeline.job"),
+    ("text", "scoring", "download", "demo", "manifest", "devices", "tensor_file"),
+    ("data",),
+    ("models",),
+    ("model_file",),
+    ("decoding", "training"),
+    ("paper", "interop"),
+    ("pipeline",),
+    ("cli",),
+    ("__main__",),
+)
+"""From the bottom up: a part imports those of its own layer's name, and of the layers below."""
+
+MOST_ROOT_MODULES = 8
+
+RUN_A_NETWORK = {
+    "decode_test_set.py",
+    "import_released.py",
+    "list_n_best.py",
+    "plot_attention.py",
+    "preflight.py",
+    "score_n_best.py",
+    "time_decoding.py",
+}
+
+
+def part_of(module: str) -> str:
+    """Return the part of the package that a module belongs to, by the names of ``LAYERS``."""
+    inside = module.removeprefix("convs2s").removeprefix(".")
+    named = [name for layer in LAYERS for name in layer]
+    fitting = [name for name in named if inside == name or inside.startswith(f"{name}.")]
+    return max(fitting, key=len, default="")
+
+
+@pytest.fixture(scope="module")
+def graph(root: Path) -> dict[str, set[str]]:
+    return import_graph(root)
+
+
+def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+    level = {name: number for number, layer in enumerate(LAYERS) for name in layer} | {"": 0}
+    for module, imported in graph.items():
+        for other in imported:
+            mine, theirs = part_of(module), part_of(other)
+            assert mine == theirs or level[theirs] < level[mine], f"{module} imports {other}"
+
+
+def test_nothing_imports_itself(graph: dict[str, set[str]]) -> None:
+    assert circles(graph) == []
+
+
+def test_the_root_of_the_package_is_small(root: Path) -> None:
+    found = sorted(path.name for path in (root / "src/convs2s").glob("*.py"))
+    assert len(found) <= MOST_ROOT_MODULES, found
+
+
+def test_every_package_says_what_it_is_and_no_more(root: Path) -> None:
+    for path in (root / "src/convs2s").rglob("*/__init__.py"):
+        assert re.fullmatch(r'""".+?"""\n', path.read_text("utf-8"), re.DOTALL), path
+
+
+def test_package_knows_nothing_of_snakemake(root: Path) -> None:
+    for path in modules(root).values():
+        assert not re.search(r"^\s*(import|from) snakemake\b", path.read_text("utf-8"), re.M), path
+
+
+@pytest.mark.parametrize("package", ["config", "text", "scoring", "download", "demo", "data"])
+def test_preparation_loads_without_torch(root: Path, package: str) -> None:
+    names = [name for name in modules(root) if name.startswith(f"convs2s.{package}.")]
+    assert not loads_torch(root, [f"import {name}" for name in names])
+
+
+def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
+    scripts = [path for path in (root / "workflow/scripts").glob("*.py")]
+    texts = [path.read_text("utf-8") for path in scripts if path.name not in RUN_A_NETWORK]
+    texts += [path.read_text("utf-8") for path in root.glob("rules/*.smk")]
+    statement = re.compile(r"^from convs2s\S* import (?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
+    lines = [match[0] for text in texts for match in statement.finditer(text)]
+    assert len(lines) > 30
+    assert not loads_torch(root, lines)
+
+
+def loads_torch(root: Path, statements: list[str]) -> bool:
+    """Return whether a new process has torch in memory after these statements."""
+    program = "\n".join([*statements, "import sys", "sys.exit('torch' in sys.modules)"])
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, check=False)
+    return done.returncode != 0
+
+
+def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
+    assert reachable(graph, "convs2s.pipeline.job") == {"convs2s.pipeline.job", "convs2s.errors"}

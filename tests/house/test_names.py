@@ -1,0 +1,42 @@
+"""One name for one thing (and the field's own), over the whole package."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from tests.support.package import modules
+
+BRITISH = re.compile(
+    r"(?i)(normal|token|optim|initial|binar|symmetr|summar|recogn|organ|capital|quant|serial)is"
+    r"(?=(?:e|ed|es|er|ers|ing|ation|ations)(?![a-z]))"
+)
+
+
+def public_names(path: Path) -> list[str]:
+    """Return the classes and constants that a module makes."""
+    names = []
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [one.id for one in targets if isinstance(one, ast.Name)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def test_no_name_means_two_things(root: Path) -> None:
+    places = defaultdict(list)
+    for module, path in modules(root).items():
+        for name in public_names(path):
+            places[name].append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_libraries_spelling(root: Path) -> None:
+    folders = ("src", "workflow/scripts", "rules", "benchmarks", "tests", "config", "docs")
+    for folder in folders:
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".py", ".smk", ".yaml", ".md") and path.name != Path(__file__).name:
+                found = BRITISH.search(path.read_text("utf-8"))
+                assert found is None, f"{path.relative_to(root)}: {found and found[0]}"

@@ -1,0 +1,61 @@
+"""Rules and scripts: short, of one stem with the function that they run, each in its place."""
+
+import ast
+import re
+from pathlib import Path
+
+from tests.support.rules import rules
+
+LONGEST_RULE = 25
+
+SCRIPT = re.compile(r'"\.\./workflow/scripts/(\w+)\.py"')
+NAME = re.compile(r'^ *(?:use rule \w+ as|rule) (\w+)|^ *name:\s+f?"(\w+)', re.MULTILINE)
+
+
+def test_rules_are_short(root: Path) -> None:
+    assert [rule for rule in rules(root) if rule.count("\n") >= LONGEST_RULE] == []
+
+
+def test_a_rule_and_its_script_share_a_name(root: Path) -> None:
+    named = 0
+    for rule in rules(root):
+        names, scripts = NAME.search(rule), SCRIPT.findall(rule)
+        if names and names[1] and scripts:
+            assert names[1] == scripts[0], rule
+            named += 1
+    assert named > 20
+
+
+def test_a_script_runs_one_function_of_its_own_name(root: Path) -> None:
+    for path in (root / "workflow/scripts").glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        imported = {
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        called = {
+            node.func.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert path.stem in imported & called, path
+
+
+def test_every_script_is_used_by_the_rule_that_carries_its_fingerprint(root: Path) -> None:
+    used = set()
+    for rule in rules(root):
+        scripts = set(SCRIPT.findall(rule))
+        fingerprints = set(re.findall(r'script_code\("(\w+)\.py"\)', rule))
+        assert fingerprints <= scripts, rule
+        used |= scripts
+    assert used == {path.stem for path in root.glob("workflow/scripts/*.py")}
+
+
+def test_every_rule_that_runs_something_has_an_environment_that_exists(root: Path) -> None:
+    for rule in rules(root):
+        environments = re.findall(r'"\.\./envs/(\w+\.yaml)"', rule)
+        runs = re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE)
+        assert len(environments) == (1 if runs else 0), rule
+        assert all((root / "envs" / name).is_file() for name in environments)

@@ -1,0 +1,181 @@
+"""fairseq's tiny model in our layout (golden/fairseq), and what it found."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.data.vocabulary import PADDING
+from convs2s.interop import layout
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.kernels.cross_entropy import summed_cross_entropy
+from tests.support.networks import convs2s, options
+
+PERPLEXITY = 14.98
+"""Of its Multi30k model after eight epochs (golden/README.md), without the six longest pairs.
+
+On all 1,014, where ours are measured, it has 15.44 (test_interop.py).
+"""
+
+LAYERS = ((32, 3), (32, 3), (24, 1))
+ARCHITECTURE = convs2s(
+    LAYERS,
+    LAYERS,
+    embedding=16,
+    output_embedding=16,
+    positions={"maximum": 20},
+    dropout=0.0,
+    gradient_scaling="fairseq",
+)
+TYPES = 48
+
+FAIRSEQ_INDEX = layout.our_order(TYPES)
+"""Our index -> fairseq's."""
+OUR_INDEX = torch.argsort(FAIRSEQ_INDEX)
+"""fairseq's index -> ours."""
+
+
+def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
+    """Bring a parameter or gradient of fairseq's into our layout and numbering."""
+    return layout.to_ours(name, torch.from_numpy(array))
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Give the model fairseq's parameters of these names."""
+    names = [name for name, _ in model.named_parameters()]
+    model.load_state_dict({name: to_ours(name, weights[layout.their_name(name)]) for name in names})
+
+
+def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
+    """Return the tiny model."""
+    model = ConvS2S(ARCHITECTURE, TYPES, TYPES, PADDING).to(dtype)
+    load_weights(model, np.load(folder / "checkpoint_tiny_weights.npz"))
+    return model
+
+
+def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return source, decoder input and target of a golden batch in our indices, padded right."""
+    golden = np.load(folder / "golden_forward.npz")
+    source, previous, target = (
+        OUR_INDEX[torch.from_numpy(golden[f"{batch}.{name}"])]
+        for name in ("src_tokens", "prev_output_tokens", "target")
+    )
+    aligned = [torch.cat([row[row != PADDING], row[row == PADDING]]) for row in source]
+    return torch.stack(aligned), previous, target
+
+
+BATCHES = ("ragged", "nopad")
+SEARCHES = (
+    "beam5_lp1.0",
+    "beam5_lp0.6",
+    "beam5_lp1.0_unnormalized",
+    "beam1_lp1.0",
+    "beam5_lp1.0_maxlenb6",
+    "beam5_lp1.0_minlen6",
+    "beam2_lp1.3_unkpen2",
+)
+"""The names of golden_generate."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A batch translated by fairseq.
+
+    Attributes:
+        source: (B, m), padded on the right.
+        settings: fairseq's as ours.
+        tokens: of each sentence, its hypotheses, ``</s>`` among them, the best first.
+        scores: of the same.
+        attention: (B, K, padded m, padded n), the source padded on the left.
+    """
+
+    source: Tensor
+    settings: DecodingSettings
+    tokens: list[list[list[int]]]
+    scores: npt.NDArray[Any]
+    attention: npt.NDArray[Any]
+
+
+def generation(folder: Path, batch: str, search: str) -> Generation:
+    """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
+    name = f"{batch}.{search}"
+    arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][name]["args"]
+    golden = np.load(folder / "golden_generate.npz")
+    tokens = [
+        [OUR_INDEX[row[:length]].tolist() for row, length in zip(rows, lengths, strict=True)]
+        for rows, lengths in zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+    ]
+    settings = options(
+        beam=arguments["beam"],
+        length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
+        minimum_length=arguments["min_len"],
+        maximum_length={"factor": arguments["max_len_a"], "offset": arguments["max_len_b"]},
+        unknown_penalty=arguments["unkpen"],
+    )
+    source, _, _ = inputs(folder, batch)
+    scores, attention = golden[f"{name}.scores"], golden[f"{name}.attention"]
+    return Generation(source, settings, tokens, scores, attention)
+
+
+def summed_loss(
+    model: ConvS2S, source: Tensor, previous: Tensor, target: Tensor, smoothing: float = 0.0
+) -> Tensor:
+    """Return the loss of training, summed over the target tokens, in nats."""
+    real = target != PADDING
+    features = model.features(source, previous)[real]
+    return summed_cross_entropy(
+        features, model.output.weight(), model.output.bias, target[real], smoothing
+    )
+
+
+def gradients(model: nn.Module) -> dict[str, Tensor]:
+    """Return the gradient of every parameter."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        found[name] = parameter.grad
+    return found
+
+
+def norm(tensors: Mapping[str, Tensor]) -> float:
+    """Return the norm over all tensors together."""
+    return float(torch.stack([tensor.double().norm() for tensor in tensors.values()]).norm())
+
+
+def assert_same_output(
+    output: tuple[Tensor, list[Tensor]],
+    source: Tensor,
+    previous: Tensor,
+    golden: Mapping[str, npt.NDArray[Any]],
+    prefix: str,
+    tolerance: float,
+) -> None:
+    """Compare logits and the attention's mean over blocks where nothing is padding."""
+    logits, attentions = output
+    real = previous != PADDING
+    expected = torch.from_numpy(golden[f"{prefix}.logits"])[:, :, FAIRSEQ_INDEX].to(logits.dtype)
+    torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
+    mean_attention = torch.stack(attentions).mean(0)
+    theirs = torch.from_numpy(golden[f"{prefix}.avg_attn"]).to(logits.dtype)
+    for row, words in enumerate((source != PADDING).sum(1).tolist()):
+        torch.testing.assert_close(
+            mean_attention[row, real[row], :words],
+            theirs[row, real[row], theirs.shape[2] - words :],  # padded on the left
+            atol=min(tolerance, 1e-5),
+            rtol=0,
+        )
+
+
+def assert_same_gradient(
+    name: str, gradient: Tensor, golden: Mapping[str, npt.NDArray[Any]], prefix: str
+) -> None:
+    """Compare the gradient of our parameter ``name`` to 1e-4 of fairseq's norm."""
+    expected = to_ours(name, golden[f"{prefix}.grad.{layout.their_name(name)}"])
+    assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name

@@ -1,0 +1,63 @@
+"""A user's own language pair, made as docs/own_language_pair.md says, with a model of no size."""
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.support.checkout import Checkout
+
+PAGE = "docs/own_language_pair.md"
+
+# One layer each way: seconds instead of hours.
+TINY: dict[str, Any] = {
+    "architecture": {
+        "embedding": 16,
+        "output_embedding": 16,
+        "encoder": [{"layers": 1, "width": 16, "kernel": 3}],
+        "decoder": [{"layers": 1, "width": 16, "kernel": 3}],
+    },
+    "training": {"batch": {"sentences": 32, "tokens": None}, "maximum_epochs": 2},
+}
+
+_NOUNS = ("cat/kat", "dog/hond", "tree/boom", "book/boek", "bird/vogel", "fish/vis", "king/koning")
+_ADJECTIVES = ("red/rode", "old/oude", "small/kleine", "big/grote", "young/jonge")
+_VERBS = ("sees/ziet", "has/heeft", "finds/vindt", "hears/hoort")
+
+
+def sentence(generator: random.Random) -> tuple[str, str]:
+    """An English sentence and its Dutch translation."""
+    kinds = (_ADJECTIVES, _NOUNS, _VERBS, _ADJECTIVES, _NOUNS)
+    words = [generator.choice(kind).split("/") for kind in kinds]
+    english, dutch = zip(*words, strict=True)
+    return (
+        f"The {english[0]} {english[1]} {english[2]} the {english[3]} {english[4]}.",
+        f"De {dutch[0]} {dutch[1]} {dutch[2]} de {dutch[3]} {dutch[4]}.",
+    )
+
+
+def write_text(checkout: Checkout) -> None:
+    """Write the six files of the page's first section."""
+    generator = random.Random(1)
+    for split, count in (("train", 300), ("valid", 20), ("test", 20)):
+        sides = zip(*(sentence(generator) for _ in range(count)), strict=True)
+        for language, lines in zip(("en", "nl"), sides, strict=True):
+            checkout.write(f"data/mine/{split}.{language}", "".join(f"{line}\n" for line in lines))
+
+
+def blocks(root: Path, kind: str) -> list[str]:
+    """The code blocks of one kind (yaml, sh) on the page."""
+    page = (root / PAGE).read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def commands(root: Path) -> list[str]:
+    """The command lines on the page, in its order."""
+    return [line for block in blocks(root, "sh") for line in block.splitlines()]
+
+
+def write_tasks(root: Path, checkout: Checkout) -> None:
+    """Write the files that the page shows, each named by its first line."""
+    for block in blocks(root, "yaml"):
+        name = block.splitlines()[0].removeprefix("# ")
+        checkout.write(name, block)

@@ -1,0 +1,132 @@
+"""A task small enough to train in a second: target words are the source's, reversed and marked."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from convs2s.config.corpus import Languages
+from convs2s.config.entries import merged
+from convs2s.config.messages import validated
+from convs2s.config.metadata import DatasetMetadata
+from convs2s.config.model import ModelSettings
+from convs2s.config.vocabulary import VocabularySettings
+from convs2s.data.dataset import binarize, build_vocabulary
+from convs2s.data.vocabulary import Vocabulary
+from convs2s.data.word_counts import count_words
+from convs2s.files import write_lines
+from convs2s.models.build import build_network
+from convs2s.training.data import TrainingData
+from convs2s.training.interruption import Interruption
+from convs2s.training.job import TrainingJob
+from convs2s.training.state_folder import StateFolder
+from convs2s.training.trainer import Trainer
+from convs2s.training.workers import ALONE, Workers
+
+WORDS = [f"w{index}" for index in range(12)]
+
+
+def settings(architecture: dict[str, Any] | None = None, **training: Any) -> ModelSettings:
+    """Settings of a tiny model; the arguments change its network and its recipe."""
+    blocks = [{"layers": 1, "width": 16, "kernel": 3}]
+    given = {
+        "description": "tiny",
+        "architecture": {
+            "embedding": 16,
+            "output_embedding": 16,
+            "encoder": blocks,
+            "decoder": [{"layers": 2, "width": 16, "kernel": 3}],
+            "positions": {"maximum": 16},
+        },
+        "training": {"maximum_epochs": 3, "threads": 1, "batch": {"sentences": 16}},
+    }
+    given = merged(given, {"architecture": architecture or {}, "training": training})
+    return validated(ModelSettings, given, "tiny")
+
+
+def prepare(folder: Path, pairs: int = 160) -> Path:
+    """Write a prepared task's folder, as ``snakemake prepare`` does."""
+    generator = random.Random(1)
+    sources = [generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)]
+    return prepare_pairs(folder, sources, held_out=20, mark="x")
+
+
+def prepare_pairs(
+    folder: Path, sources: list[list[str]], held_out: int = 100, mark: str = ""
+) -> Path:
+    """Write the folder of a task whose targets are the sources, reversed and marked."""
+    metadata = DatasetMetadata(
+        task="tiny",
+        languages=Languages(source="en", target="fr"),
+        preparation="moses_test",
+        vocabulary=VocabularySettings(kind="word"),
+    )
+    tables = folder / "vocabulary" / "en.tsv", folder / "vocabulary" / "fr.tsv"
+    for split, part in (("train", sources[:-held_out]), ("valid", sources[-held_out:])):
+        corpus = folder / f"{split}.en", folder / f"{split}.fr"
+        write_lines(corpus[0], (" ".join(words) for words in part))
+        write_lines(corpus[1], (" ".join(f"{w}{mark}" for w in reversed(words)) for words in part))
+        if split == "train":
+            for text, table in zip(corpus, tables, strict=True):
+                words = folder / "words.tsv"
+                count_words(text=text, rows=range(len(part)), output=words)
+                build_vocabulary(
+                    words=words,
+                    bpe_codes=None,
+                    output=table,
+                    size=None,
+                    threshold=0,
+                    glossaries=(),
+                    minimum_count=1,
+                )
+        binarize(
+            text=corpus,
+            bpe_codes=(),
+            vocabularies=tables,
+            store=folder / f"dataset/{split}.arrow",
+            description=folder / f"dataset/{split}.json",
+            metadata=metadata,
+        )
+    return folder
+
+
+def trainer(
+    task: Path,
+    folder: Path,
+    *,
+    dropout: float = 0.0,
+    seed: int = 1,
+    workers: Workers = ALONE,
+    device: str = "cpu",
+    **training: Any,
+) -> Trainer:
+    """Return a trainer of the tiny model in float64, with its states in ``folder``.
+
+    ``training`` changes its recipe, ``dropout`` its network.
+    """
+    data = TrainingData.read(task)
+    given = settings({"dropout": dropout}, checkpoint_minutes=60, **training)
+    torch.manual_seed(seed)
+    network = build_network(
+        given.architecture, *(len(Vocabulary(data.types[side])) for side in data.types)
+    )
+    return Trainer(
+        network.double(),
+        given.training,
+        (data.train, data.valid),
+        StateFolder(folder, {}),
+        seed=seed,
+        device=device,
+        stop=Interruption(),
+        workers=workers,
+    )
+
+
+def job(
+    task: Path, output: Path, given: ModelSettings | None = None, **changes: Any
+) -> TrainingJob:
+    """Return a training of the tiny model, or another one, on one thread of the CPU."""
+    given = given or settings()
+    stated = {"seed": 1, "dictionary": None, "device": "cpu", "threads": 1} | changes
+    return TrainingJob(task, given.architecture, given.training, output=output, **stated)

@@ -1,0 +1,112 @@
+"""The command ``convs2s``, as a user types it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from convs2s.files import write_lines
+from tests.support import tiny
+from tests.unit.conftest import Terminal
+
+
+def test_tokenize_and_detokenize(run: Terminal) -> None:
+    tokens = run("tokenize", "--language", "fr", text=b"L'homme voit 2 voitures.\n")
+    assert tokens == "L&apos; homme voit 2 voitures .\n"
+    assert (
+        run("detokenize", "--language", "fr", text=tokens.encode()) == "L'homme voit 2 voitures.\n"
+    )
+
+
+def test_score(run: Terminal, tmp_path: Path) -> None:
+    reference = tmp_path / "test.fr"
+    write_lines(reference, ["L'homme voit deux voitures rouges."])
+    output = run("score", "bleu", "--reference", reference, text=reference.read_bytes())
+    assert output.startswith("BLEU = 100.00  nrefs:1|case:mixed|eff:no|tok:13a|")
+    assert output.endswith("test.fr, 1 lines)\n")
+
+
+def test_score_names_the_line_counts(run: Terminal, tmp_path: Path) -> None:
+    reference = tmp_path / "test.fr"
+    write_lines(reference, ["un", "deux"])
+    with pytest.raises(SystemExit, match=r"convs2s: error: .*1.*2"):
+        run("score", "bleu", "--reference", reference, text=b"un\n")
+
+
+def test_compare(run: Terminal, tmp_path: Path) -> None:
+    lines = [f"L'homme numéro {i} voit deux voitures rouges dans la rue." for i in range(30)]
+    texts = {"test.fr": lines, "good.fr": lines, "bad.fr": [x.replace("dans", "à") for x in lines]}
+    for name, text in texts.items():
+        write_lines(tmp_path / name, text)
+    reference, good, bad = (tmp_path / name for name in texts)
+    baseline, system, difference, last = run(
+        "score", "compare", "--reference", reference, bad, good
+    ).splitlines()
+    assert baseline.startswith("BLEU = ")
+    assert baseline.endswith("bad.fr")
+    assert system == f"BLEU = 100.00 ± 0.00  {good}"
+    assert re.fullmatch(r"difference = \+\d+\.\d\d, p = 0\.0010, 1000 resamples", difference)
+    assert last.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|")
+    assert last.endswith("test.fr, 30 lines)")
+    assert "tok:none" in run("score", "compare", "--tokenized", "--reference", bad, bad, good)
+
+
+def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path) -> None:
+    write_lines(tmp_path / "two.fr", ["un", "deux"])
+    write_lines(tmp_path / "one.fr", ["un"])
+    two, one = tmp_path / "two.fr", tmp_path / "one.fr"
+    with pytest.raises(SystemExit, match=r"one\.fr: 1 lines, but the reference has 2"):
+        run("score", "compare", "--reference", two, two, one)
+
+
+def test_translate(run: Terminal, model: Path) -> None:
+    assert run("translate", model, text=b"w1 w2\n\nw3\n").count("\n") == 3
+    first, *_ = run("translate", model, "--json", "--beam", 2, text=b"w1 w2\n").splitlines()
+    assert json.loads(first)["source_words"] == ["w1", "w2"]
+
+
+def test_translate_names_the_line_that_is_not_utf8(run: Terminal, model: Path) -> None:
+    with pytest.raises(SystemExit, match=r"standard input:2: not UTF-8: byte 0xe9 at column 2"):
+        run("translate", model, text=b"w1\nw\xe9\n")
+
+
+def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Path) -> None:
+    path = tmp_path / "bleu.txt"
+    path.write_text("BLEU 34.1")
+    with pytest.raises(SystemExit, match=r"convs2s: error: .*bleu\.txt: not a model"):
+        run("translate", path, text=b"w1\n")
+    with pytest.raises(SystemExit, match=r"convs2s: error: nowhere: no such file"):
+        run("translate", "nowhere", text=b"w1\n")
+
+
+def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps(tiny.settings().training_settings()))
+    task = tiny.prepare(tmp_path / "task")
+    output = tmp_path / "mine" / "model.safetensors"
+    run("train", task, "--settings", settings, "--output", output, "--threads", 1)
+    assert output.is_file()
+    assert (output.parent / "history.jsonl").is_file()
+
+
+def test_config_prints_what_applies(
+    run: Terminal, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    output = run("config", "--task", "demo_en_fr")
+    assert "name: demo_en_fr" in output
+    with pytest.raises(SystemExit, match="demo_en_fr"):
+        run("config", "--task", "demo_en_f")
+
+
+def test_translate_tokens_line_for_line(run: Terminal, model: Path) -> None:
+    words = run("translate", model, text=b"w1 w2\n\nw3\n")
+    tokens = run("translate", model, "--pretokenized", text=b"w1 w2\n\nw3\n")
+    assert tokens == words  # of a word model
+    unknown = run(
+        "translate", model, "--pretokenized", "--json", text="un@@ heard (\u2019\n".encode()
+    )
+    translation = json.loads(unknown)
+    assert translation["source_tokens"] == ["un@@", "heard", "(\u2019"]  # nothing is prepared
+    assert "<unk>" not in translation["text"].split()

@@ -1,0 +1,218 @@
+"""The preparation of a corpus in shards: whatever their number, every file is the same."""
+
+import json
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.corpus import Languages
+from convs2s.config.metadata import CorpusMetadata, DatasetMetadata
+from convs2s.config.preparation import CleanLimits
+from convs2s.config.vocabulary import VocabularySettings
+from convs2s.data import blocks, store, word_counts
+from convs2s.data.blocks import block_rows, rows_of_block
+from convs2s.data.corpus import Sides, gather_shards, shard_corpus
+from convs2s.data.dataset import binarize, build_vocabulary, join_blocks, learn_bpe
+from convs2s.data.pair_counts import count_pairs
+from convs2s.data.store import ROWS_PER_BATCH, TokenStore
+from convs2s.data.vocabulary import read_counts
+from convs2s.data.word_counts import add_word_counts, added_counts, count_words
+from convs2s.files import read_lines, sha256, write_lines
+from convs2s.text.corpus_filter import tokenize_and_filter
+from convs2s.text.preparation import Preparation
+
+LANGUAGES = ("en", "fr")
+CLEAN = CleanLimits(minimum=1, maximum=20, ratio=1.5)
+CORPUS = CorpusMetadata(task="tiny", clean=CLEAN, paper_pairs=1000, stand_in=None)
+VOCABULARY = VocabularySettings(merges=60)
+DATASET = DatasetMetadata(
+    task="tiny",
+    languages=Languages(source="en", target="fr"),
+    preparation="moses_test",
+    vocabulary=VOCABULARY,
+)
+PAIRS = 200
+
+
+def write_raw(folder: Path) -> Sides:
+    """Write a corpus with pairs that are dropped here and there."""
+    generator = random.Random(1)
+    letters = "abcdeé"
+    sides = folder / "raw.en.zst", folder / "raw.fr.zst"
+    for path in sides:
+        words = ["".join(generator.choices(letters, k=generator.randint(1, 6))) for _ in range(40)]
+        lines = (generator.choices(words, k=generator.randint(0, 22)) for _ in range(PAIRS))
+        write_lines(path, (" ".join([*line, "."]) if line else "" for line in lines))
+    return sides
+
+
+@dataclass(frozen=True)
+class Preparations:
+    """A corpus that goes from raw text to the token store as by the rules, in some shards.
+
+    Attributes:
+        folder: where all files go.
+        shards: how many; as many blocks.
+    """
+
+    folder: Path
+    shards: int
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{number}-of-{self.shards}" for number in range(1, self.shards + 1)]
+
+    def parts(self, stage: str, end: str) -> list[Path]:
+        return [self.folder / stage / f"train.{name}.{end}" for name in self.names]
+
+    def pairs_of_parts(self, stage: str) -> list[Sides]:
+        ends = ("en.zst", "fr.zst")
+        return list(zip(*(self.parts(stage, end) for end in ends), strict=True))
+
+    def sides(self, end: str) -> Sides:
+        return self.folder / f"en.{end}", self.folder / f"fr.{end}"
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "train.json"
+
+    @property
+    def codes(self) -> Path:
+        return self.folder / "codes"
+
+    def clean(self, raw: Sides) -> None:
+        """Cut the raw text into shards; filter each, count what was kept, join them again."""
+        cut, cleaned = self.pairs_of_parts("raw"), self.pairs_of_parts("clean")
+        shard_corpus(source=raw[0], target=raw[1], outputs=cut)
+        english, french = (Preparation("moses_train", language).prepare for language in LANGUAGES)
+        reports = self.parts("clean", "json")
+        for one, sides, report in zip(cut, cleaned, reports, strict=True):
+            tokenize_and_filter(
+                raw=one, sides=sides, report=report, prepare=(english, french), **CLEAN.model_dump()
+            )
+        table = self.folder / "counts.txt"
+        count_pairs(
+            shards=reports, valid=reports[0], total=self.report, table=table, metadata=CORPUS
+        )
+        for language, text in zip(LANGUAGES, self.sides("zst"), strict=True):
+            gather_shards(shards=self.parts("clean", f"{language}.zst"), output=text)
+
+    def learn(self) -> None:
+        """Count the words by blocks; learn codes and vocabularies from all of them."""
+        words = self.sides("words.tsv.zst")
+        for language, text, counts in zip(LANGUAGES, self.sides("zst"), words, strict=True):
+            tables = self.parts("words", f"{language}.tsv.zst")
+            for name, table in zip(self.names, tables, strict=True):
+                count_words(text=text, rows=rows_of_block(name, self.report), output=table)
+            add_word_counts(tables=tables, output=counts)
+        learn_bpe(words=words, output=self.codes, merges=VOCABULARY.merges)
+        kept = VOCABULARY.model_dump(include={"threshold", "glossaries", "minimum_count"})
+        for counts, table in zip(words, self.sides("tsv"), strict=True):
+            build_vocabulary(words=counts, bpe_codes=self.codes, output=table, size=None, **kept)
+
+    def number(self) -> Sides:
+        """Number the tokens by blocks and join these; return the store and its description."""
+        stores, descriptions = self.parts("dataset", "arrow"), self.parts("dataset", "json")
+        for name, part, description in zip(self.names, stores, descriptions, strict=True):
+            binarize(
+                text=self.sides("zst"),
+                bpe_codes=[self.codes],
+                vocabularies=self.sides("tsv"),
+                store=part,
+                description=description,
+                metadata=DATASET,
+                rows=rows_of_block(name, self.report),
+            )
+        store, description = self.folder / "train.arrow", self.folder / "dataset.json"
+        join_blocks(
+            stores=stores,
+            descriptions=descriptions,
+            store=store,
+            description=description,
+            metadata=DATASET,
+        )
+        return store, description
+
+
+def prepare(raw: Sides, folder: Path, shards: int) -> dict[str, str]:
+    """Go from raw text to the token store as the rules do; return each result's checksum."""
+    made = Preparations(folder, shards)
+    made.clean(raw)
+    made.learn()
+    dataset = made.number()
+    tables = [*made.sides("words.tsv.zst"), made.codes, *made.sides("tsv")]
+    results = [*made.sides("zst"), *tables, *dataset, made.report]
+    return {path.name: sha256(path) for path in results}
+
+
+def test_results_do_not_depend_on_the_number_of_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (store, blocks):
+        monkeypatch.setattr(module, "ROWS_PER_BATCH", 8)
+    monkeypatch.setattr(word_counts, "_TYPES_IN_MEMORY", 16)
+    raw = write_raw(tmp_path)
+    one, *others = (prepare(raw, tmp_path / str(shards), shards) for shards in (1, 3, 16))
+    assert len(one) == 10
+    assert others == [one, one]
+    counts = json.loads((tmp_path / "3/train.json").read_text("utf-8"))
+    assert counts["read"] == PAIRS
+    assert counts["kept"] == len(TokenStore(tmp_path / "3/train.arrow"))
+    assert min(counts["dropped"][reason] for reason in ("empty", "too_long", "ratio")) > 0
+
+
+@pytest.mark.parametrize("rows", [0, 1, ROWS_PER_BATCH, 5 * ROWS_PER_BATCH + 1, 36_000_000])
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_blocks_hold_each_row_once_in_whole_batches(rows: int, count: int) -> None:
+    parts = [block_rows(f"{number}-of-{count}", rows) for number in range(1, count + 1)]
+    assert parts[0].start == 0
+    assert parts[-1].stop == rows
+    for part, following in pairwise(parts):
+        assert part.stop == following.start
+        assert part.stop % ROWS_PER_BATCH == 0 or part.stop == rows
+
+
+def test_words_are_counted_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_counts, "_TYPES_IN_MEMORY", 3)
+    text, table = tmp_path / "en", tmp_path / "counts" / "words.tsv"
+    write_lines(text, ["b a a", "c #", "", "d b é a", "of the next block"])
+    count_words(text=text, rows=range(4), output=table)
+    assert list(read_counts(table)) == [
+        ("#", 1),
+        ("a", 3),
+        ("b", 2),
+        ("c", 1),
+        ("d", 1),
+        ("é", 1),
+    ]
+    assert [path.name for path in table.parent.iterdir()] == ["words.tsv"]
+    twice = added_counts([table] * 2)
+    assert dict(twice)["a"] == 6
+
+
+def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
+    for name, kept in (("train", 1200), ("valid", 3)):
+        dropped = dict.fromkeys(("empty", "too_long", "too_short", "ratio", "long_word"), 2)
+        report = {"read": kept + 10, "kept": kept, "dropped": dropped}
+        (tmp_path / name).write_text(json.dumps(report))
+    metadata = CorpusMetadata(task="mine", clean=CLEAN, paper_pairs=35_500_000, stand_in="captions")
+    table = tmp_path / "counts.txt"
+    count_pairs(
+        shards=[tmp_path / "train"],
+        valid=tmp_path / "valid",
+        total=tmp_path / "train.json",
+        table=table,
+        metadata=metadata,
+    )
+    lines = list(read_lines(table))
+    assert lines[0] == "STAND-IN DATA: captions"
+    assert lines[5].split() == ["training", "validation"]
+    assert lines[6].split() == ["read", "1,210", "13"]
+    assert lines[-3].split() == ["kept", "1,200", "3"]
+    assert lines[-1] == "The paper trains on 35,500,000 pairs."
+    assert "one side over 1.5 times as long" in "".join(lines)

@@ -1,0 +1,233 @@
+"""Rescoring: log-probabilities of given translations against full forward passes."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from convs2s.config.architecture import LstmArchitecture
+from convs2s.data.vocabulary import END
+from convs2s.decoding import rescoring
+from convs2s.decoding.rescoring import PairScorer, log_probabilities, score_groups
+from convs2s.files import write_lines
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
+from convs2s.models.ensemble import Ensemble
+from convs2s.models.network import Network
+from convs2s.scoring.n_best import ListedHypothesis, read_n_best
+from tests.support import tiny
+from tests.support.memory import peak_memory
+from tests.support.networks import batch, lstm, network
+from tests.unit.conftest import Terminal
+
+SENTENCES, HYPOTHESES = 50, 20
+
+
+def sentence(generator: random.Random, mark: str = "") -> str:
+    words = generator.choices([*tiny.WORDS, "unseen"], k=generator.randint(0, 9))
+    return " ".join(f"{word}{mark}" for word in words)
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[str]:
+    generator = random.Random(1)
+    return [sentence(generator) for _ in range(SENTENCES)]
+
+
+@pytest.fixture(scope="module")
+def listed() -> list[ListedHypothesis]:
+    """A list of 20 hypotheses of each of 50 sentences, empty ones and unknown words among them."""
+    generator = random.Random(2)
+    return [
+        ListedHypothesis(number, sentence(generator, "x"), "LM= -3 TM= -1 -2", -generator.random())
+        for number in range(SENTENCES)
+        for _ in range(HYPOTHESES)
+    ]
+
+
+@pytest.fixture(scope="session")
+def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An LSTM over the vocabularies of the other model."""
+    _, description = load_model(model)
+    architecture = LstmArchitecture(
+        kind="lstm",
+        layers=2,
+        cells=12,
+        embedding=10,
+        dropout=0.0,
+        initialization=0.5,
+        reverse_source=True,
+    )
+    types = len(description.source_vocabulary()), len(description.target_vocabulary())
+    torch.manual_seed(3)
+    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
+    weights = build_network(architecture, *types).state_dict()
+    save_model(path, weights, replace(description, architecture=architecture))
+    return path
+
+
+def write_list(path: Path, hypotheses: Sequence[ListedHypothesis]) -> Path:
+    write_lines(path, (one.line() for one in hypotheses))
+    return path
+
+
+read_model = cache(load_model)
+
+
+def full_pass(path: Path, source: str, *targets: str) -> list[torch.Tensor]:
+    """The probability of each token of each target, by a pass over whole sentences.
+
+    None of what decodes or scores has a part in it.
+    """
+    net, description = read_model(path)
+    vocabulary = description.target_vocabulary()
+    tokens = [torch.tensor(vocabulary.encode(target.split())) for target in targets]
+    rows = pad_sequence(tokens, batch_first=True)  # (K, n)
+    previous = torch.cat([torch.full((len(rows), 1), END), rows[:, :-1]], 1)
+    words = torch.tensor(description.source_vocabulary().encode(source.split()))
+    with torch.no_grad():
+        logits, _ = net(words.expand(len(rows), -1), previous)
+    probabilities = logits.double().softmax(2).gather(2, rows.unsqueeze(2)).squeeze(2)
+    return [row[: len(one)] for row, one in zip(probabilities, tokens, strict=True)]
+
+
+# ---- scores ----
+
+
+@pytest.mark.parametrize("kinds", [["model"], ["recurrent"], ["model", "recurrent"]])
+def test_scores_equal_a_full_forward_pass(
+    run: Terminal,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    sources: list[str],
+    listed: list[ListedHypothesis],
+    kinds: list[str],
+) -> None:
+    paths = [request.getfixturevalue(kind) for kind in kinds]
+    write_lines(tmp_path / "source", sources)
+    n_best = write_list(tmp_path / "list", listed)
+    files = ("--source", tmp_path / "source", "--n-best", n_best)
+    printed = run("score-pairs", *paths, *files, "--pretokenized", "--threads", 1).splitlines()
+    found = [one for group in read_n_best(printed, "printed") for one in group]
+    assert [one.text for one in found] == [one.text for one in listed]
+    assert len(found) == SENTENCES * HYPOTHESES
+    for one, given in zip(found, listed, strict=True):
+        assert one.score == pytest.approx(given.score, rel=1e-8)
+        assert one.features.split(" Model=")[0] == given.features
+    for number, source in enumerate(sources):
+        of_source = [one for one in found if one.sentence == number]
+        each = [full_pass(path, source, *(one.text for one in of_source)) for path in paths]
+        for one, *probabilities in zip(of_source, *each, strict=True):
+            # an ensemble's probabilities are averaged
+            expected = float(torch.stack(probabilities).mean(0).log().sum())
+            assert one.feature("Model") == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("make", [network, lstm])
+def test_scores_are_those_of_a_full_pass_in_float64(make: Callable[[], Network]) -> None:
+    model = make()
+    source, targets = batch(7, 3), batch(5, 2, 9, 4).view(2, 2, -1)
+    with torch.no_grad():
+        for row, of_row in enumerate(targets):
+            for column, padded in enumerate(of_row):
+                target = padded[padded != 0]
+                previous = torch.cat([torch.tensor([END]), target[:-1]])
+                logits, _ = model.eval()(source[row : row + 1], previous.unsqueeze(0))
+                steps = logits[0].log_softmax(1).gather(1, target.unsqueeze(1))
+                found = log_probabilities(Ensemble([model]), source, targets)[row, column]
+                torch.testing.assert_close(found, steps.sum(), atol=1e-9, rtol=0)
+
+
+def test_scores_do_not_depend_on_what_is_scored_together(
+    model: Path, sources: list[str], listed: list[ListedHypothesis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = PairScorer([model], "cpu", "tokens")
+
+    def scores() -> list[float]:
+        groups = read_n_best((one.line() for one in listed[: 8 * HYPOTHESES]), "list")
+        found = score_groups(scorer, sources, groups, "Model", 0.0)
+        return [one.feature("Model") for one in found]
+
+    together = scores()
+    for name, value in (("TARGETS_PER_CHUNK", 1), ("TARGETS_PER_BATCH", 1), ("OF_ONE_SOURCE", 1)):
+        monkeypatch.setattr(rescoring, name, value)
+        assert scores() == pytest.approx(together, abs=1e-5, rel=0)
+
+
+def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Path) -> None:
+    pairs = [("w1 w2", "w2x w1x"), ("w3", ""), ("", "w1x")]
+    for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+        write_lines(tmp_path / side, lines)
+    files = ("--source", tmp_path / "source", "--target", tmp_path / "target")
+    header, *rows = run("score-pairs", model, *files, "--threads", 1).splitlines()
+    assert header == "log_probability\ttokens"
+    for row, (source, target) in zip(rows, pairs, strict=True):
+        score, tokens = row.split("\t")
+        assert int(tokens) == len(target.split()) + 1
+        expected = float(full_pass(model, source, target)[0].log().sum())
+        assert float(score) == pytest.approx(expected, abs=1e-4)
+    write_lines(tmp_path / "target", ["w2x"])
+    with pytest.raises(SystemExit, match=r"source has 3 lines but .*target has 1"):
+        run("score-pairs", model, *files)
+
+
+def test_a_model_agrees_with_its_own_search(run: Terminal, model: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "source", ["w1 w2 w3", "", "w4"])
+    source = ("--source", tmp_path / "source")
+    text = (tmp_path / "source").read_bytes()
+    options = ("--pretokenized", "--threads", 1)
+    write_lines(
+        tmp_path / "list",
+        run("translate", model, "--n-best", 5, *options, text=text).splitlines()[:-1],
+    )
+    rows = run("score-pairs", model, *source, "--n-best", tmp_path / "list", *options)
+    for group in read_n_best(rows.splitlines(), "scored"):
+        for one in group:
+            if one.text:  # an empty line is not searched for
+                likelihood = one.feature("LogLikelihood")
+                assert one.feature("Model") == pytest.approx(likelihood, abs=1e-4)
+                assert one.feature("Length") == len(one.text.split()) + 1
+
+
+def test_the_form_of_the_text(run: Terminal, model: Path, tmp_path: Path) -> None:
+    """Raw text is prepared, and its bars are bars; words are taken as they stand."""
+    write_lines(tmp_path / "source", ["w1,"])
+    row = "0 ||| w1x, &#124; ||| A= 1 ||| -1"
+    write_lines(tmp_path / "list", [row])
+    files = ("--source", tmp_path / "source", "--n-best", tmp_path / "list", "--threads", 1)
+    raw, words = run("score-pairs", model, *files), run("score-pairs", model, *files, "--tokenized")
+    for printed, (source, target) in (
+        (raw, ("w1 ,", "w1x , |")),
+        (words, ("w1,", "w1x, &#124;")),
+    ):
+        (group,) = read_n_best([printed.rstrip("\n")], "printed")
+        expected = float(full_pass(model, source, target)[0].log().sum())
+        assert group[0].feature("Model") == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_overlong_target_is_scored_with_a_warning(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = " ".join(["w1x"] * 40)
+    (score,) = PairScorer([model], "cpu", "tokens").score([("w1", [target])])[0]
+    expected = float(full_pass(model, "w1", target)[0].log().sum())
+    assert score.log_probability == pytest.approx(expected, abs=1e-3)
+    assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["--target", "--n-best"])
+def test_memory_does_not_grow_with_the_files(model: Path, tmp_path: Path, kind: str) -> None:
+    peaks = []
+    for lines in (20_000, 200_000):
+        write_lines(tmp_path / "source", ("w1 w2" for _ in range(lines)))
+        rows = (f"{i} ||| w2x w1x ||| A= 1 ||| -1" for i in range(lines))
+        write_lines(tmp_path / "list", rows if kind == "--n-best" else ("w2x" for _ in rows))
+        files = ("--source", tmp_path / "source", kind, tmp_path / "list")
+        peaks.append(peak_memory("score-pairs", model, *files, "--pretokenized", "--threads", 1))
+    assert peaks[1] < 1.1 * peaks[0]

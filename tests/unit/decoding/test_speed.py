@@ -1,0 +1,40 @@
+"""Timing a test set: what the file says of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.speed import time_decoding
+from convs2s.decoding.translate import Translator
+from convs2s.files import write_lines
+
+LINES = ["w1 w2 w3", "", "w4 w5"]
+
+
+def timed(model: Path, folder: Path) -> Path:
+    source, output = folder / "test.en", folder / "test.beam5.cpu.speed.json"
+    write_lines(source, LINES)
+    facts = {"processor": "a processor", "revision": "abc"}
+    time_decoding(
+        models=[model],
+        source=source,
+        output=output,
+        settings=DecodingSettings(batch_sentences=2),
+        device="cpu",
+        threads=1,
+        manifest=facts,
+    )
+    return output
+
+
+def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Path) -> None:
+    said = json.loads(timed(model, tmp_path).read_text("utf-8"))
+    found = list(Translator([model], DecodingSettings(), "cpu").translate(LINES))
+    assert said["lines"] == 3
+    assert said["tokens"] == sum(len(one.tokens) + 1 for one in found)
+    assert said["seconds"]["score"] > 0
+    assert "a processor, 1 CPU threads, fp32, batches of up to 2" in said["seconds"]["signature"]
+    assert said["lines_per_second"] * said["seconds"]["score"] == pytest.approx(3)
+    assert said["manifest"]["revision"] == "abc"

@@ -1,0 +1,245 @@
+"""Decoding: incremental equals full, batches do not matter, ensembles, unknown words."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.decoding.translate import Translator
+from convs2s.decoding.unknown_words import replace_unknown
+from convs2s.errors import UserError
+from convs2s.model_file import load_model, save_model
+from convs2s.models.ensemble import Average, Ensemble
+from convs2s.models.network import Network
+from convs2s.text.preparation import PREPARATIONS, Preparation
+from tests.support.networks import assert_incremental_equals_full, batch, lstm, network, options
+
+
+@pytest.mark.parametrize(
+    ("kernels", "attention"),
+    [((3, 1, 2), (True,) * 3), ((5, 5, 1), (False, True, False)), ((1, 1, 1), (True, False, True))],
+)
+def test_incremental_equals_full(kernels: tuple[int, ...], attention: tuple[bool, ...]) -> None:
+    previous = torch.cat([torch.full((3, 1), END), batch(6, 6, 6)[:, :6]], 1)
+    model = network(kernels=kernels, attention=attention)
+    assert_incremental_equals_full(model, batch(7, 4, 1), previous)
+
+
+def test_beam_1_is_greedy() -> None:
+    model = network().eval()
+    source = batch(6)
+    (found,) = beam_search(Ensemble([model]), source, options(beam=1))
+    tokens = [END]
+    with torch.no_grad():
+        while len(tokens) <= 11:
+            logits = model(source, torch.tensor([tokens]))[0][0, -1]
+            logits[PADDING] = -torch.inf
+            tokens.append(int(logits.argmax()))
+            if tokens[-1] == END:
+                break
+    assert found[0].tokens == [token for token in tokens[1:] if token != END]
+
+
+def test_a_sentence_does_not_depend_on_its_batch() -> None:
+    ensemble = Ensemble([network()])
+    together = beam_search(ensemble, batch(9, 2, 5), options())
+    for row, found in zip(batch(9, 2, 5), together, strict=True):
+        alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), options())[0]
+        assert [one.tokens for one in found] == [one.tokens for one in alone]
+        assert [one.alignment for one in found] == [one.alignment for one in alone]
+        assert [one.score for one in found] == pytest.approx([one.score for one in alone])
+
+
+AVERAGES: list[Average] = ["probabilities", "log_probabilities"]
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("make", [network, lstm])
+def test_an_ensemble_of_a_model_with_itself_is_the_model(
+    make: Callable[[], Network], average: Average
+) -> None:
+    source = batch(8, 3)
+    single = beam_search(Ensemble([make()]), source, options())
+    for copies in (2, 3):
+        same = beam_search(Ensemble([make() for _ in range(copies)], average), source, options())
+        for one, other in zip(itertools.chain(*single), itertools.chain(*same), strict=True):
+            assert one.tokens == other.tokens
+            assert one.alignment == other.alignment
+            assert one.score == pytest.approx(other.score, abs=1e-9)
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_what_an_ensemble_averages(average: Average) -> None:
+    networks, source = [network(0), network(1), lstm()], batch(5, 8)
+    first = torch.full((2, 1), END)
+    with torch.no_grad():
+        each = torch.stack([Ensemble([one]).start(source, 1).step(first)[0] for one in networks])
+        together, _ = Ensemble(networks, average).start(source, 1).step(first)
+    expected = each.mean(0) if average == "log_probabilities" else each.exp().mean(0).log()
+    torch.testing.assert_close(together, expected, atol=1e-9, rtol=0)
+
+
+def test_a_decoding_says_what_its_ensemble_averages(model: Path, sharp: Path) -> None:
+    lines = ["w1 w2 w3", "w4 w5"]
+    scores = [
+        [one.score for one in translator(model, sharp, ensemble=average).translate(lines)]
+        for average in AVERAGES
+    ]
+    assert scores[0] != scores[1]
+
+
+def test_lengths_are_kept() -> None:
+    ensemble = Ensemble([network()])
+    short = beam_search(ensemble, batch(4), options(maximum_length={"factor": 0, "offset": 3}))[0]
+    assert max(len(one.tokens) for one in short) <= 3
+    long = beam_search(ensemble, batch(4), options(minimum_length=6))[0]
+    assert min(len(one.tokens) for one in long) >= 6
+
+
+@pytest.mark.parametrize("make", [network, lstm])
+def test_score_is_the_likelihood_over_the_length(make: Callable[[], Network]) -> None:
+    model = make().eval()
+    source = batch(5)
+    for alpha in (0.0, 0.6, 1.0):
+        best = beam_search(Ensemble([model]), source, options(length_penalty=alpha))[0][0]
+        previous = torch.tensor([[END, *best.tokens]])
+        with torch.no_grad():
+            predictions = model(source, previous)[0][0].log_softmax(1)
+        target = torch.tensor([*best.tokens, END])
+        total = float(predictions.gather(1, target.unsqueeze(1)).sum())
+        assert best.score == pytest.approx(total / len(target) ** alpha, abs=1e-5)
+
+
+# ---- unknown words ----
+
+
+def test_unknown_words_come_from_the_dictionary_or_the_source() -> None:
+    after, replacements = replace_unknown(
+        ["le", "<unk>", "voit", "<unk>"],
+        [0, 1, 2, 3],
+        ["the", "dog", "sees", "Bob"],
+        {"dog": "chien"},
+    )
+    assert after == ["le", "chien", "voit", "Bob"]
+    assert [(one.position, one.by) for one in replacements] == [(1, "dictionary"), (3, "copied")]
+
+
+def test_attention_on_the_end_symbol_is_passed_over() -> None:
+    found = beam_search(Ensemble([network()]), batch(4, 9), options())
+    for length, hypotheses in zip((4, 9), found, strict=True):
+        for one in hypotheses:
+            assert one.alignment is not None
+            assert all(place < length for place in one.alignment)
+
+
+# ---- raw text to text ----
+
+
+def translator(*models: Path, **changes: Any) -> Translator:
+    return Translator(list(models), DecodingSettings.model_validate(changes), "cpu")
+
+
+def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
+    lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9", "w1"] * 3
+    expected = [one.text for one in translator(model).translate(lines)]
+    assert expected[1] == ""
+    assert [one.text for one in translator(model, batch_sentences=1).translate(lines)] == expected
+    assert [one.text for one in translator(model, batch_tokens=6).translate(lines)] == expected
+    assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
+    assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
+
+
+@pytest.mark.parametrize(("minimum", "length"), [(14, 14), (40, 15)])
+def test_the_minimum_length_comes_before_the_maximum_but_after_the_positions(
+    model: Path, minimum: int, length: int
+) -> None:
+    """A summary of at least 14 tokens, of a source of one; the model has 16 positions."""
+    settings = {"minimum_length": minimum, "maximum_length": {"factor": 1.5, "offset": 10}}
+    (one,) = translator(model, **settings).translate(["w1"])
+    assert len(one.tokens) == length
+
+
+def test_a_batch_holds_no_more_tokens_than_it_may(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def search(self: Translator, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+        sizes.append([len(sentence) for sentence in tokens])
+        return [[Hypothesis([], 0.0, [])] for _ in tokens]
+
+    monkeypatch.setattr(Translator, "search", search)
+    lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9 w1 w2 w3 w4", "w1", "w1 w2"]
+    list(translator(model, batch_sentences=3, batch_tokens=6).translate(lines))
+    assert sizes == [[1, 1, 2], [3], [9]]
+    sizes.clear()
+    list(translator(model, batch_sentences=3, batch_tokens=None).translate(lines))
+    assert sizes == [[1, 1, 2], [3, 9]]
+
+
+def test_text_is_prepared_by_the_recipe_that_the_model_names(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    assert description.preparation == "moses_test"
+    line = "“It’s low-cost”…"
+    tokens = {name: Preparation(name, "en").prepare(line).split() for name in PREPARATIONS}
+    assert tokens["moses_test"] != tokens["moses_train"]
+    for name in PREPARATIONS:
+        path = tmp_path / f"{name}.safetensors"
+        save_model(path, loaded.state_dict(), replace(description, preparation=name))
+        assert next(translator(path).translate([line])).source_tokens == tokens[name]
+
+
+def test_text_cannot_forge_a_special_symbol(model: Path) -> None:
+    (translation,) = translator(model).translate(["<unk> </s> w1"])
+    assert translation.source_tokens[-1] == "w1"
+
+
+def test_a_word_model_keeps_words_that_look_like_tokens_of_bpe(model: Path) -> None:
+    assert translator(model)._words(["w1@@", "w2"]) == ["w1@@", "w2"]
+
+
+def test_an_overlong_line_is_translated_with_a_warning(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (translation,) = translator(model).translate([" ".join(["w1"] * 40)])
+    assert len(translation.source_tokens) == 40
+    assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not a model at all, but text", "not a model: expected a .safetensors"),
+        (b"", "not a model"),
+    ],
+)
+def test_a_file_that_is_no_model(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        translator(path)
+
+
+def test_a_vocabulary_that_does_not_match_its_weights(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    description.target_types.append("another")
+    path = tmp_path / "model.safetensors"
+    save_model(path, loaded.state_dict(), description)
+    with pytest.raises(UserError, match=r"its vocabularies .* do not match its weights"):
+        translator(path)
+
+
+def test_models_that_do_not_fit_together(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    description.languages["target"] = "de"
+    path = tmp_path / "model.safetensors"
+    save_model(path, loaded.state_dict(), description)
+    with pytest.raises(UserError, match=r"cannot form an ensemble .* languages differ"):
+        translator(model, path)

@@ -1,0 +1,52 @@
+"""Incremental decoding equals the full forward pass for every model of config/models.yaml."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.config.architecture import Blocks, LstmArchitecture
+from convs2s.config.load import load
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.models.build import build_network
+from convs2s.models.network import Network
+from tests.conftest import ROOT
+from tests.support.networks import assert_incremental_equals_full
+
+SETTINGS = load(ROOT)
+TYPES, POSITIONS = 30, 20
+
+
+def narrowed(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
+    """Divide the widths by 8: the number, kernels and changes of width of the blocks stay."""
+    return tuple(stack.model_copy(update={"width": stack.width // 8}) for stack in stacks)
+
+
+def network(name: str) -> Network:
+    """Return a network of this architecture, narrow and with small tables, in float64."""
+    architecture = SETTINGS.model(name).architecture
+    changes: dict[str, object]
+    if isinstance(architecture, LstmArchitecture):
+        changes = {"cells": architecture.cells // 8, "embedding": architecture.embedding // 8}
+    else:
+        changes = {
+            "encoder": narrowed(architecture.encoder),
+            "decoder": narrowed(architecture.decoder),
+            "positions": architecture.positions.model_copy(update={"maximum": POSITIONS}),
+        }
+    torch.manual_seed(0)
+    narrow = architecture.model_copy(update=changes)
+    return build_network(narrow, TYPES, TYPES).double().eval()
+
+
+def sentences() -> tuple[Tensor, Tensor]:
+    """Return a source of two lengths and a decoder input."""
+    generator = torch.Generator().manual_seed(0)
+    source, previous = torch.randint(END + 2, TYPES, (2, 2, 9), generator=generator)
+    source[0, -1], source[1, 4], source[1, 5:] = END, END, PADDING
+    previous[:, 0] = END
+    return source, previous
+
+
+@pytest.mark.parametrize("name", SETTINGS.models)
+def test_incremental_equals_full(name: str) -> None:
+    assert_incremental_equals_full(network(name), *sentences())

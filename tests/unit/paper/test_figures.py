@@ -1,0 +1,127 @@
+"""The plots: they draw what they are given, alike at each run, and refuse what is no history."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from convs2s.errors import UserError
+from convs2s.files import write_lines
+from convs2s.paper.figures import attention_maps, plot_learning_curve
+from convs2s.paper.map_grid import MapGrid
+from convs2s.training.history import EpochRecord, without_absent
+
+SOURCE = ["The", "man", "pays", "$", "3", "or", "$", "4", ".", "</s>"]
+TARGET = ["l'", "homme", "paie", "3", "$", "</s>"]
+
+
+def history(folder: Path, *, epochs: int = 4, stop: str | None = None) -> Path:
+    """Write a history in which the learning rate drops before the last epoch."""
+    records = [
+        EpochRecord(
+            epoch=epoch,
+            updates=10 * epoch,
+            learning_rate=0.25 if epoch < epochs else 0.025,
+            train_loss=3 / epoch,
+            valid_loss=3.5 / epoch,
+            valid_perplexity=math.exp(3.5 / epoch),
+            tokens=1000,
+            tokens_per_second=100,
+        )
+        for epoch in range(1, epochs + 1)
+    ]
+    rows = [*map(without_absent, records), *([{"stop": stop}] if stop else [])]
+    path = folder / "history.jsonl"
+    write_lines(path, (json.dumps(row) for row in rows))
+    return path
+
+
+def attention(layers: int, targets: int, sources: int) -> NDArray[np.float32]:
+    weights = np.random.default_rng(1).random((layers, targets, sources), dtype=np.float32)
+    weights /= weights.sum(axis=2, keepdims=True)
+    return weights
+
+
+def test_figures_load_without_torch() -> None:
+    code = "import sys, convs2s.paper.figures; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_learning_curve_says_what_happened(tmp_path: Path) -> None:
+    outputs = [tmp_path / "plots" / "curve.svg", tmp_path / "plots" / "curve.png"]
+    stopped = history(tmp_path, stop="the learning rate fell below 0.0001")
+    plot_learning_curve(history=stopped, outputs=outputs)
+    drawn = outputs[0].read_text("utf-8")
+    assert f"best: {math.exp(3.5 / 4):.4g} in epoch 4" in drawn
+    assert "epoch; stopped: the learning rate fell below 0.0001" in drawn
+    assert ">0.25<" in drawn
+    assert ">0.025<" in drawn
+    assert outputs[1].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("epochs", [1, 80])
+def test_learning_curve_of_any_length(tmp_path: Path, epochs: int) -> None:
+    output = tmp_path / "curve.svg"
+    plot_learning_curve(history=history(tmp_path, epochs=epochs), outputs=[output])
+    assert "stopped" not in output.read_text("utf-8")
+
+
+def test_learning_curve_needs_an_epoch(tmp_path: Path) -> None:
+    output = tmp_path / "curve.svg"
+    empty = history(tmp_path, epochs=0, stop="interrupted")
+    with pytest.raises(UserError, match=r"history\.jsonl: no epoch"):
+        plot_learning_curve(history=empty, outputs=[output])
+    assert not output.exists()
+
+
+def test_attention_maps_show_each_layer_and_word(tmp_path: Path) -> None:
+    outputs = [tmp_path / "attention.svg", tmp_path / "attention.png"]
+    attention_maps(attention(3, len(TARGET), len(SOURCE)), SOURCE, TARGET, outputs)
+    drawn = outputs[0].read_text("utf-8")
+    for layer in (1, 2, 3):
+        assert f">layer {layer}<" in drawn
+    assert drawn.count(">paie<") == 3
+    assert drawn.count(">pays<") == 1
+    assert drawn.count(">$<") == 2 + 3  # as a word, not as the start of a formula
+    assert outputs[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_long_words_are_cut(tmp_path: Path) -> None:
+    output = tmp_path / "attention.svg"
+    attention_maps(attention(1, 1, 2), ["w" * 60, "</s>"], ["</s>"], [output])
+    assert f">{'w' * 23}…<" in output.read_text("utf-8")
+
+
+def test_attention_needs_its_own_words(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="10 source positions, but there are 6 target and 9"):
+        attention_maps(attention(1, 6, 10), SOURCE[1:], TARGET, [tmp_path / "attention.svg"])
+
+
+def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
+    weights = attention(2, len(TARGET), len(SOURCE))
+    drawn = []
+    for name in ("first", "second"):
+        outputs = [tmp_path / name / "curve.svg", tmp_path / name / "attention.svg"]
+        plot_learning_curve(history=history(tmp_path), outputs=outputs[:1])
+        attention_maps(weights, SOURCE, TARGET, outputs[1:])
+        drawn.append([output.read_bytes() for output in outputs])
+    assert drawn[0] == drawn[1]
+    assert b"<dc:date>" not in b"".join(drawn[0])
+
+
+@pytest.mark.parametrize(("maps", "columns"), [(1, 1), (3, 3), (8, 4)])
+def test_maps_fill_their_grid(maps: int, columns: int) -> None:
+    words = ["word"] * 30
+    assert MapGrid.fit(maps, words, words).columns == columns
+
+
+@pytest.mark.parametrize("length", [5, 15, 40])
+def test_labels_are_readable_and_fit_their_cell(length: int) -> None:
+    grid = MapGrid.fit(3, ["word"] * length, ["word"] * length)
+    assert grid.fontsize >= 7
+    assert grid.fontsize / 72 < grid.width / length

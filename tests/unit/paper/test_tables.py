@@ -1,0 +1,223 @@
+"""The papers' tables: which runs a cell needs, and how values stand beside the paper's."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+from convs2s.paper import tables
+from convs2s.paper.cells import Cell
+from convs2s.paper.tables import headings, write_table
+from tests.support.cells import cells
+
+TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
+PATH = re.compile(
+    r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
+    r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge|(cpu|cuda)\.speed)|training)\.json"
+)
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> Settings:
+    return load(root, {"scale": "paper"})
+
+
+@pytest.fixture(scope="module")
+def demo(root: Path) -> Settings:
+    return load(root, {"scale": "demo"})
+
+
+def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
+    """A test set's scores as scoring writes them."""
+
+    def both(score: float) -> dict[str, Any]:
+        return {
+            "tokenized": {"score": score, "signature": "nrefs:1|tok:none"},
+            "detokenized": {"score": score + 0.5, "signature": "nrefs:1|tok:13a"},
+        }
+
+    return {
+        "test_set": "test",
+        "lines": lines,
+        "bleu": both(after),
+        "before_replacement": {"bleu": both(before)},
+    }
+
+
+def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
+    """The table with those scores that are there."""
+    return tables.table(settings, name, cells(settings, name), scores)
+
+
+def write(path: str, content: dict[str, Any]) -> str:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
+    return [cell for cell in found if cell.row == row]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_of_ours_names_its_runs(paper: Settings, name: str) -> None:
+    found = cells(paper, name)
+    for number, row in enumerate(paper.paper[name].rows):
+        assert bool(of_row(found, number)) == (row.kind == "ours")
+    for cell in found:
+        assert len(cell.paths) == len(cell.runs) >= 1
+        assert all(PATH.fullmatch(path) for path in cell.paths)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> None:
+    for cell in cells(demo, name):
+        assert cell.task in ("demo_en_fr", "demo_en_fr_word")
+        assert cell.model.startswith("demo")
+        assert cell.testset == "test"
+        assert len(cell.runs) <= 2
+        assert all(path.startswith("results/scales/demo/demo_en_fr") for path in cell.paths)
+
+
+def test_rows_that_differ_in_the_model_never_share_a_stand_in(demo: Settings) -> None:
+    for name in ("table4", "table5", "table7", "table8"):
+        shown = [cell.paths for cell in cells(demo, name) if cell.column == "bleu"]
+        assert len(set(shown)) == len(shown)
+
+
+def test_ensembles_are_as_large_as_the_scale_allows(
+    paper: Settings, demo: Settings
+) -> None:
+    assert {cell.runs for cell in cells(paper, "table2")} == {("ensemble8",), ("ensemble10",)}
+    assert {cell.runs for cell in cells(demo, "table2")} == {("ensemble2",)}
+
+
+def test_the_ablations_compare_the_score_before_replacement(paper: Settings) -> None:
+    for name in ("table4", "table5", "table7", "table8", "figure2"):
+        measures = {cell.measure for cell in cells(paper, name)} - {"perplexity"}
+        assert measures == {"bleu_tokenized_before_replacement"}
+
+
+@pytest.mark.parametrize("name", [*TABLES, "figure3", "lstm_table1", "lstm_table2"])
+def test_without_runs_no_cell_has_a_value(paper: Settings, name: str) -> None:
+    frame = table(paper, name, [])
+    rows = paper.paper[name].rows
+    assert len(frame) == len(rows)
+    for heading in frame.columns[frame.columns.str.endswith("(ours)")]:
+        for row, value in zip(rows, frame[heading], strict=True):
+            expected = ("not run", "not measured") if row.kind == "ours" else ("",)
+            assert value in expected
+
+
+def test_printed_values_keep_their_digits(paper: Settings) -> None:
+    assert list(table(paper, "table1", [])["BLEU (paper)"])[:3] == ["28.1", "29.45", "30.02"]
+    assert list(table(paper, "table4", [])["BLEU (paper)"]) == ["21.7", "21.3", "21.5", "21.2"]
+    assert table(paper, "table3", [])["Time (s) (paper)"].iloc[0] == "3028"
+
+
+def test_a_cell_is_mean_and_deviation_over_the_runs_found(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ppl, score = of_row(cells(paper, "table4"), 1)
+    assert (ppl.column, score.column) == ("ppl", "bleu")
+    found = [
+        write(score.paths[0], bleu(after=30.0, before=21.0, lines=2737)),
+        write(score.paths[2], bleu(after=30.0, before=22.0, lines=2737)),
+        write(ppl.paths[0], {"validation_perplexity": 6.654}),
+    ]
+    frame = table(paper, "table4", found)
+    row = frame.iloc[1]
+    assert row["BLEU (ours)"] == "21.5 ± 0.7"
+    assert row["Validation perplexity (ours)"] == "6.65"
+    assert row["Runs"] == "Validation perplexity: 1 of 3; BLEU: 2 of 3"
+    assert row["Test set"] == "wmt14_en_de_word newstest2014_filtered (2,737 lines)"
+    assert "before unknown word replacement nrefs:1|tok:none" in row["Metric"]
+    assert frame.iloc[0]["BLEU (ours)"] == "not run"
+
+
+def test_times_stand_in_the_rows_of_their_device(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    timing = {"lines": 6003, "seconds": {"score": 12.6, "signature": "a processor, 2 CPU threads"}}
+    measured = [cell for cell in cells(paper, "table3") if cell.measure == "seconds_cpu"]
+    frame = table(paper, "table3", [write(cell.paths[0], timing) for cell in measured])
+    ours = frame[frame["BLEU (ours)"] != ""]
+    assert len(ours) == 12
+    for system, seconds in zip(ours["System"], ours["Time (s) (ours)"], strict=True):
+        assert seconds == ("12.6" if "CPU" in system else "not run")
+    assert "generation time a processor, 2 CPU threads" in ours.iloc[3]["Metric"]
+
+
+def test_romanian_is_scored_on_text_and_german_on_tokens(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = [
+        write(path, bleu(after=30.0, before=20.0))
+        for cell in cells(paper, "table1")
+        for path in cell.paths[:1]
+    ]
+    frame = table(paper, "table1", found)
+    ours = frame[frame["BLEU (ours)"] != ""]
+    assert list(ours["BLEU (ours)"]) == ["30.50", "30.50", "30.00", "30.00", "30.00", "30.00"]
+    assert ours.iloc[1]["Metric"] == "detokenized BLEU nrefs:1|tok:13a"
+    assert ours.iloc[1]["Notes"] == "arXiv v1: BLEU 29.88"
+
+
+def test_files_that_were_not_given_are_not_read(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for cell in cells(paper, "table2"):
+        write(cell.paths[0], bleu(after=30.0, before=20.0))
+    assert "30.00" not in list(table(paper, "table2", [])["BLEU (ours)"])
+
+
+def test_an_ablation_without_stand_in_says_so(demo: Settings) -> None:
+    values = list(table(demo, "table5", [])["BLEU (ours)"])
+    assert values == ["not run", *["no stand-in"] * 9]
+
+
+def test_stand_ins_are_named_in_every_format(demo: Settings, tmp_path: Path) -> None:
+    outputs = [tmp_path / f"table1{suffix}" for suffix in (".md", ".csv", ".tex")]
+    write_table(demo, "table1", cells=cells(demo, "table1"), scores=[], outputs=outputs)
+    for output in outputs:
+        assert "STAND-IN DATA" in output.read_text(encoding="utf-8")
+
+
+def test_the_papers_scale_names_no_stand_in(paper: Settings) -> None:
+    assert headings(paper, "table1")[0].startswith("Table 1: Accuracy on WMT tasks")
+    assert not any("STAND-IN" in line for line in headings(paper, "table1"))
+
+
+def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    measured = cells(paper, "table4")
+    cell = measured[1]
+    found = [write(path, bleu(after=30.0, before=20.0 + i)) for i, path in enumerate(cell.paths)]
+    outputs = [Path("table4.md"), Path("table4.csv"), Path("table4.tex")]
+    write_table(paper, "table4", cells=measured, scores=found, outputs=outputs)
+    markdown, csv, latex = (output.read_text(encoding="utf-8") for output in outputs)
+    assert "| ConvS2S [1] | 6.64 | not run | 21.7 | 21.0 ± 1.0 |" in markdown
+    assert "\n[1] Validation perplexity: perplexity of the validation data; BLEU: " in markdown
+    assert pd.read_csv("table4.csv", dtype=str, keep_default_na=False).equals(
+        table(paper, "table4", found)
+    )
+    assert csv.count("\n") == 5
+    assert r"-source \& target position [2] & 6.68 & not run" in latex
+    assert r"21.0 $\pm$ 1.0" in latex
+    assert latex.count("{") == latex.count("}")
+
+
+def test_an_unknown_table_is_named(paper: Settings) -> None:
+    with pytest.raises(UserError, match="unknown table 'tabel1'; did you mean 'table1'"):
+        cells(paper, "tabel1")

@@ -1,0 +1,147 @@
+"""What a run will take, and what cannot fit."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.pipeline.budget import Budget, Machine, Stage, budgets, levels
+from convs2s.pipeline.budget_report import refusals, report
+from tests.support.cells import cells
+from tests.support.user_task import TASK
+
+LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**11)
+GIGA_FREN = "www.statmt.org/wmt10/training-giga-fren.tar"
+
+
+@pytest.fixture
+def here(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the configuration in which the workflow would run."""
+    monkeypatch.chdir(copy)
+    return copy
+
+
+def headline(task: str, **options: object) -> Budget:
+    """The budget of a task's headline."""
+    return budgets(load(Path.cwd(), options), [task], [])[0]
+
+
+def text(budgets: list[Budget], machine: Machine = LARGE) -> str:
+    return "\n".join(report(budgets, "paper", machine))
+
+
+def test_levels_of_the_disk() -> None:
+    stages = [Stage("extract", 5), Stage("clean", 4, 5), Stage("binarize", 2, 1)]
+    assert list(levels(stages)) == [(5, 5), (9, 4), (6, 5)]
+
+
+def test_the_papers_english_french(here: Path) -> None:
+    found = headline("wmt14_en_fr")
+    assert found.pairs == 35_500_000
+    assert found.downloads[GIGA_FREN] == 2_595_102_720
+    assert found.downloads["www.statmt.org/wmt14/test-full.tgz"] is None
+    assert found.hours("GPU") == 3 * 37 * 24 * 8
+    assert 2 < found.hours("core") < 6  # the bar for its preparation
+    (training,) = found.trainings
+    assert training.parameters == pytest.approx(230e6, rel=0.02)
+    said = text([found])
+    assert "6.7 GB in 7 files, 1 of unknown size" in said
+    assert "3 trainings: 21,312.0 GPU-hours (the paper: 37 days on 8 GPUs" in said
+    assert refusals([found], LARGE) == []
+
+
+def test_a_file_that_is_there_is_not_to_be_downloaded(here: Path) -> None:
+    place = here / "results/downloads" / GIGA_FREN
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"")
+    assert GIGA_FREN not in headline("wmt14_en_fr").downloads
+
+
+def test_tables_add_their_trainings_and_share_those_of_the_headline(here: Path) -> None:
+    settings = load(here, {})
+    wanted = [cell for table in ("table1", "table2", "table5") for cell in cells(settings, table)]
+    words, tokens = budgets(settings, ["wmt14_en_de_word", "wmt14_en_de"], wanted)
+    runs = {one.model: one.runs for one in words.trainings}
+    assert runs["ablation"] == 3
+    assert runs["ablation_attention_1"] == 3
+    assert [one.runs for one in tokens.trainings] == [8]  # an ensemble of 8, seeds 1 to 3 in it
+    assert "30 trainings: hours neither measured nor in the paper" in text([words])
+
+
+def test_pairs_of_other_text_follow_from_its_size(here: Path) -> None:
+    (here / "config/tasks/mine.yaml").write_text(TASK)
+    assert headline("mine").pairs is None
+    (here / "data").mkdir()
+    settings = load(here, {})
+    for pair in settings.tasks["mine"].file_pairs("train"):
+        for side in pair:
+            path = here / side
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(bytes(138_000))
+    assert headline("mine").pairs == 1000
+
+
+def test_at_another_scale_files_are_those_of_the_mirror(here: Path) -> None:
+    options = {"scale": "mirror", "mirrors": ["mirror"]}
+    (here / "config/tasks/mine.yaml").write_text(TASK)
+    assert headline("wmt14_en_fr", **options).pairs is None
+    mirrored = here / "mirror" / GIGA_FREN
+    mirrored.parent.mkdir(parents=True)
+    mirrored.write_bytes(bytes(1000))
+    assert headline("wmt14_en_fr", **options).downloads[GIGA_FREN] == 1000
+
+
+def test_shared_text_is_prepared_once(here: Path) -> None:
+    settings = load(here, {})
+    words, tokens = budgets(settings, ["wmt14_en_fr_word", "wmt14_en_fr"], [])
+    assert "extract" in [stage.name for stage in words.stages]
+    assert "extract" not in [stage.name for stage in tokens.stages]
+
+
+def test_words_are_aligned_in_memory(here: Path) -> None:
+    memory = {stage.name: stage.memory for stage in headline("wmt14_en_fr_word").stages}
+    assert memory["align"] == 5_000_000 * load(here).costs.align_bytes.value
+
+
+def test_kept_intermediates_stay_on_the_disk(here: Path) -> None:
+    removed = headline("wmt14_en_de")
+    kept = headline("wmt14_en_de", keep_intermediates=True)
+    assert kept.disk > removed.disk
+
+
+def test_text_that_one_has_to_bring_is_named(here: Path) -> None:
+    found = headline("gigaword")
+    (reason,) = refusals([found], LARGE)
+    assert reason.startswith("gigaword needs data/gigaword/train.article.txt, ")
+    assert "config/tasks/gigaword.yaml" in reason
+    assert "MISSING: data/gigaword/train.article.txt" in text([found])
+
+
+def test_what_does_not_fit_is_refused(here: Path) -> None:
+    found = headline("wmt14_en_fr_word")
+    small = Machine(results=10**9, downloads=10**9, is_one_disk=False, memory=10**9)
+    results, downloads, memory = refusals([found], small)
+    assert results.startswith("results take ")
+    assert "1.0 GB are free" in results
+    assert downloads.startswith("downloads take 6.7 GB of disk")
+    assert "this machine has 1.0 GB" in memory
+    elsewhere = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=None)
+    assert refusals([found], elsewhere) == []
+
+
+def test_what_is_there_already_needs_no_more_space(here: Path) -> None:
+    found = headline("wmt14_en_de")
+    needed = Machine(int(found.disk) + 2 * 10**9, 0, True, None)
+    assert refusals([found], needed) == []
+    assert refusals([found], Machine(int(found.disk), 0, True, None))
+
+
+def test_several_tasks_share_their_downloads(here: Path) -> None:
+    both = budgets(load(here, {}), ["wmt14_en_de", "wmt14_en_fr"], [])
+    assert "to download: 6.7 GB in 8 files" in text(both).rpartition("in all, at")[2]
+
+
+def test_a_released_model_is_not_trained(here: Path) -> None:
+    found = headline("wmt14_en_fr_released")
+    assert "released model: nothing is trained" in text([found])
+    assert (found.disk, found.hours("GPU")) == (0, 0)

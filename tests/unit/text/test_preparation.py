@@ -1,0 +1,161 @@
+"""Named preparations: what they are, that they can be shipped, and each text hazard."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.preparation import PreparationRecipes
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_lines
+from convs2s.text.corpus_filter import tokenize_and_filter
+from convs2s.text.preparation import PREPARATIONS, Preparation, tokenize_file
+
+
+def prepared(tmp_path: Path, name: str, raw: bytes) -> list[str]:
+    """Return the prepared lines of an English file with these bytes."""
+    raw_path, words = tmp_path / "raw", tmp_path / "words"
+    raw_path.write_bytes(raw)
+    tokenize_file(raw=raw_path, output=words, name=name, language="en")
+    return list(read_lines(words))
+
+
+def test_training_text_is_normalized_and_test_text_is_not() -> None:
+    line = "“It’s low-cost”, he said… (5 %)"
+    train = Preparation("moses_train", "en").prepare(line)
+    test = Preparation("moses_test", "en").prepare(line)
+    assert train == "&quot; It &apos;s low @-@ cost , &quot; he said ... ( 5 % )"
+    assert test == "“ It &apos;s low @-@ cost ” , he said … ( 5 % )"
+
+
+def test_romanian_gets_commas_for_cedillas_and_keeps_its_diacritics() -> None:
+    line = "Ştiţi că ŢARA învaţă să câştige în „România”?"
+    english = "Ştiţi că"
+    kept, plain = (Preparation(name, "ro").prepare(line) for name in ("wmt16", "wmt16_plain"))
+    assert kept == "Știți că ȚARA învață să câștige în &quot; România &quot; ?"
+    assert plain == "Stiti ca TARA invata sa castige in &quot; Romania &quot; ?"
+    assert (
+        Preparation("wmt16", "ro").restore(kept) == 'Știți că ȚARA învață să câștige în "România"?'
+    )
+    for name in ("wmt16", "wmt16_plain"):
+        assert Preparation(name, "en").prepare(english) == english
+
+
+def test_stanfords_training_text_reads_like_tokenized_test_text() -> None:
+    """Its words are Moses' but for the mark of a hyphen."""
+    line = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
+    theirs = line.replace("@-@", "##AT##-##AT##")
+    assert Preparation("stanford", "en").prepare(theirs) == line
+    assert Preparation("moses_test", "en").prepare("the 9-year-old said ' hello ' & went") == line
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_restore_gives_text_without_entities(name: str) -> None:
+    preparation = Preparation(name, "fr")
+    words = "l&apos; homme dit : &quot; porte @-@ clés &amp; sacs &quot; ."
+    assert preparation.restore(words) == 'l\'homme dit : "porte-clés & sacs".'
+
+
+def test_comma_rule_of_every_language_but_english_and_czech() -> None:
+    line = 'a," b'
+    results = {x: Preparation("moses_train", x).prepare(line) for x in ("en", "cs", "de", "ro")}
+    assert results["en"] == "a , &quot; b"
+    assert results["cs"] == "a , &quot; b"
+    assert results["de"] == results["ro"] == "a &quot; , b"
+
+
+def test_unknown_preparation_is_named() -> None:
+    with pytest.raises(UserError, match="preparation 'mose_train' is unknown: choose one of moses"):
+        Preparation("mose_train", "en")
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_preparation_survives_pickling(name: str) -> None:
+    line = "It's a well-known fact, Mr. Smith."
+    preparation = Preparation(name, "en")
+    assert pickle.loads(pickle.dumps(preparation)).prepare(line) == preparation.prepare(line)
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_preparation_is_documented(root: Path, name: str) -> None:
+    assert f"`{name}`" in (root / "docs" / "preparation.md").read_text(encoding="utf-8")
+
+
+def test_the_preparation_of_translate_is_documented(root: Path) -> None:
+    page = " ".join((root / "docs" / "preparation.md").read_text(encoding="utf-8").split())
+    sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
+    assert sentence.format(PreparationRecipes().test) in page
+
+
+def test_text_loads_without_torch() -> None:
+    modules = (
+        "align, bpe, corpus_filter, dictionary, links, normalize, preparation, symmetrize, "
+        "tokenize, truecase"
+    )
+    check = f"import sys; from convs2s.text import {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+# Text hazards in a file that is prepared; test_hazards.py follows them from end to end.
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_invalid_utf8_is_an_error_with_file_and_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match=r"raw:2: not UTF-8: byte 0xff at column 3"):
+        prepared(tmp_path, name, b"fine\nno\xffgood\n")
+    assert not (tmp_path / "words").exists()
+
+
+@pytest.mark.parametrize(
+    ("hazard", "train", "test"),
+    [
+        pytest.param(b"a\0b", "a b", "ab", id="NUL"),
+        pytest.param(b"a\rb", "ab", "a b", id="CR inside a line"),
+        pytest.param(b"a b\r", "a b", "a b", id="CRLF"),
+        pytest.param("a\u2028b".encode(), "a b", "a b", id="U+2028"),
+        pytest.param("\ufeffa b".encode(), "a b", "a b", id="byte order mark"),
+        pytest.param(b"", "", "", id="empty line"),
+        pytest.param(b" \t ", "", "", id="blank line"),
+        pytest.param(b"a ||| b", "a &#124; &#124; &#124; b", "a &#124; &#124; &#124; b", id="|||"),
+    ],
+)
+def test_hazard_stays_one_line(tmp_path: Path, hazard: bytes, train: str, test: str) -> None:
+    raw = hazard + b"\nnext\n"
+    assert prepared(tmp_path, "moses_train", raw) == [train, "next"]
+    assert prepared(tmp_path, "moses_test", raw) == [test, "next"]
+
+
+def test_later_byte_order_mark() -> None:
+    assert Preparation("moses_train", "en").prepare("a \ufeff b") == "a b"
+    assert Preparation("moses_test", "en").prepare("a \ufeff b") == "a \ufeff b"
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        ("x", "long_word"),
+        # the slow ones would take hours with a rule that is quadratic in a line's length
+        pytest.param("word ", "too_long", marks=pytest.mark.slow),
+        pytest.param(".", "long_word", marks=pytest.mark.slow),
+    ],
+)
+def test_line_of_10_megabytes_is_prepared_then_dropped(
+    tmp_path: Path, unit: str, reason: str
+) -> None:
+    write_lines(tmp_path / "raw.en", [unit * (10_000_000 // len(unit)), "It's short."])
+    tokenize_file(
+        raw=tmp_path / "raw.en", output=tmp_path / "tok.en", name="moses_train", language="en"
+    )
+    write_lines(tmp_path / "tok.de", ["kurz .", "Das ist kurz ."])
+    report = tokenize_and_filter(
+        raw=(tmp_path / "tok.en", tmp_path / "tok.de"),
+        sides=(tmp_path / "clean.en", tmp_path / "clean.de"),
+        report=tmp_path / "report.json",
+        minimum=1,
+        maximum=175,
+        ratio=None,
+    )
+    assert list(read_lines(tmp_path / "clean.en")) == ["It &apos;s short ."]
+    assert report["dropped"][reason] == 1

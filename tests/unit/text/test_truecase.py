@@ -1,0 +1,85 @@
+"""Truecasing: equally frequent cases, tables, and models that read truecased text."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.splitter import Splitter
+from convs2s.decoding.translate import Translator
+from convs2s.errors import UserError
+from convs2s.files import read_lines, write_lines
+from convs2s.model_file import load_model, save_model
+from convs2s.text.truecase import Truecaser, learn_truecaser, read_truecaser, truecase_file
+
+
+def learned(folder: Path, *lines: str) -> Path:
+    write_lines(folder / "text", lines)
+    learn_truecaser(text=folder / "text", output=folder / "truecaser.tsv")
+    return folder / "truecaser.tsv"
+
+
+def test_the_order_of_the_text_does_not_decide(tmp_path: Path) -> None:
+    lines = "x The the A a", "x the The", "x rot Rot ROT rot"
+    tables = [learned(tmp_path, *order).read_bytes() for order in (lines, lines[::-1])]
+    assert tables[0] == tables[1]
+    rows = ("word\tcount", "a\t1", "A\t1", "rot\t2", "Rot\t1", "ROT\t1", "the\t2", "The\t2")
+    assert tuple(tables[0].decode().splitlines()) == rows
+    assert Truecaser(read_truecaser(tmp_path / "truecaser.tsv"))("The A . ROT") == "the A . rot"
+
+
+def test_a_text_whose_words_have_no_case(tmp_path: Path) -> None:
+    table = learned(tmp_path, "1 2 3 .", "")
+    truecase_file(text=tmp_path / "text", truecaser=table, output=tmp_path / "out")
+    assert list(read_lines(tmp_path / "out")) == ["1 2 3 .", ""]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("type\tcount\nthe\t2\n", "t:1: no truecaser: the first line must be"),
+        ("word\tcount\nthe\t2\nthe 3\n", "t:3: expected 'word<TAB>count', found 'the 3'"),
+    ],
+)
+def test_what_is_no_truecaser_is_an_error(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "t").write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_truecaser(tmp_path / "t")
+
+
+def test_a_model_reads_truecased_words_and_writes_capitals(model: Path, tmp_path: Path) -> None:
+    """Its source words are w0 to w11 and its target words w0x to w11x."""
+    loaded, description = load_model(model)
+    path = tmp_path / "truecased.safetensors"
+    save_model(
+        path, loaded.state_dict(), replace(description, truecasers={"en": ["w1", "W2", "w2"]})
+    )
+    settings = DecodingSettings(minimum_length=3)
+    plain, cased = (Translator([one], settings, "cpu") for one in (model, path))
+    lower, upper, inner = cased.translate(["w1 w3 W2", "W1 w3 W2", "w1 w2 W1"])
+    assert lower.source_tokens == upper.source_tokens == ["w1", "w3", "W2"]
+    assert inner.source_tokens == ["w1", "w2", "w1"]
+    (expected,) = plain.translate(["w1 w3 W2"])
+    assert lower.tokens == expected.tokens
+    assert expected.text.startswith("w")
+    assert lower.text == expected.text[0].upper() + expected.text[1:]
+    assert lower.words == [expected.words[0].capitalize(), *expected.words[1:]]
+    assert upper.text == lower.text
+
+
+def test_given_text_of_either_side_is_truecased(model: Path) -> None:
+    _, description = load_model(model)
+    words = {"en": ["w1", "W2"], "fr": ["w1x"]}
+    description = replace(description, truecasers=words)
+    assert Splitter(description, "en", "raw")("W1 w2.") == ["w1", "W2", "."]
+    assert Splitter(description, "fr", "words")("W1x . W1X w3x") == ["w1x", ".", "w1x", "w3x"]
+    assert Splitter(description, "fr", "tokens")("W1x w3x") == ["W1x", "w3x"]
+
+
+def test_models_of_an_ensemble_have_one_truecaser(model: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(model)
+    path = tmp_path / "truecased.safetensors"
+    save_model(path, loaded.state_dict(), replace(description, truecasers={"en": ["w1"]}))
+    with pytest.raises(UserError, match="their truecasers differ"):
+        Translator([model, path], DecodingSettings(), "cpu")

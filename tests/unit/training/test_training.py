@@ -1,0 +1,291 @@
+"""Training: the schedule, states, locks, and the same bytes whatever happens on the way."""
+
+import fcntl
+import json
+import math
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+
+from convs2s.config.recipe import Recipe
+from convs2s.errors import UserError
+from convs2s.files import sha256
+from convs2s.model_file import load_model
+from convs2s.tensor_file import load_tensors
+from convs2s.training.data import TrainingData
+from convs2s.training.job import TrainingJob
+from convs2s.training.optimizer import set_learning_rate
+from convs2s.training.run import train
+from convs2s.training.schedule import Schedule
+from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
+from tests.support import tiny
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def job(task: Path, output: Path, **training: Any) -> TrainingJob:
+    return tiny.job(task, output, tiny.settings(**training))
+
+
+def recipe(**training: Any) -> Recipe:
+    return tiny.settings(**training).training
+
+
+# ---- the learning rate ----
+
+
+def rates(losses: list[float], one: Recipe) -> tuple[list[float], Schedule]:
+    schedule, seen = Schedule(one.learning_rate), []
+    for epoch, loss in enumerate(losses, start=1):
+        schedule = schedule.after_epoch(epoch, loss, one)
+        seen.append(schedule.learning_rate)
+        if schedule.stop_reason:
+            break
+    return seen, schedule
+
+
+def test_once_triggered_every_epoch_divides_the_rate() -> None:
+    seen, schedule = rates([5, 4, 4.1, 3, 2, 1, 0.5], recipe(maximum_epochs=None))
+    assert seen == pytest.approx([0.25, 0.25, 0.025, 0.0025, 0.00025, 0.000025])
+    assert schedule.stop_reason is not None
+    assert "fell below 0.0001" in schedule.stop_reason
+    assert schedule.best_epoch == 6
+
+
+def test_compare_with_previous_or_best() -> None:
+    losses = [3, 4, 3.5, 3.2]
+    previous, _ = rates(losses, recipe(maximum_epochs=None))
+    assert previous == pytest.approx([0.25, 0.025, 0.0025, 0.00025])
+    best, _ = rates([3, 2, 2.5], recipe(maximum_epochs=None, schedule={"compare": "best"}))
+    assert best == pytest.approx([0.25, 0.25, 0.025])
+
+
+def test_steps_come_at_fixed_times() -> None:
+    # Sutskever et al. 2014: halved every half epoch after the fifth, 7.5 epochs.
+    steps = {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2}
+    one = recipe(optimizer="sgd", learning_rate=0.64, schedule=steps, maximum_epochs=7.5)
+    moments = [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49]
+    assert [Schedule(0.64).learning_rate_at(moment, one) for moment in moments] == pytest.approx(
+        [0.64, 0.64, 0.32, 0.32, 0.16, 0.08, 0.02]
+    )
+    assert Schedule(0.64).after_epoch(7, 1.0, one).stop_reason is None
+    assert "maximum of 7.5 epochs" in str(Schedule(0.64).after_epoch(8, 1.0, one).stop_reason)
+
+
+def test_a_step_schedule_ends_at_its_minimum() -> None:
+    # The PyTorch successor's recipe: 0.5, from epoch 50 on divided after each epoch.
+    steps = {"kind": "step", "hold": 49, "every": 1, "divide_by": 10, "minimum": 1e-4}
+    one = recipe(learning_rate=0.5, schedule=steps, maximum_epochs=None)
+    ends = [Schedule(0.5).after_epoch(epoch, 1.0, one).stop_reason for epoch in (50, 51, 52)]
+    assert ends == [None, None, "the learning rate fell below 0.0001"]
+
+
+def test_a_cosine_rises_and_falls_to_zero() -> None:
+    cosine = {"kind": "cosine", "warmup": 1.0}
+    one = recipe(learning_rate=1.0, schedule=cosine, maximum_epochs=5)
+    rates = [Schedule(1.0).learning_rate_at(moment, one) for moment in (0.5, 1.0, 3.0, 5.0)]
+    assert rates == pytest.approx([0.5, 1.0, 0.5, 0.0])
+
+
+def test_maximum_epochs_stops_with_a_reason() -> None:
+    _, schedule = rates([3, 2, 1], recipe(maximum_epochs=2))
+    assert schedule.stop_reason == "the recipe's maximum of 2 epochs is reached"
+
+
+# ---- updates ----
+
+VELOCITIES: dict[Literal["keep", "rescale"], float] = {"keep": 10.0, "rescale": 1.0}
+
+
+def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None:
+    whole = tiny.trainer(task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": None})
+    split = tiny.trainer(task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": 40})
+    for number, rows in enumerate(whole.plan(1)):
+        reports = [
+            each.updater.update(each.train, rows, 1, number, 0.25) for each in (whole, split)
+        ]
+        assert asdict(reports[0]) == pytest.approx(asdict(reports[1]))
+    for mine, other in zip(whole.network.parameters(), split.network.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
+
+
+@pytest.mark.slow
+def test_a_compiled_network_makes_the_same_updates(task: Path, tmp_path: Path) -> None:
+    eager, compiled = (
+        tiny.trainer(task, tmp_path, dropout=0.2, compile=compile) for compile in (False, True)
+    )
+    for number, rows in enumerate(eager.plan(1)):
+        for each in (eager, compiled):
+            each.updater.update(each.train, rows, 1, number, 0.25)
+    for mine, other in zip(eager.network.parameters(), compiled.network.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-6, rtol=0)
+
+
+def test_separate_micro_batches_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
+    limits = {"sentences": 32, "micro_batch_tokens": 40}
+    joint = tiny.trainer(task, tmp_path, batch=limits).plan(1)
+    separate = tiny.trainer(task, tmp_path, batch={**limits, "split": "separate"}).plan(1)
+    assert len(separate) > len(joint)
+    assert sorted(row for rows in separate for row in rows) == list(range(160))
+
+
+def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
+    for velocity, factor in VELOCITIES.items():
+        one = tiny.trainer(task, tmp_path, velocity=velocity)
+        one.updater.update(one.train, one.plan(1)[0], 1, 0, 0.25)
+        optimizer = one.updater.optimizer
+        state = next(iter(optimizer.state.values()))
+        before = state["momentum_buffer"].clone()
+        set_learning_rate(optimizer, 0.025, velocity)  # a step is rate x velocity
+        torch.testing.assert_close(state["momentum_buffer"], factor * before)
+
+
+def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training diverged in epoch 1 .* lower learning_rate"):
+        train(job(task, tmp_path / "model.safetensors", learning_rate=1e30, clip=1e30))
+
+
+# ---- states ----
+
+
+def test_the_same_seed_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
+    for path in paths:
+        train(job(task, path))
+    assert sha256(paths[0]) == sha256(paths[1])
+    rows = [json.loads(line) for line in (tmp_path / "a" / "history.jsonl").open()]
+    assert [row["epoch"] for row in rows[:-1]] == [1, 2, 3]
+    assert rows[-1] == {"stop": "the recipe's maximum of 3 epochs is reached"}
+    _, description = load_model(paths[0])
+    assert description.training["validation_perplexity"] == min(
+        row["valid_perplexity"] for row in rows[:-1]
+    )
+
+
+def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
+    # A state after each update, so that a kill comes at every kind of moment.
+    changes: dict[str, Any] = {"checkpoint_minutes": 1e-9, "maximum_epochs": 12}
+    undisturbed, killed = (tmp_path / name / "model.safetensors" for name in ("a", "b"))
+    train(job(task, undisturbed, **changes))
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps(tiny.settings(**changes).training_settings()))
+    command = [sys.executable, "-m", "convs2s", "train", str(task), "--settings", str(settings)]
+    command += ["--output", str(killed), "--threads", "1", "--device", "cpu"]
+    moments = random.Random(7)
+    for _ in range(5):
+        states = list((killed.parent / "state").glob("*/last.safetensors"))
+        before = states[0].stat().st_mtime_ns if states else 0
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None:  # wait until it has gone on from where the last one was
+            states = list((killed.parent / "state").glob("*/last.safetensors"))
+            if states and states[0].stat().st_mtime_ns > before:
+                time.sleep(moments.uniform(0, 0.03))
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.01)
+        process.wait()
+    assert not killed.exists()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "going on in epoch" in done.stderr
+    assert sha256(killed) == sha256(undisturbed)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_every_optimizer_goes_on_where_it_was(task: Path, tmp_path: Path, optimizer: str) -> None:
+    # A last epoch of which only a half is trained, after a state in the middle of training.
+    cosine = {"kind": "cosine", "warmup": 0.5}
+    changes: dict[str, Any] = {"optimizer": optimizer, "schedule": cosine, "maximum_epochs": 1.5}
+    train(job(task, tmp_path / "a" / "model.safetensors", **changes))
+    parts = job(task, tmp_path / "b" / "model.safetensors", **changes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
+        with pytest.raises(KeyboardInterrupt):
+            train(parts)
+    train(parts)
+    assert sha256(tmp_path / "a" / "model.safetensors") == sha256(parts.output)
+    rows = [json.loads(line) for line in (tmp_path / "b" / "history.jsonl").open()]
+    assert [row["updates"] for row in rows[:-1]] == [10, 15]
+
+
+def stopping_after_the_first(finish: Callable[[Trainer], None]) -> Callable[[Trainer], None]:
+    """Finish an epoch, then stop as if by Ctrl-C."""
+
+    def finish_and_stop(trainer: Trainer) -> None:
+        finish(trainer)
+        raise KeyboardInterrupt
+
+    return finish_and_stop
+
+
+def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
+    one = job(task, tmp_path / "model.safetensors", average=2)
+    train(one)
+    (folder,) = (path.parent for path in tmp_path.glob("state/*/last.safetensors"))
+    kept = sorted(folder.glob("epoch*.safetensors"))
+    assert [path.name for path in kept] == ["epoch2.safetensors", "epoch3.safetensors"]
+    states = [load_tensors(path)[0] for path in kept]
+    network, description = load_model(one.output)
+    for name, tensor in network.state_dict().items():
+        torch.testing.assert_close(tensor, (states[0][name] + states[1][name]) / 2)
+    loss = Updater(network, recipe(), seed=1, device="cpu").validate(TrainingData.read(task).valid)
+    assert description.training["validation_perplexity"] == pytest.approx(math.exp(loss))
+
+
+def test_a_finished_training_is_exported_not_repeated(
+    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.safetensors"
+    train(job(task, path))
+    before = sha256(path)
+    path.unlink()
+    capfd.readouterr()
+    train(job(task, path))
+    assert "epoch   " not in capfd.readouterr().err
+    assert sha256(path) == before
+
+
+def test_a_state_of_another_configuration_is_not_loaded(
+    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.safetensors"
+    train(job(task, path, maximum_epochs=1))
+    capfd.readouterr()
+    train(job(task, path, maximum_epochs=1, clip=0.2))
+    output = capfd.readouterr().err
+    assert "is a state of another training (training.clip: 0.1 -> 0.2): not loaded" in output
+    assert "going on" not in output
+
+
+def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    with (tmp_path / "state" / "lock").open("w") as lock:
+        lock.write("process 1 on elsewhere")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match=r"another training is writing here .process 1 on"):
+            train(job(task, tmp_path / "model.safetensors"))
+
+
+def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path) -> None:
+    settings = tiny.settings({"positions": {"maximum": 8}})
+    one = tiny.job(task, tmp_path / "model.safetensors", settings)
+    with pytest.raises(UserError, match=r"train\.arrow: the source of pair \d+ has 9 tokens"):
+        train(one)
+
+
+def test_an_unprepared_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"train\.json: no such file; make it with: snakemake prep"):
+        train(job(tmp_path, tmp_path / "model.safetensors"))

@@ -1,0 +1,128 @@
+"""Several workers make the updates of one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.config.recipe import BatchLimits
+from convs2s.errors import UserError
+from convs2s.files import sha256
+from convs2s.models.build import build_network
+from convs2s.training.data import TrainingData
+from convs2s.training.launch import torchrun_options
+from convs2s.training.micro_batches import split_batch
+from convs2s.training.workers import Workers
+from tests.support import tiny
+from tests.support.together import meet, start, train_together
+
+WHOLE = BatchLimits(sentences=16, micro_batch_tokens=None)
+SPLIT = BatchLimits(sentences=16, micro_batch_tokens=40)
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def twenty_updates(
+    workers: Workers, task: Path, dropout: float, limits: BatchLimits = WHOLE
+) -> tuple[list[Any], float, float]:
+    """Return the parameters after 20 updates and one of a single pair; validation before, after."""
+    one = tiny.trainer(task, task / "none", dropout=dropout, workers=workers, batch=limits)
+    before = one.updater.validate(one.valid)
+    for epoch in (1, 2):
+        for number, rows in enumerate(one.plan(epoch)):
+            one.updater.update(one.train, rows, epoch, number, 0.25)
+    one.updater.update(one.train, np.array([3]), 3, 0, 0.25)
+    parameters = [parameter.detach().numpy() for parameter in one.network.parameters()]
+    return parameters, before, one.updater.validate(one.valid)
+
+
+def test_two_workers_make_the_updates_of_one_and_of_a_split_batch(
+    task: Path, tmp_path: Path
+) -> None:
+    alone, before, after = twenty_updates(Workers(), task, 0.0)
+    split, _, _ = twenty_updates(Workers(), task, 0.0, SPLIT)
+    first, second = start(tmp_path / "meeting", 2, meet, twenty_updates, task, 0.0)
+    for mine, summed, its, other in zip(alone, split, first[0], second[0], strict=True):
+        np.testing.assert_allclose(its, mine, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(summed, mine, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(its, other)
+    assert first[1] == second[1] == before
+    assert first[2] == second[2] == pytest.approx(after, abs=1e-9)
+
+
+def test_a_training_of_two_workers_with_dropout_repeats(task: Path, tmp_path: Path) -> None:
+    settings = tiny.settings(maximum_epochs=1)
+    assert settings.architecture.dropout > 0
+    paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
+    for path in paths:
+        train_together(
+            tmp_path / f"meeting {path.parent.name}", 2, tiny.job(task, path, settings)
+        )
+    assert sha256(paths[0]) == sha256(paths[1])
+    assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
+
+
+def differ(workers: Workers) -> None:
+    workers.check_same("parameters", [torch.ones(2), torch.tensor([1.0 + workers.rank])])
+
+
+def test_workers_that_start_differently_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"worker 0: the workers' parameters differ"):
+        start(tmp_path / "meeting", 2, meet, differ)
+
+
+@pytest.mark.parametrize(("tokens", "workers"), [(None, 2), (40, 2), (40, 3), (None, 16), (8, 4)])
+def test_every_worker_has_as_many_micro_batches(
+    task: Path, tokens: int | None, workers: int
+) -> None:
+    store = TrainingData.read(task).train
+    rows = np.arange(16)
+    found = split_batch(store, rows, tokens, workers)
+    assert len(found) % workers == 0
+    assert [row for one in found for row in one.rows] == list(rows)
+    assert [one.place for one in found] == [(index,) for index in range(len(found))]
+    assert all(one.size <= (tokens or one.size) or len(one.rows) == 1 for one in found)
+
+
+def test_fewer_pairs_than_workers_are_a_micro_batch_each(task: Path) -> None:
+    store = TrainingData.read(task).train
+    assert [len(one.rows) for one in split_batch(store, np.arange(3), None, 8)] == [1, 1, 1]
+
+
+def gradients(task: Path, scaling: str) -> dict[str, Tensor]:
+    data = TrainingData.read(task)
+    settings = tiny.settings({"dropout": 0.0, "gradient_scaling": scaling})
+    sizes = (len(data.types[side]) + 3 for side in ("source", "target"))
+    torch.manual_seed(1)
+    network = build_network(settings.architecture, *sizes).double()
+    source, previous = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[2, 7, 4, 5]])
+    network(source, previous)[0].square().sum().backward()
+    return {name: p.grad for name, p in network.named_parameters() if p.grad is not None}
+
+
+def test_gradient_scalings_differ_as_documented(task: Path) -> None:
+    scalings = ("none", "paper", "fairseq")
+    none, paper, fairseq = (gradients(task, scaling) for scaling in scalings)
+    layers = 2  # that attend
+    for name, gradient in none.items():
+        stack = name.startswith(
+            ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
+        )
+        factor = (1 / layers, 1 / (2 * layers)) if stack else (1.0, 1.0)
+        torch.testing.assert_close(paper[name], factor[0] * gradient, rtol=1e-9, atol=1e-12)
+        if name.startswith("encoder.embedding"):  # reached around the stack as well as through it
+            assert not torch.allclose(fairseq[name], gradient)
+        else:
+            torch.testing.assert_close(fairseq[name], factor[1] * gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_torchrun_is_told_the_number_of_workers_and_to_stay_on_this_machine() -> None:
+    options = torchrun_options(2, Path("folder"))
+    assert {"--nproc-per-node=2", "--max-restarts=0", "--rdzv-conf=store_type=file"} <= {*options}
+    assert options[-2:] == ["--module", "convs2s"]
