@@ -1,0 +1,190 @@
+"""The networks: what ``architecture`` of a model says, in config/models.yaml and in model files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from convs2s.config.fields import (
+    Items,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    SomeDistinctItems,
+)
+from convs2s.config.messages import validated
+from convs2s.config.section import Section
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One convolutional block: its number of channels d and its kernel width k."""
+
+    width: int
+    kernel: int
+
+
+class Blocks(Section):
+    """A stack of equal convolutional blocks."""
+
+    layers: PositiveInt
+    """Number of equal blocks."""
+    width: PositiveInt
+    """Hidden size d: channels of a block's input and output."""
+    kernel: PositiveInt
+    """Kernel width k in tokens."""
+
+
+class Positions(Section):
+    """Learned absolute position embeddings."""
+
+    source: bool = True
+    """Whether source tokens have position embeddings."""
+    target: bool = True
+    """Whether target tokens have position embeddings."""
+    maximum: PositiveInt = 1024
+    """Number of positions, the end symbol's included; a longer training pair is refused when data
+    is prepared."""
+
+
+class VocabularySelection(Section):
+    """Which target tokens the output layer scores at a time."""
+
+    frequent: NonNegativeInt = 500
+    """Most frequent target words that are always scored."""
+    candidates: Annotated[int, Field(ge=1, le=100)] = 100
+    """Most target words that a source word brings in."""
+
+
+Stacks = Annotated[Items[Blocks], Field(min_length=1)]
+
+
+class ConvS2SArchitecture(Section):
+    """The convolutional network (Gehring et al. 2017), all but its vocabularies."""
+
+    kind: Literal["convs2s"] = "convs2s"
+    """Convolutions with attention (Gehring et al. 2017)."""
+    embedding: PositiveInt = 512
+    """Width of the token and position embeddings."""
+    output_embedding: PositiveInt = 512
+    """Width of the decoder's output just before the softmax layer."""
+    encoder: Stacks
+    """Stacks of equal convolutional blocks, bottom first."""
+    decoder: Stacks
+    """Stacks of equal convolutional blocks, bottom first."""
+    attention: Literal["all"] | SomeDistinctItems[PositiveInt] = Field(
+        default="all",
+        json_schema_extra={
+            "patternErrorMessage": "expected all, or a list of block numbers such as [1, 3, 5]"
+        },
+    )
+    """Decoder blocks that attend to the source: all, or a list that counts blocks from 1 at the
+    bottom (table 5)."""
+    positions: Positions = Positions()
+    """Learned absolute position embeddings (section 3.1, table 4)."""
+    dropout: Probability = 0.1
+    """Probability that dropout sets a value to zero: on embeddings, each convolution's input and
+    the decoder's output."""
+    vocabulary_selection: VocabularySelection | None = None
+    """Which target tokens the output layer scores at a time, for word models with a large
+    vocabulary (section 5.4): the most frequent ones and, of each source word, those that the
+    alignment offers; in training those of the references as well. The layer is then a lookup table
+    without weight normalization. null scores all."""
+    gradient_scaling: Literal["paper", "fairseq", "none"] = "paper"
+    """How the encoder's gradients are scaled: paper divides those of its parameters by the number
+    of attention layers (section 3.5), fairseq divides the gradient that enters its stack by twice
+    that number, none leaves them."""
+
+    @property
+    def encoder_layers(self) -> tuple[Layer, ...]:
+        """The encoder's blocks one by one, bottom first."""
+        return _expanded(self.encoder)
+
+    @property
+    def decoder_layers(self) -> tuple[Layer, ...]:
+        """The decoder's blocks one by one, bottom first."""
+        return _expanded(self.decoder)
+
+    @property
+    def attends(self) -> tuple[bool, ...]:
+        """For each block of the decoder, whether it attends to the source."""
+        numbers = range(1, len(self.decoder_layers) + 1)
+        return tuple(self.attention == "all" or number in self.attention for number in numbers)
+
+    @property
+    def source_positions(self) -> int | None:
+        """Rows of the table of source positions; None without positions."""
+        return self.positions.maximum if self.positions.source else None
+
+    @property
+    def target_positions(self) -> int | None:
+        """Rows of the table of target positions; None without positions."""
+        return self.positions.maximum if self.positions.target else None
+
+    @property
+    def selects_vocabulary(self) -> bool:
+        """Whether the output layer is a lookup table, some rows of which are used at a time."""
+        return self.vocabulary_selection is not None
+
+
+class LstmArchitecture(Section):
+    """The LSTM network (Sutskever et al. 2014), all but its vocabularies."""
+
+    kind: Literal["lstm"]
+    """LSTM layers without attention (Sutskever et al. 2014)."""
+    layers: PositiveInt = 4
+    """Layers of the encoder and of the decoder."""
+    cells: PositiveInt = 1000
+    """Memory cells of a layer."""
+    embedding: PositiveInt = 1000
+    """Width of the token embeddings."""
+    dropout: Probability = 0.0
+    """Probability that dropout sets a value to zero: on embeddings, between layers and on the
+    decoder's output; 0 in the paper."""
+    initialization: PositiveFloat = 0.08
+    """Every parameter is drawn uniformly between minus this and this."""
+    reverse_source: bool = True
+    """Whether the encoder reads the source's tokens from last to first, the end symbol still last
+    (section 3.3 of the LSTM's paper)."""
+
+    @property
+    def selects_vocabulary(self) -> bool:
+        """Whether the output layer uses some of its rows at a time: an LSTM's never does."""
+        return False
+
+
+def _with_kind(stated: object) -> object:
+    """State the kind that a mapping without one means."""
+    return {"kind": "convs2s"} | stated if isinstance(stated, dict) else stated
+
+
+Architecture: TypeAlias = Annotated[
+    Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")],
+    BeforeValidator(_with_kind),
+]
+"""A network of either kind; convs2s where none is stated."""
+
+
+class _Stated(Section):
+    """What `parse_architecture` reads, under the name that messages give it."""
+
+    architecture: Architecture
+
+
+def parse_architecture(stated: Mapping[str, object], where: str = "model file") -> Architecture:
+    """Return the network that a model file states.
+
+    Args:
+        stated: its ``architecture``; what it leaves out has the default.
+        where: what a message begins with.
+
+    Raises:
+        UserError: one line that names the key and what was expected.
+    """
+    return validated(_Stated, {"architecture": stated}, where).architecture
+
+
+def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
+    return tuple(Layer(stack.width, stack.kernel) for stack in stacks for _ in range(stack.layers))

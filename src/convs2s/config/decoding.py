@@ -1,0 +1,66 @@
+"""config/decodings.yaml: named ways to translate."""
+
+from typing import Literal
+
+from convs2s.config.fields import NonNegativeFloat, NonNegativeInt, PositiveInt
+from convs2s.config.section import Section
+
+
+class TunedLengthPenalty(Section):
+    """A length penalty that the workflow tunes for each run."""
+
+    tuned_on: str
+    """The test set of the task, or valid, on which alpha is tuned (docs/length_penalty.md)."""
+
+
+class MaximumLength(Section):
+    """The length at which an output is cut, by the length of its source."""
+
+    factor: NonNegativeFloat = 1.5
+    """Target tokens per source token."""
+    offset: PositiveInt = 10
+    """Target tokens on top of that."""
+
+
+class DecodingSettings(Section):
+    """Named ways to translate: name -> the settings below.
+
+    The name is part of the results' file names.
+    """
+
+    beam: PositiveInt = 5
+    """Hypotheses kept at each step; 1 is greedy search (section 4.3 of the paper uses 5)."""
+    length_penalty: NonNegativeFloat | TunedLengthPenalty = 1.0
+    """Exponent alpha of the final score, log-likelihood / length^alpha; 1 is the paper's but for
+    en-de, where it is tuned; 0 does not normalize. A mapping in place of the number: the workflow
+    tunes it for each run."""
+    minimum_length: NonNegativeInt = 0
+    """Tokens that an output has at least, its end symbol not counted (14 for summaries)."""
+    maximum_length: MaximumLength = MaximumLength()
+    """Tokens that an output has at most: factor x source tokens + offset, or minimum_length where
+    that is more. Low enough to cut what repeats itself short (docs/translating.md)."""
+    unknown_penalty: NonNegativeFloat = 0.0
+    """Subtracted from the log-probability of the unknown word at each step."""
+    finished: Literal["replace", "leave"] = "replace"
+    """What becomes of a finished hypothesis's place in the beam: replace gives it to the next best
+    one, leave narrows the beam (Sutskever et al. 2014, section 3.2)."""
+    replace_unknown: bool = True
+    """Whether an unknown word in the output is replaced by the dictionary's translation of the
+    source word with the highest attention, or by that source word itself (section 4.3). A network
+    without attention (kind: lstm) needs false."""
+    vocabulary_selection: Literal["model", "full"] = "model"
+    """Which target tokens a sentence's output may consist of: model leaves it to the model, which
+    may select them by the source sentence (architecture.vocabulary_selection); full takes all of
+    them."""
+    ensemble: Literal["probabilities", "log_probabilities"] = "probabilities"
+    """What an ensemble averages at each step: probabilities (the authors' code since May 2017) or
+    log_probabilities (before)."""
+    precision: Literal["fp32", "bf16", "int8"] = "fp32"
+    """Arithmetic of the network; int8 rounds weights and activations to 8 bits, each output and
+    each row with a scale of its own, on CPUs with VNNI instructions and not for kind: lstm."""
+    batch_sentences: PositiveInt = 64
+    """Sentences translated at a time, at most; the result does not depend on it, only the speed."""
+    batch_tokens: PositiveInt | None = 4000
+    """Source tokens translated at a time, at most: sentences x the longest of them, unless one
+    alone has more. It bounds memory and padding where sentences are long; the result does not
+    depend on it. null: no limit."""

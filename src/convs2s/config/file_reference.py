@@ -1,0 +1,76 @@
+"""How the configuration names a file: a path or URL, and after # the member of an archive."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from convs2s.errors import UserError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_READ_SCHEMES = ("http", "https", "demo")
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """A text file as a task's configuration names it.
+
+    Attributes:
+        location: a URL (http, https, demo) or a path.
+        member: the member of the archive at the location; None for a file that is none.
+    """
+
+    location: str
+    member: str | None
+
+    @property
+    def is_url(self) -> bool:
+        """Whether the file comes into the downloads folder first."""
+        return bool(_SCHEME.match(self.location))
+
+    def path(self, downloads: Path) -> Path:
+        """Return where the file lies on this machine: itself, or its place among the downloads.
+
+        Raises:
+            UserError: the URL is not that of one file.
+        """
+        return local_path(self.location, downloads) if self.is_url else Path(self.location)
+
+
+def parse_file_reference(reference: str) -> FileReference:
+    """Split ``LOCATION#MEMBER``, or a location alone.
+
+    Raises:
+        UserError: a part is empty, or the location is a URL of a kind that is not read.
+    """
+    location, mark, member = reference.partition("#")
+    if not location or (mark and not member):
+        raise UserError(
+            f"{reference!r}: expected a path or URL, for archives with #MEMBER after it"
+        )
+    scheme = _SCHEME.match(location)
+    if scheme and scheme[1] not in _READ_SCHEMES:
+        raise UserError(f"{reference}: {scheme[1]}:// is not read; give http(s) or a local path")
+    return FileReference(location, member or None)
+
+
+def local_path(url: str, downloads: Path) -> Path:
+    """Return the place of a URL's file: downloads/HOST/PATH, or downloads/demo/PATH for demo://.
+
+    Raises:
+        UserError: the URL is not a plain http(s) or demo one with a file's name at its end.
+    """
+    scheme = _SCHEME.match(url)
+    is_read = scheme is not None and scheme[1] in _READ_SCHEMES
+    if not is_read or not url.isascii() or re.search(r"[\s\[\]\\]", url):
+        raise UserError(f"{url!r}: expected an http or https URL without blanks, accents as %XX")
+    parts = urlsplit(url)
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        raise UserError(
+            f"{url}: a URL with ?, # or @ has no place among the downloads; fetch it by hand and "
+            "name the local file instead"
+        )
+    place = f"{'demo/' if parts.scheme == 'demo' else ''}{parts.netloc}{parts.path}"
+    if {"", ".", ".."} & set(place.split("/")) or not parts.path:
+        raise UserError(f"{url}: expected the URL of one file, without .., // or / at its end")
+    return downloads / place

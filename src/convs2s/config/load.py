@@ -1,0 +1,183 @@
+"""The configuration: read, merged and validated, for the Snakefile and the command line alike.
+
+What the files may say is in the classes of this package and in docs/configuration.md.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from convs2s.config.costs import Costs
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.download import Download
+from convs2s.config.entries import (
+    Entries,
+    extended,
+    merged,
+    overridden,
+    read_entries,
+    read_tasks,
+    with_text,
+)
+from convs2s.config.messages import unknown, validated
+from convs2s.config.model import ModelSettings
+from convs2s.config.options import Options
+from convs2s.config.paper import Table
+from convs2s.config.references import check_references
+from convs2s.config.rules import Rule
+from convs2s.config.scale import Scale
+from convs2s.config.section import Section
+from convs2s.config.settings import Effective, Settings, effective
+from convs2s.config.task import Task
+from convs2s.config.yaml_file import Values, as_read, read_yaml
+from convs2s.errors import UserError
+
+__all__ = ["Effective", "Settings", "check_option_files", "effective", "load", "merged"]
+
+S = TypeVar("S", bound=Section)
+
+_OPTION_FILES = ("config.yaml", "config.local.yaml")
+_COMMAND_LINE = "--config or --configfile"
+
+
+class _Changes(NamedTuple):
+    """Overrides of entries of one kind, and the file or flag that states them."""
+
+    entries: Entries
+    where: str
+
+    def place(self, file: str, name: str) -> str:
+        """Return what a message on an entry begins with."""
+        return f"{file} (with the overrides of {self.where})" if name in self.entries else file
+
+
+def load(root: Path, given: Mapping[str, object] | None = None) -> Settings:
+    """Read and validate the configuration below ``root``.
+
+    Args:
+        root: the folder of config.yaml and config/.
+        given: what stands for config.yaml and config.local.yaml, already merged (the Snakefile's
+            ``config``); None reads those two files.
+
+    Raises:
+        UserError: one line that names the file, the key and what was expected.
+    """
+    if not (root / "config").is_dir():
+        raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
+    options, origins = _options(root, given)
+    where = origins.get("overrides", "config.yaml")
+    scale = _scale(root, options.scale, origins.get("scale", "config.yaml"))
+    settings = Settings(
+        root=root,
+        options=options,
+        scale=scale,
+        tasks=_tasks(root, _Changes(options.overrides.tasks, where), scale),
+        models=_models(root, _Changes(options.overrides.models, where)),
+        decodings=_decodings(root, _Changes(options.overrides.decodings, where)),
+        paper=_paper(root),
+        downloads=_downloads(root),
+        costs=_file(root, Costs, "config/costs.yaml"),
+    )
+    check_references(settings)
+    return settings
+
+
+def check_option_files(root: Path) -> dict[str, Values]:
+    """Return what config.yaml and config.local.yaml state, each validated by itself.
+
+    A fault is then told of the file that states it. The Snakefile asks for this before Snakemake
+    reads the files, whose own message on what is not YAML does not name the file.
+
+    Raises:
+        UserError: one line that names the file, the line or key and what was expected.
+    """
+    stated: dict[str, Values] = {}
+    for name in _OPTION_FILES:
+        if (root / name).exists():
+            content = read_yaml(root / name, name) or {}
+            validated(Options, content, name)
+            assert isinstance(content, dict)
+            stated[name] = content
+    return stated
+
+
+def _options(root: Path, given: Mapping[str, object] | None) -> tuple[Options, dict[str, str]]:
+    """Return config.yaml with its defaults, and which file or flag states each key."""
+    stated: Values = {}
+    origins: dict[str, str] = {}
+    for name, content in check_option_files(root).items():
+        stated = merged(stated, content)
+        origins |= dict.fromkeys(content, name)
+    if given is not None:
+        read = as_read(given, _schema_of_options)
+        changed = [key for key, value in read.items() if stated.get(key) != value]
+        origins |= dict.fromkeys(changed, _COMMAND_LINE)
+        stated = read
+    return validated(Options, stated, _COMMAND_LINE), origins
+
+
+def _schema_of_options() -> Rule:
+    from convs2s.config.json_schema import file_schema  # seldom needed
+
+    return file_schema("config")
+
+
+def _file(root: Path, section: type[S], file: str) -> S:
+    return validated(section, read_yaml(root / file, file), file)
+
+
+def _scale(root: Path, name: str, where: str) -> Scale:
+    known = sorted(path.stem for path in (root / "config/scales").glob("*.yaml"))
+    if name not in known:
+        raise UserError(f"{where}: scale: {unknown('scale', name, known)}")
+    return _file(root, Scale, f"config/scales/{name}.yaml")
+
+
+def _tasks(root: Path, changes: _Changes, scale: Scale) -> dict[str, Task]:
+    entries = overridden(read_tasks(root), changes.entries, "task", changes.where)
+    tasks = {}
+    for name in entries:
+        place = changes.place(f"config/tasks/{name}.yaml", name)
+        task = Task.named(name, with_text(entries, name, place), place)
+        tasks[name] = task.model_copy(update={"headline": scale.headline_of(task)})
+    return tasks
+
+
+def _models(root: Path, changes: _Changes) -> dict[str, ModelSettings]:
+    file = "config/models.yaml"
+    entries = overridden(read_entries(root, file), changes.entries, "model", changes.where)
+    return {
+        name: validated(
+            ModelSettings, extended(entries, name, file), changes.place(f"{file}: {name}", name)
+        )
+        for name in entries
+    }
+
+
+def _decodings(root: Path, changes: _Changes) -> dict[str, DecodingSettings]:
+    file = "config/decodings.yaml"
+    entries = overridden(read_entries(root, file), changes.entries, "decoding", changes.where)
+    return {
+        name: validated(DecodingSettings, entry, changes.place(f"{file}: {name}", name))
+        for name, entry in entries.items()
+    }
+
+
+def _paper(root: Path) -> dict[str, Table]:
+    file = "config/paper.yaml"
+    return {
+        name: validated(Table, entry, f"{file}: {name}").filled()
+        for name, entry in read_entries(root, file).items()
+    }
+
+
+def _downloads(root: Path) -> dict[str, Download]:
+    file = "config/downloads.yaml"
+    entries = read_yaml(root / file, file) or []
+    if not isinstance(entries, list):
+        raise UserError(f"{file}: expected a list of downloads, each with its url")
+    checked = [
+        validated(Download, entry, f"{file}: download {number}")
+        for number, entry in enumerate(entries, start=1)
+    ]
+    return {download.url: download for download in checked}

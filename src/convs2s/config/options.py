@@ -1,0 +1,74 @@
+"""config.yaml: every knob that a user turns."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from convs2s.config.fields import Items, PositiveInt, Text
+from convs2s.config.section import Section
+from convs2s.config.yaml_file import Values
+
+Device = Literal["auto", "cpu", "cuda"]
+"""Where work is done; auto is a GPU where there is one."""
+
+
+def _with_home(place: str) -> str:
+    """Write ``~`` at the start of a path as the user's home folder."""
+    is_at_home = place == "~" or place.startswith("~/")
+    return f"{Path.home()}{place.removeprefix('~')}" if is_at_home else place
+
+
+class Plots(Section):
+    """What the attention plots show."""
+
+    sentences: Items[PositiveInt] = (1, 2, 3)
+    """Sentences of the test set to plot, counted from 1."""
+
+
+class Overrides(Section):
+    """Single values to change without editing config/."""
+
+    tasks: dict[str, Values] = {}
+    """Task name -> keys of config/tasks/NAME.yaml to replace."""
+    models: dict[str, Values] = {}
+    """Model name -> keys of config/models.yaml to replace."""
+    decodings: dict[str, Values] = {}
+    """Decoding name -> keys of config/decodings.yaml to replace."""
+
+
+class Options(Section):
+    """Every knob that a user turns.
+
+    Settings of one machine (mirrors, cores) belong into config.local.yaml, which has the same
+    keys, is not under version control and wins.
+    """
+
+    scale: str = "paper"
+    """Which data and models stand for the paper's: a file of config/scales (paper, multi30k, demo,
+    mirror)."""
+    tasks: Items[str] | None = None
+    """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
+    cover; null takes those of the paper's tables."""
+    mirrors: Items[Annotated[Text, AfterValidator(_with_home)]] = ()
+    """Folders or base URLs asked before the hosts themselves; a mirror holds https://HOST/PATH as
+    MIRROR/HOST/PATH."""
+    shards: PositiveInt = 2
+    """Parts into which a training corpus is cut to be prepared side by side: as many as there are
+    cores, or more. The results do not depend on it."""
+    keep_intermediates: bool = False
+    """Whether files that only later steps of the preparation read are kept: raw training text,
+    shards."""
+    cores: PositiveInt | None = None
+    """CPU threads of one training or decoding; null takes the number that the recipe in
+    config/models.yaml states."""
+    device: Device = "auto"
+    """Where to train and decode; auto takes a GPU where there is one."""
+    gpus: PositiveInt | None = None
+    """GPUs of one training, each with a worker that takes its share of every batch; null takes all
+    that snakemake --resources gpu=N grants, and one where nothing is said."""
+    plots: Plots = Plots()
+    """What the attention plots show."""
+    overrides: Overrides = Overrides()
+    """Single values to change without editing config/, for example models: {small: {training:
+    {clip: 1.0}}}."""

@@ -1,0 +1,158 @@
+"""config/paper.yaml: the papers' tables and figures, and the runs that are compared with them."""
+
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from convs2s.config.fields import DistinctItems, Items, NonNegativeInt
+from convs2s.config.runs import RunName
+from convs2s.config.section import Section
+from convs2s.errors import UserError
+
+Measure = Literal[
+    "bleu_tokenized",
+    "bleu_detokenized",
+    "bleu_tokenized_before_replacement",
+    "perplexity",
+    "seconds_cpu",
+    "seconds_cuda",
+    "rouge_1_f1",
+    "rouge_2_f1",
+    "rouge_l_f1",
+    "rouge_1_recall",
+    "rouge_2_recall",
+    "rouge_l_recall",
+]
+"""A score of a run, where the workflow measures it."""
+
+Values = dict[str, float | str | None]
+"""Column key -> a value as the paper prints it."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs that a row of the paper is compared with.
+
+    Attributes:
+        task: whose data is scored.
+        model: what is scored.
+        runs: the runs whose scores are averaged.
+        testset: test set of the task.
+        decoding: how it is translated.
+    """
+
+    task: str
+    model: str
+    runs: tuple[str, ...]
+    testset: str
+    decoding: str
+
+
+class Column(Section):
+    """A column of values."""
+
+    key: str
+    """What the rows call the column."""
+    name: str
+    """Heading."""
+    measure: Measure | None = None
+    """Which of a run's scores is compared with the printed value; null where no step of the
+    workflow measures it."""
+    digits: NonNegativeInt = 2
+    """Decimal places."""
+
+
+class PrintedRow(Section):
+    """What the paper prints in a row."""
+
+    group: str | None = None
+    """Group of rows, or series of a figure; null for none."""
+    system: str
+    """Name of the row."""
+    x: float | None = None
+    """Place on a figure's x-axis; null in tables."""
+    kind: Literal["cited", "ours"]
+    """cited: printed for comparison only; ours: trained and scored here."""
+    paper: Values = {}
+    """Printed values, column key -> value; text is printed as it stands."""
+    v1: Values = {}
+    """Values that arXiv v1 printed differently."""
+    best_run: Values = {}
+    """Values of the best single run, where the paper states them."""
+    note: str | None = None
+    """Footnote of the row; null for none."""
+    measures: dict[str, Measure | None] = {}
+    """Column key -> the measure of this row, where it is not the column's."""
+
+
+class ComparedRuns(Section):
+    """The runs of this project that a row is compared with."""
+
+    task: str | None = None
+    """Task; null where the project does not build the system yet."""
+    model: str | None = None
+    """Model of config/models.yaml."""
+    runs: DistinctItems[RunName] = ()
+    """Runs whose scores are averaged: seed1, ..., or ensemble8 (seeds 1 to 8 together)."""
+    testset: str | None = None
+    """Test set of the task."""
+    decoding: str | None = None
+    """Decoding of config/decodings.yaml."""
+
+
+class Row(ComparedRuns, PrintedRow):
+    """A row of a table, or a point of a figure."""
+
+    def filled(self, common: ComparedRuns) -> Self:
+        """Return the row with what its table says of all rows of kind ours."""
+        if self.kind != "ours":
+            return self
+        missing = common.model_fields_set - self.model_fields_set
+        return self.model_copy(update={key: getattr(common, key) for key in missing})
+
+    def comparison(self, where: str) -> Comparison | None:
+        """Return the runs that the row is compared with; None where the project has none yet.
+
+        Args:
+            where: what a message begins with.
+
+        Raises:
+            UserError: the row names a task, but not all that its runs are found by.
+        """
+        if self.task is None:
+            return None
+        if self.model and self.runs and self.testset and self.decoding:
+            return Comparison(self.task, self.model, self.runs, self.testset, self.decoding)
+        keys = ("model", "runs", "testset", "decoding")
+        missing = next(key for key in keys if not getattr(self, key))
+        raise UserError(f"{where}: key '{missing}' is missing, as the row names a task")
+
+
+class Table(Section):
+    """The papers' tables and figures as data: name -> the fields below.
+
+    The name is that of the files in the folder paper of the results.
+    """
+
+    title: str
+    """Heading."""
+    source: str = "Gehring et al. (2017), Convolutional Sequence to Sequence Learning, arXiv v3"
+    """Where the printed values come from."""
+    note: str | None = None
+    """What a reader has to know about the whole table; null for nothing."""
+    example_source: str | None = None
+    """Source sentence that a figure shows; null for none."""
+    group_label: str | None = None
+    """Heading of the column that says what group a row belongs to; null where no row has a
+    group."""
+    system_label: str = "System"
+    """Heading of the column that names a row."""
+    columns: Items[Column] = ()
+    """Columns of values."""
+    ours: ComparedRuns = ComparedRuns()
+    """Fields that rows of kind ours have in common; a row may state its own."""
+    rows: Items[Row] = ()
+    """Rows in the paper's order."""
+
+    def filled(self) -> Self:
+        """Return the table with what ``ours`` says in each row that does not say otherwise."""
+        return self.model_copy(update={"rows": tuple(row.filled(self.ours) for row in self.rows)})

@@ -1,0 +1,45 @@
+"""``preparation``, ``clean`` and ``alignment`` of a task: from its raw text to aligned words."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from convs2s.config.fields import NonNegativeInt, PositiveInt
+from convs2s.config.section import Section
+
+PreparationRecipe = Literal["moses_train", "moses_test", "stanford", "wmt16", "wmt16_plain"]
+"""A recipe of `convs2s.text.preparation`."""
+
+
+class PreparationRecipes(Section):
+    """Recipes that turn raw text into words."""
+
+    train: PreparationRecipe = "moses_train"
+    """Recipe for training and validation text: moses_train also normalizes punctuation; wmt16 is
+    Sennrich et al.'s for Romanian, wmt16_plain the same without diacritics; stanford is for the
+    text that Luong et al. tokenized."""
+    test: PreparationRecipe = "moses_test"
+    """Recipe for test text, and for what convs2s translate is given."""
+    truecase: bool = False
+    """Whether words that start a sentence are given the case that they have elsewhere in the
+    training text; translations are capitalized again."""
+
+
+class CleanLimits(Section):
+    """Training pairs that are kept."""
+
+    minimum: PositiveInt = 1
+    """Fewest words of either side."""
+    maximum: PositiveInt | None = 175
+    """Most words of either side; null sets no limit."""
+    ratio: Annotated[float, Field(ge=1)] | None = 1.5
+    """Longest side over shortest side at most; null sets no limit."""
+
+
+class AlignmentSettings(Section):
+    """Word alignment, from which the dictionary for unknown words is made."""
+
+    pairs: PositiveInt | None = None
+    """Training pairs to align, drawn at random; null aligns all."""
+    seed: NonNegativeInt = 1
+    """Decides which pairs are drawn; the number of shards does not."""

@@ -1,0 +1,31 @@
+"""Names of runs: ``seed3`` is one model, ``ensemble3`` is seeds 1 to 3 together."""
+
+from typing import Annotated
+
+from convs2s.config.fields import matching
+
+_ENSEMBLE = "ensemble"
+
+RunName = Annotated[
+    str,
+    matching(
+        "^(seed[0-9]+|ensemble([2-9]|[1-9][0-9]+))$",
+        "expected seedN, or ensembleN with N of 2 or more",
+    ),
+]
+"""A run that config/paper.yaml can name."""
+
+
+def members(run: str) -> list[str]:
+    """Return the models of a run: ``ensemble2`` is seed1 and seed2, any other one is itself."""
+    if run.startswith(_ENSEMBLE):
+        return [f"seed{seed}" for seed in range(1, int(run.removeprefix(_ENSEMBLE)) + 1)]
+    return [run]
+
+
+def of_at_most(run: str, seeds: int) -> str:
+    """Return the run that stands for one where there are no more seeds: a smaller ensemble."""
+    if not run.startswith(_ENSEMBLE):
+        return run
+    models = min(len(members(run)), seeds)
+    return f"{_ENSEMBLE}{models}" if models > 1 else "seed1"

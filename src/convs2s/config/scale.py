@@ -1,0 +1,100 @@
+"""config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.config.fields import PositiveInt, Text
+from convs2s.config.runs import of_at_most
+from convs2s.config.section import Section
+
+if TYPE_CHECKING:
+    from convs2s.config.task import Headline, Task
+
+
+class Scale(Section):
+    """What stands in for the paper's data and models where there is no cluster."""
+
+    description: str
+    """One line that says what the scale is for."""
+    results_dir: Text
+    """Folder of everything that runs at this scale make; every scale has its own."""
+    downloads_dir: Text
+    """Folder of the downloads, kept between runs."""
+    checksums: str | None = None
+    """A SHA256SUMS file that replaces the checksums of config/downloads.yaml; null keeps those."""
+    stand_in: str | None = None
+    """What the data really is; it heads every score and table as STAND-IN DATA. null: the data is
+    the paper's."""
+    tasks: dict[str, str] = {}
+    """Task of the paper -> the task that stands in for it. A task not listed stands for itself."""
+    models: dict[str, str] = {}
+    """Model of the paper -> the model that stands in for it. On stand-in data, a model not listed
+    has no stand-in: its cells stay empty, as the rows of a table that differ in the model alone
+    would otherwise show one and the same run."""
+    tests: dict[str, str] = {}
+    """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
+    that tunes a length penalty may be valid. A test set not listed stands for itself."""
+    seeds: PositiveInt | None = None
+    """The most seeds that one cell of a table may use; null sets no limit."""
+
+    def task_for(self, name: str) -> str:
+        """Return the task that stands in for one of the paper's."""
+        return self.tasks.get(name, name)
+
+    def model_for(self, name: str) -> str | None:
+        """Return the model that stands in for one of the paper's; None where none does.
+
+        On stand-in data, a model that the scale does not list has no stand-in: rows of a table that
+        differ in the model alone would otherwise show one and the same run under different names.
+        """
+        return self.models.get(name, name if self.stand_in is None else None)
+
+    def testset_for(self, name: str) -> str:
+        """Return the test set that stands in for one of the paper's."""
+        return self.tests.get(name, name)
+
+    def runs(self, names: Sequence[str]) -> list[str]:
+        """Return the runs of a cell with no more seeds than the scale allows.
+
+        Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models.
+        """
+        if self.seeds is None:
+            return list(names)
+        fewer = [of_at_most(name, self.seeds) for name in names]
+        return list(dict.fromkeys(fewer))[: self.seeds]
+
+    def headline_model(self, name: str) -> str:
+        """Return the model that a headline rests on: the stand-in, where the scale names one."""
+        return self.models.get(name, name)
+
+    def headline_seeds(self, seeds: Sequence[int]) -> list[int]:
+        """Return a headline's seeds, no more than the scale allows."""
+        return list(seeds)[: self.seeds]
+
+    def headline_tests(self, names: Sequence[str], known: Collection[str]) -> list[str]:
+        """Return a headline's test sets, those replaced whose stand-in the task has."""
+        chosen = [new if (new := self.testset_for(old)) in known else old for old in names]
+        return list(dict.fromkeys(chosen))
+
+    def headline_of(self, task: "Task") -> "Headline":
+        """Return what a task's headline rests on at this scale."""
+        headline = task.headline
+        tests = self.headline_tests(task.headline_tests(), task.corpus.tests)
+        return headline.model_copy(
+            update={
+                "model": self.headline_model(headline.model),
+                "seeds": tuple(self.headline_seeds(headline.seeds)),
+                "tests": tuple(tests),
+            }
+        )
+
+    def development_set(self, task: "Task", decoding: DecodingSettings) -> str | None:
+        """Return the set of a task that a decoding's length penalty is tuned on, or its stand-in.
+
+        None where the decoding states the length penalty.
+        """
+        if not isinstance(decoding.length_penalty, TunedLengthPenalty):
+            return None
+        name = decoding.length_penalty.tuned_on
+        return name if name in task.development_sets() else self.testset_for(name)

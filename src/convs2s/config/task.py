@@ -1,0 +1,228 @@
+"""config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
+
+from typing import Literal, Self
+
+from pydantic import PrivateAttr
+
+from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages
+from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems, Text
+from convs2s.config.messages import validated
+from convs2s.config.metadata import CorpusMetadata, DatasetMetadata, ModelMetadata
+from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
+from convs2s.config.section import Section
+from convs2s.config.vocabulary import VocabularySettings
+from convs2s.errors import UserError
+
+__all__ = [
+    "SHARED_WITH_TEXT",
+    "AlignmentSettings",
+    "CleanLimits",
+    "Corpus",
+    "FilePair",
+    "Headline",
+    "HoldOut",
+    "HoldOutPart",
+    "Languages",
+    "PreparationRecipes",
+    "ReleasedModel",
+    "Task",
+    "VocabularySettings",
+]
+
+SHARED_WITH_TEXT = (
+    "languages",
+    "corpus",
+    "hold_out",
+    "preparation",
+    "clean",
+    "paper_pairs",
+    "alignment",
+)
+"""What a task with ``text: OTHER`` has from OTHER."""
+
+
+class ReleasedModel(Section):
+    """The files of a model that somebody published."""
+
+    model: Text
+    """The checkpoint, such as URL#FOLDER/model.pt."""
+    source_dictionary: Text
+    """The source language's dict.LANGUAGE.txt."""
+    target_dictionary: Text
+    """Likewise of the target language."""
+    bpe_codes: Text | None = None
+    """The BPE codes; null: the model reads whole words."""
+
+
+class Headline(Section):
+    """What the task's bleu.txt or rouge.txt reports."""
+
+    model: str = "small"
+    """A model of config/models.yaml."""
+    seeds: SomeDistinctItems[NonNegativeInt] = (1,)
+    """Random seeds; the score is the mean over them. A released model has none."""
+    tests: SomeDistinctItems[str] | None = None
+    """Test sets to score; null takes all of corpus.tests."""
+    decoding: str = "beam5"
+    """A decoding of config/decodings.yaml."""
+
+
+class Task(Section):
+    """One corpus with one vocabulary. NAME is the folder of its results.
+
+    A task that says "text: OTHER" shares OTHER's languages, corpus, hold_out, preparation, clean,
+    paper_pairs and alignment and states none of them itself.
+    """
+
+    _name: str = PrivateAttr(default="")  # no key of the file: the file's own name
+
+    description: str
+    """One line: what the corpus is."""
+    text: str | None = None
+    """The task whose text this one shares; null has a text of its own."""
+    languages: Languages
+    """Codes of the two languages. Tokenization follows the letters before an underscore: en_title
+    is English."""
+    corpus: Corpus
+    """The files. Each is a path (from the folder where the workflow runs), an http(s) URL or
+    demo://TASK/FILE; #MEMBER names a file of an archive. Text is UTF-8, line N of the source
+    translates to line N of the target; .gz, .xz, .bz2 and .zst are understood, and .sgm is read by
+    its segments."""
+    hold_out: HoldOut | None = None
+    """Training pairs that become the validation data; null where corpus.valid states files."""
+    preparation: PreparationRecipes = PreparationRecipes()
+    """Recipes that turn raw text into words."""
+    clean: CleanLimits = CleanLimits()
+    """Training pairs that are kept; lengths are counted in words, before BPE."""
+    paper_pairs: PositiveInt | None = None
+    """Training pairs that the paper states, cleaned: shown beside ours; null where it states
+    none."""
+    vocabulary: VocabularySettings = VocabularySettings()
+    """What a token is."""
+    alignment: AlignmentSettings = AlignmentSettings()
+    """Word alignment, from which the dictionary for unknown words is made."""
+    released: ReleasedModel | None = None
+    """A model of fairseq's that somebody published, in place of trainings: its run is named
+    released, and headline.model is the name that it goes by. Each is a file as in corpus. null: the
+    task's models are trained."""
+    headline: Headline = Headline()
+    """What the task's bleu.txt or rouge.txt reports."""
+    metric: Literal["bleu", "rouge"] = "bleu"
+    """How outputs are scored: bleu for translation, rouge for summaries."""
+
+    @classmethod
+    def named(cls, name: str, stated: object, where: str | None = None) -> Self:
+        """Return the task of a name.
+
+        Args:
+            name: the stem of its file.
+            stated: the content of the file, ``text:`` resolved.
+            where: what a message begins with; None takes the name.
+
+        Raises:
+            UserError: one line that names the key and what was expected.
+        """
+        task = validated(cls, stated, where or name)
+        task._name = name
+        return task
+
+    @property
+    def name(self) -> str:
+        """The stem of the task's file, and the folder of its results."""
+        return self._name
+
+    @property
+    def text_name(self) -> str:
+        """The task whose corpus and alignment this one uses: its ``text``, or itself."""
+        return self.text or self.name
+
+    @property
+    def language_pair(self) -> tuple[str, str]:
+        """The source and the target language."""
+        return self.languages.source, self.languages.target
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The parts of the corpus that the headline needs; a released model reads tests alone."""
+        tests = tuple(self.corpus.tests)
+        return tests if self.released else ("train", "valid", *tests)
+
+    @property
+    def model_text(self) -> Literal["truecased", "clean"]:
+        """The stage of the corpus whose words the task's models read."""
+        return "truecased" if self.preparation.truecase else "clean"
+
+    def file_pairs(self, split: str) -> list[tuple[str, str]]:
+        """Return the (source, target) file references that a split is made from.
+
+        Raises:
+            UserError: the task has no such test set.
+        """
+        return [(pair.source, pair.target) for pair in self._pairs(split)]
+
+    def _pairs(self, split: str) -> tuple[FilePair, ...]:
+        corpus = self.corpus
+        if split == "train" or self.hold_out_of(split):
+            return corpus.train
+        if split == "valid":
+            return corpus.valid
+        if split not in corpus.tests:
+            known = ", ".join(corpus.tests)
+            raise UserError(
+                f"'{split}' is not a test set of the task {self.name}, which has {known}"
+            )
+        return corpus.tests[split]
+
+    def hold_out_of(self, split: str) -> HoldOutPart | None:
+        """Return which training pairs a split takes; None where it takes its files as they are."""
+        if self.hold_out is None or split not in ("train", "valid"):
+            return None
+        return HoldOutPart(self.hold_out.every, held=split == "valid")
+
+    def references(self) -> list[str]:
+        """Return every file reference of the task, each once, those of a released model too."""
+        splits = ("train", "valid", *self.corpus.tests)
+        sides = [side for split in splits for pair in self.file_pairs(split) for side in pair]
+        return list(dict.fromkeys([*sides, *self.released_references()]))
+
+    def released_references(self) -> list[str]:
+        """Return the file references of the released model; none where there is none."""
+        files = self.released.model_dump().values() if self.released else ()
+        return [file for file in files if file]
+
+    def vocabulary_size(self, language: str) -> int | None:
+        """Return the most types of a language's vocabulary, or None for all."""
+        is_source = language == self.languages.source
+        return self.vocabulary.source_size if is_source else self.vocabulary.target_size
+
+    def headline_runs(self) -> list[str]:
+        """Return the runs that the headline rests on: its seeds, or the released model."""
+        return ["released"] if self.released else [f"seed{seed}" for seed in self.headline.seeds]
+
+    def headline_tests(self) -> list[str]:
+        """Return the test sets that the headline is about."""
+        return list(self.headline.tests or self.corpus.tests)
+
+    def development_sets(self) -> list[str]:
+        """Return the sets that a length penalty can be tuned on."""
+        return ["valid", *self.corpus.tests]
+
+    def model_metadata(self) -> ModelMetadata:
+        """Return what a model file says of the task."""
+        return ModelMetadata(
+            task=self.name, languages=self.languages, preparation=self.preparation.test
+        )
+
+    def dataset_metadata(self) -> DatasetMetadata:
+        """Return what a token store's reader must know of its text."""
+        return DatasetMetadata(**dict(self.model_metadata()), vocabulary=self.vocabulary)
+
+    def corpus_metadata(self, stand_in: str | None) -> CorpusMetadata:
+        """Return what stands beside the numbers of the corpus's pairs.
+
+        Args:
+            stand_in: what the scale's data really is; None: it is the paper's.
+        """
+        return CorpusMetadata(
+            task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
+        )
