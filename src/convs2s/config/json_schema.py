@@ -1,0 +1,96 @@
+"""JSON Schemas of whole files, by which editors complete and check the configuration.
+
+``python -m convs2s.config.json_schema FOLDER`` writes them.
+"""
+
+import json
+import sys
+from collections.abc import Collection
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.files import FILES, ConfigurationFile
+from convs2s.config.model import ModelSettings
+from convs2s.config.rules import Rule, rules
+from convs2s.config.section import Section
+from convs2s.config.task import SHARED_WITH_TEXT, Task
+
+
+@cache
+def file_schema(name: str) -> Rule:
+    """Return the JSON Schema of a file.
+
+    Args:
+        name: config, task, models, decodings, scale, downloads, paper or costs.
+    """
+    (file,) = (one for one in FILES if one.schema == name)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": file.path,
+        **_whole(file, _entry(file.section)),
+        "description": rules(file.section)["description"],
+    }
+
+
+def write_schemas(folder: Path) -> None:
+    """Write the JSON Schema of each file of the configuration as NAME.schema.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        (folder / f"{file.schema}.schema.json").write_text(as_json(file.schema), encoding="utf-8")
+
+
+def as_json(name: str) -> str:
+    """Return the content of the file NAME.schema.json."""
+    return json.dumps(file_schema(name), indent=2, ensure_ascii=False) + "\n"
+
+
+def _whole(file: ConfigurationFile, entry: Rule) -> Rule:
+    if file.holds == "names":
+        return {"type": "object", "additionalProperties": entry}
+    if file.holds == "list":
+        return {"type": "array", "items": entry}
+    return entry
+
+
+def _entry(section: type[Section]) -> Rule:
+    """Return the rule of an entry as a file states it, before anything is merged into it."""
+    if section is ModelSettings:
+        return _unless_stated("extends", rules(section))
+    if section is Task:
+        return _unless_stated("text", rules(section), SHARED_WITH_TEXT)
+    rule = deepcopy(rules(section))
+    for name, changed in (
+        ("tasks", Task),
+        ("models", ModelSettings),
+        ("decodings", DecodingSettings),
+    ):
+        if "overrides" in rule["properties"]:
+            overrides = rule["properties"]["overrides"]["properties"]
+            overrides[name]["additionalProperties"] = _partial(rules(changed))
+    return rule
+
+
+def _unless_stated(key: str, rule: Rule, left_out: Collection[str] = ()) -> Rule:
+    """Return a rule by which nothing is required where ``key`` says what the rest comes from."""
+    partial = _partial(rule)
+    for name in left_out:
+        del partial["properties"][name]
+    is_stated = {"required": [key], "properties": {key: {"type": "string"}}}
+    return {"type": "object", "if": is_stated, "then": partial, "else": rule}
+
+
+def _partial(rule: Rule) -> Rule:
+    """Return a rule without required keys, but in lists: those replace each other as a whole."""
+    partial = {key: value for key, value in rule.items() if key not in ("required", "oneOf")}
+    for several in ("anyOf", "oneOf"):
+        if several in rule:  # without its required keys, a value may meet more than one
+            partial["anyOf"] = [_partial(one) for one in rule[several]]
+    if "properties" in rule:
+        partial["properties"] = {key: _partial(one) for key, one in rule["properties"].items()}
+    return partial
+
+
+if __name__ == "__main__":
+    write_schemas(Path(sys.argv[1]))
