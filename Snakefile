@@ -12,6 +12,9 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+include: "rules/package.smk"
+
+
 configfile: "config.yaml"
 
 

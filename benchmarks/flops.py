@@ -1,10 +1,8 @@
 """The arithmetic that a model asks for, whoever does it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from convs2s.models.architecture import Architecture, Layer
+from convs2s.config.architecture import ConvS2SArchitecture, Layer
 
 
 @dataclass(frozen=True)
@@ -32,17 +30,17 @@ class Flops:
         return self.source * source + self.target * target + self.pair * pairs
 
 
-def flops(settings: Mapping[str, Any], target_types: int) -> Flops:
-    """Return a ConvS2S's, for a validated ``architecture`` of config/models.yaml."""
-    architecture = Architecture.from_settings(settings)
+def flops(architecture: ConvS2SArchitecture, target_types: int) -> Flops:
+    """Return those of a network and of its output layer over so many types."""
     embedding, output = architecture.embedding, architecture.output_embedding
+    blocks = {"encoder": architecture.encoder_layers, "decoder": architecture.decoder_layers}
     attending = [
         layer
-        for layer, attends in zip(architecture.decoder, architecture.attention, strict=True)
+        for layer, attends in zip(blocks["decoder"], architecture.attends, strict=True)
         if attends
     ]
-    encoder = stack(architecture.encoder, embedding) + architecture.encoder[-1].width * embedding
-    decoder = stack(architecture.decoder, embedding) + architecture.decoder[-1].width * output
+    encoder = stack(blocks["encoder"], embedding) + blocks["encoder"][-1].width * embedding
+    decoder = stack(blocks["decoder"], embedding) + blocks["decoder"][-1].width * output
     decoder += sum(2 * layer.width * embedding for layer in attending) + output * target_types
     return Flops(2.0 * encoder, 2.0 * decoder, 4.0 * embedding * len(attending))
 

@@ -2,7 +2,7 @@
 
     python benchmarks/generation.py --shape multi30k|wmt_en_fr --beam N --precision fp32|bf16|int8
 
-``multi30k``: the peer's model of Multi30k English-German and the 1000 sentences of its test set,
+``multi30k``: fairseq's model of Multi30k English-German and the 1000 sentences of its test set,
 where the folder that CONVS2S_SHARED names has them; else random weights of that shape and outputs
 of 14 tokens. ``wmt_en_fr``: random weights of ``fconv_wmt_en_fr`` (258 million), 64 sentences of
 25 tokens, outputs of 30. What is timed is everything from tokens to tokens. Prints medians of five
@@ -21,13 +21,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 
-from convs2s.config import decoding_defaults, load, model_settings
+from convs2s.config.architecture import Architecture, ConvS2SArchitecture, parse_architecture
+from convs2s.config.decoding import DecodingSettings, MaximumLength
+from convs2s.config.load import load
 from convs2s.decoding.formats import OutputFormat
-from convs2s.decoding.search import SearchOptions
 from convs2s.decoding.translate import Translation, Translator
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks
 from convs2s.files import read_lines
@@ -40,7 +41,14 @@ from flops import flops
 from machine import gemm_rate, median_seconds
 from plain_decoder import plain_search
 from random_model import write_random_model
-from workloads import PEER, ROOT, peer_folder
+from workloads import FAIRSEQ, ROOT, fairseq_folder
+
+
+class Lengths(NamedTuple):
+    """The fewest and the most tokens that outputs have."""
+
+    least: int
+    most: int
 
 
 @dataclass(frozen=True)
@@ -50,14 +58,14 @@ class Workload:
     Attributes:
         model: the model file.
         lines: the sources' tokens.
-        lengths: settings that bound the outputs' lengths.
+        lengths: of the outputs.
         plain_lines: how many of the lines the plain decoder gets.
         reference: the translations' words, where there are any.
     """
 
     model: Path
     lines: list[str]
-    lengths: dict[str, Any]
+    lengths: Lengths
     plain_lines: int
     reference: list[str] | None = None
 
@@ -67,9 +75,7 @@ def main() -> None:
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as folder:
         workload = WORKLOADS[arguments.shape](Path(folder))
-        settings = decoding_defaults() | workload.lengths
-        settings |= {"beam": arguments.beam, "precision": arguments.precision}
-        settings |= {"replace_unknown": False, "batch_sentences": arguments.batch_sentences}
+        settings = decoding_of(workload, arguments)
         threads = arguments.threads
         plain = apart(plain_rate, workload, settings, threads)
         # A process that forks must not have computed with several threads.
@@ -93,6 +99,18 @@ def main() -> None:
         rates.append(apart(rate_of_gemm, threads))
         asked = model_flops(translator, found)
     report(found, seconds, sum(rates) / 2, asked, plain, workload.reference)
+
+
+def decoding_of(workload: Workload, arguments: argparse.Namespace) -> DecodingSettings:
+    """Return how to search."""
+    return DecodingSettings(
+        beam=arguments.beam,
+        precision=arguments.precision,
+        minimum_length=workload.lengths.least,
+        maximum_length=MaximumLength(factor=0.0, offset=workload.lengths.most),
+        replace_unknown=False,
+        batch_sentences=arguments.batch_sentences,
+    )
 
 
 def report(
@@ -135,23 +153,25 @@ def rate_of_gemm(threads: int) -> float:
     return gemm_rate()
 
 
-def plain_rate(workload: Workload, settings: dict[str, Any], threads: int) -> float:
+def plain_rate(workload: Workload, settings: DecodingSettings, threads: int) -> float:
     """Return the sentences per second of the plain decoder, in fp32."""
     torch.set_num_threads(threads)
     network, description = load_model(workload.model)
-    vocabulary, options = description.source_vocabulary(), SearchOptions.from_settings(settings)
+    vocabulary = description.source_vocabulary()
     lines = random.Random(1).sample(workload.lines, workload.plain_lines)
     rows = [torch.tensor(vocabulary.encode(line.split())) for line in lines]
-    plain_search(cast(ConvS2S, network), rows[0], options)
+    plain_search(cast(ConvS2S, network), rows[0], settings)
     started = time.perf_counter()
     for row in rows:
-        plain_search(cast(ConvS2S, network), row, options)
+        plain_search(cast(ConvS2S, network), row, settings)
     return len(rows) / (time.perf_counter() - started)
 
 
 def model_flops(translator: Translator, found: Sequence[Translation]) -> float:
     """Return the FLOPs of reading the sources and writing all finished hypotheses."""
-    count = flops(translator.description.architecture, len(translator.target))
+    architecture = translator.description.architecture
+    assert isinstance(architecture, ConvS2SArchitecture)
+    count = flops(architecture, len(translator.target))
     total = 0.0
     for one in found:
         source = len(one.source_tokens) + 1
@@ -161,33 +181,29 @@ def model_flops(translator: Translator, found: Sequence[Translation]) -> float:
 
 
 def multi30k(folder: Path) -> Workload:
-    """Return the peer's model and test set, or random weights and words of their shape."""
-    peer, path = peer_folder(), folder / "model.safetensors"
-    if not peer.is_dir():
-        architecture = model_settings(load(ROOT), "small")["architecture"] | PEER["architecture"]
-        write_random_model(path, architecture, types=8000)
-        return Workload(path, random_lines(1000, 14), forced(14), 20)
+    """Return fairseq's model and test set, or random weights and words of their shape."""
+    fairseq, path = fairseq_folder(), folder / "model.safetensors"
+    if not fairseq.is_dir():
+        stated = architecture_of("small").model_dump(mode="json") | FAIRSEQ["architecture"]
+        write_random_model(path, parse_architecture(stated, "fairseq's"), types=8000)
+        return Workload(path, random_lines(1000, 14), Lengths(14, 14), 20)
     names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
-    files = FairseqFiles(*(peer / name for name in names))
+    files = FairseqFiles(*(fairseq / name for name in names))
     import_fairseq(files, path, task="multi30k", languages=None, preparation="moses_test")
-    lines, reference = (list(read_lines(peer / name)) for name in ("src.bpe.en", "ref.tok.de"))
-    return Workload(path, lines, forced(200, least=0), 20, reference)
+    lines, reference = (list(read_lines(fairseq / name)) for name in ("src.bpe.en", "ref.tok.de"))
+    return Workload(path, lines, Lengths(0, 200), 20, reference)
 
 
 def wmt_en_fr(folder: Path) -> Workload:
     """Return random weights of the shape of the released English-French network."""
     path = folder / "model.safetensors"
-    architecture = model_settings(load(ROOT), "fconv_wmt_en_fr")["architecture"]
-    write_random_model(path, architecture, types=40_000)
-    return Workload(path, random_lines(64, 25), forced(30), 1)
+    write_random_model(path, architecture_of("fconv_wmt_en_fr"), types=40_000)
+    return Workload(path, random_lines(64, 25), Lengths(30, 30), 1)
 
 
-def forced(most: int, least: int | None = None) -> dict[str, Any]:
-    """Return settings for outputs of at most, or of exactly, so many tokens."""
-    return {
-        "minimum_length": most if least is None else least,
-        "maximum_length": {"factor": 0.0, "offset": most},
-    }
+def architecture_of(model: str) -> Architecture:
+    """Return the network of a model of config/models.yaml."""
+    return load(ROOT).model(model).architecture
 
 
 def random_lines(count: int, length: int) -> list[str]:

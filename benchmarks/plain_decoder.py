@@ -9,29 +9,29 @@ from dataclasses import fields
 import torch
 from torch import Tensor
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.decoding.search import SearchOptions
 from convs2s.models.convs2s import ConvS2S, EncodedSource
 
 
 @torch.inference_mode()
 def plain_search(
-    network: ConvS2S, source: Tensor, options: SearchOptions
+    network: ConvS2S, source: Tensor, settings: DecodingSettings
 ) -> list[tuple[list[int], float]]:
     """Search for the outputs of one sentence.
 
     Args:
         network: in evaluation mode.
         source: (m,) indices that end in ``</s>``.
-        options: as the package's search has them; finished hypotheses are replaced.
+        settings: as the package's search has them; finished hypotheses are replaced.
 
     Returns:
         The tokens of each finished hypothesis without ``</s>`` and its score, the best first.
     """
     encoded = network.encode(source.unsqueeze(0))
-    beam = options.beam
-    maximum = int((len(source) - 1) * options.maximum_factor) + options.maximum_offset
-    maximum = max(maximum, options.minimum_length)
+    beam, limit = settings.beam, settings.maximum_length
+    maximum = int((len(source) - 1) * limit.factor) + limit.offset
+    maximum = max(maximum, settings.minimum_length)
     if network.positions["target"] is not None:
         maximum = min(maximum, network.positions["target"] - 1)
     hypotheses: list[tuple[list[int], float]] = [([], 0.0)]
@@ -41,8 +41,8 @@ def plain_search(
         features, _ = network.decoder(previous, _repeated(encoded, len(hypotheses)))
         predictions = network.output(features[:, -1]).log_softmax(1)  # (K, V)
         predictions[:, PADDING] = -torch.inf
-        predictions[:, UNKNOWN] -= options.unknown_penalty
-        if length < options.minimum_length:
+        predictions[:, UNKNOWN] -= settings.unknown_penalty
+        if length < settings.minimum_length:
             predictions[:, END] = -torch.inf
         if length == maximum:
             ending = predictions[:, END].clone()
@@ -57,7 +57,7 @@ def plain_search(
             if token != END:
                 going.append(([*tokens, token], total))
             elif place < beam and math.isfinite(total):
-                finished.append((tokens, total / (length + 1) ** options.length_penalty))
+                finished.append((tokens, total / (length + 1) ** settings.alpha))
         hypotheses = going[:beam]
         if len(finished) >= beam:
             break

@@ -3,10 +3,10 @@
 Runs the functions that the rules of a shard run, on English-French news: normalize, tokenize and
 clean in one pass from file to file (``tokenize_and_filter``), count words (``count_words``), split
 into BPE tokens and write the token store (``binarize``). Medians of five, of processor time, as
-each step is one process with one thread; a line is one side of a pair. The tools' own rate, sacremoses
-and subword-nmt one after the other on lines in memory, is measured in the same run. Then every step
-runs once on a small and on a large corpus, each time in a process of its own, for its peak of
-memory. Prints each figure and, last, one JSON object.
+each step is one process with one thread; a line is one side of a pair. The tools' own rate,
+sacremoses and subword-nmt one after the other on lines in memory, is measured in the same run. Then
+every step runs once on a small and on a large corpus, each time in a process of its own, for its
+peak of memory. Prints each figure and, last, one JSON object.
 
 The news are those of CONVS2S_SHARED (default ../shared), without it the demo corpus. They repeat
 with a third of the words that occur once spelt anew each time, so that new types keep coming.

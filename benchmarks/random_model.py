@@ -1,22 +1,21 @@
 """A model file of random weights: how fast it translates does not depend on what it has learned."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from convs2s.config.architecture import Architecture
 from convs2s.data.vocabulary import SPECIAL_TOKENS
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.build import build_network
 
 
-def write_random_model(path: Path, architecture: Mapping[str, Any], types: int) -> None:
-    """Write a model file of ``types`` types a side, whose words are ``w0``, ``w1`` and so on.
+def write_random_model(path: Path, architecture: Architecture, types: int) -> None:
+    """Write a model file of ``types`` types a side, whose tokens are ``w0``, ``w1`` and so on.
 
     Args:
         path: the file.
-        architecture: validated, of config/models.yaml.
+        architecture: of a model of config/models.yaml.
         types: special tokens among them.
     """
     torch.manual_seed(1)
@@ -25,10 +24,10 @@ def write_random_model(path: Path, architecture: Mapping[str, Any], types: int) 
         task="random",
         languages={"source": "en", "target": "fr"},
         preparation="moses_test",
-        architecture=dict(architecture),
+        architecture=architecture,
         source_types=tokens,
         target_types=tokens,
-        codes=None,
+        bpe_codes=None,
         glossaries=[],
         splittable=None,
         dictionary={},

@@ -24,7 +24,6 @@ import torch
 from convs2s.data.batches import plan_batches
 from convs2s.models.build import build_network
 from convs2s.training.memory import keep_freed_memory
-from convs2s.training.recipe import Recipe
 from convs2s.training.update import Updater
 from flops import flops
 from machine import RUNS, gemm_rate, seconds_of
@@ -42,12 +41,12 @@ class Sample:
     """Some updates.
 
     Attributes:
-        words: target tokens per second.
+        tokens: target tokens per second.
         rate: floating-point operations per second.
         gemm: the machine's, around the same time.
     """
 
-    words: float
+    tokens: float
     rate: float
     gemm: float
 
@@ -57,12 +56,11 @@ class Training:
 
     def __init__(self, work: Workload, device: str = "cpu") -> None:
         """Build the network and its updater."""
-        self.store, settings = work.store, work.settings
+        self.store, recipe = work.store, work.recipe
         torch.manual_seed(1)
-        network = build_network(settings["architecture"], *work.types)
+        network = build_network(work.architecture, *work.types)
         self.parameters = sum(parameter.numel() for parameter in network.parameters())
-        self.flops = flops(settings["architecture"], work.types[1])
-        recipe = Recipe.from_settings(settings["training"])
+        self.flops = flops(work.architecture, work.types[1])
         self.rate = recipe.learning_rate
         self.updater = Updater(network, recipe, seed=1, device=device)
         source, target = (self.store.lengths(side) for side in ("source", "target"))
@@ -85,8 +83,8 @@ class Training:
         """Return the target tokens and the operations per second of some updates."""
         made: list[tuple[int, float]] = []
         seconds = seconds_of(lambda: made.extend(self.update() for _ in range(updates)))
-        words, operations = map(sum, zip(*made, strict=True))
-        return words / seconds, operations / seconds
+        tokens, operations = map(sum, zip(*made, strict=True))
+        return tokens / seconds, operations / seconds
 
 
 def main() -> None:
@@ -107,7 +105,7 @@ def main() -> None:
         "shape": arguments.shape,
         "precision": arguments.precision,
         "threads": arguments.threads,
-        "tokens_per_second": round(statistics.median(one.words for one in samples)),
+        "tokens_per_second": round(statistics.median(one.tokens for one in samples)),
         "gflops": round(statistics.median(one.rate for one in samples) / GIGA),
         "gemm_gflops": round(statistics.median(one.gemm for one in samples) / GIGA),
         "share_of_gemm": round(statistics.median(one.rate / one.gemm for one in samples), 3),
@@ -123,12 +121,12 @@ def measure(training: Training, updates: int) -> list[Sample]:
     training.sample(WARM_UP)
     before, samples = gemm_rate(), []
     for _ in range(RUNS):
-        words, rate = training.sample(updates)
+        tokens, rate = training.sample(updates)
         after = gemm_rate()
-        sample = Sample(words, rate, (before + after) / 2)
+        sample = Sample(tokens, rate, (before + after) / 2)
         samples.append(sample)
         print(
-            f"{sample.words:.0f} target words/s, {sample.rate / GIGA:.0f} of "
+            f"{sample.tokens:.0f} target tokens/s, {sample.rate / GIGA:.0f} of "
             f"{sample.gemm / GIGA:.0f} GFLOP/s: {sample.rate / sample.gemm:.1%}",
             flush=True,
         )

@@ -1,24 +1,12 @@
 """The configuration, and the input functions and constraints that several rules share."""
 
 import re
-import sys
 from pathlib import Path
-
-ROOT = Path(str(workflow.current_basedir)).parent
-sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
 from convs2s.config.load import load
 from convs2s.paper.cells import cells, is_made
 from convs2s.pipeline.fingerprint import fingerprint
 from convs2s.pipeline.layout import Layout
-from convs2s.pipeline.process import (
-    failures_in_one_line,
-    provide_environment,
-    release_stale_locks,
-)
-
-provide_environment()
-this_process_is_alive = release_stale_locks(Path(".snakemake"))
 
 with failures_in_one_line():
     settings = load(Path.cwd(), config)

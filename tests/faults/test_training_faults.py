@@ -5,6 +5,7 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from torch import Tensor
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import sha256
 from convs2s.tensor_file import load_tensors
-from convs2s.training.run import TrainingJob, train
+from convs2s.training.job import TrainingJob
+from convs2s.training.run import train
 from convs2s.training.update import Updater, is_out_of_memory
 from tests.support import tiny
 
@@ -33,11 +35,13 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
-def job(task: Path, output: Path, **training: Any) -> TrainingJob:
+def job(
+    task: Path, output: Path, architecture: dict[str, Any] | None = None, **training: Any
+) -> TrainingJob:
     """A training that writes a state after every update."""
     often = {"maximum_epochs": 2, "checkpoint_minutes": 1e-9}
-    settings = tiny.settings(**often, **training)
-    return TrainingJob(task, settings, 1, output / "model.safetensors", None, "cpu", 1)
+    settings = tiny.settings(architecture, **{**often, **training})
+    return tiny.job(task, output / "model.safetensors", settings)
 
 
 def last_state(one: TrainingJob) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -81,12 +85,10 @@ def test_memory_has_run_out_on_the_device_and_on_the_machine() -> None:
     assert is_out_of_memory(raised.value)
 
 
-def test_a_part_out_of_memory_is_halved_and_reported(
+def test_a_micro_batch_out_of_memory_is_halved_and_reported(
     task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    jobs = [job(task, tmp_path / name) for name in ("plenty", "little")]
-    for one in jobs:
-        one.settings["architecture"]["dropout"] = 0.0
+    jobs = [job(task, tmp_path / name, {"dropout": 0.0}) for name in ("plenty", "little")]
     train(jobs[0])
     capfd.readouterr()
     with pytest.MonkeyPatch.context() as patch:
@@ -94,7 +96,7 @@ def test_a_part_out_of_memory_is_halved_and_reported(
         train(jobs[1])
     said = capfd.readouterr().err
     assert said.count("out of memory in epoch ") == 2 * UPDATES
-    assert "its part of 16 pairs and" in said
+    assert "its micro-batch of 16 pairs and" in said
     same, halved = (load_tensors(one.output)[0] for one in jobs)
     for name, value in same.items():
         torch.testing.assert_close(halved[name], value, rtol=1e-4, atol=1e-5)
@@ -204,8 +206,7 @@ def signalled_at(update: int) -> Iterator[None]:
 def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
     task: Path, tmp_path: Path, update: int
 ) -> None:
-    one = job(task, tmp_path / "stopped")
-    one.settings["training"]["checkpoint_minutes"] = 60.0
+    one = job(task, tmp_path / "stopped", checkpoint_minutes=60.0)
     with signalled_at(update), pytest.raises(UnfinishedError) as stopped:
         train(one)
     assert f"SIGTERM was received; saved in epoch 1 after update {update}" in str(stopped.value)
@@ -216,7 +217,7 @@ def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
 
 def test_a_time_limit_stops_in_time(task: Path, tmp_path: Path) -> None:
     one = job(task, tmp_path)
-    limited = TrainingJob(**{**vars(one), "time_limit": 1e-6})
+    limited = replace(one, time_limit=1e-6)
     with pytest.raises(UnfinishedError, match=r"the time limit of 1e-06 minutes is near; saved in"):
         train(limited)
     assert last_state(one)[1]["updates"] == 1

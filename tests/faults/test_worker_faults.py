@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.files import sha256
-from convs2s.training.run import TrainingJob
-from tests.support.processes import children, environment, listening
 from tests.support import tiny
+from tests.support.processes import children, environment, listening
 from tests.support.together import train_together
 
 Process = subprocess.Popen[str]
@@ -44,9 +43,9 @@ def workers_of(process: Process) -> dict[str, int]:
 def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path) -> None:
     task = tiny.prepare(tmp_path / "task")
     settings = tiny.settings(maximum_epochs=15, checkpoint_minutes=1e-9)
-    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    (tmp_path / "settings.json").write_text(json.dumps(settings.training_settings()))
     jobs = [
-        TrainingJob(task, settings, 1, tmp_path / name / "model.safetensors", None, "cpu", 1)
+        tiny.job(task, tmp_path / name / "model.safetensors", settings)
         for name in ("disturbed", "undisturbed")
     ]
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--device", "cpu"]

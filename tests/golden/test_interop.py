@@ -11,14 +11,15 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from convs2s.config import decoding_defaults
+from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import read_line_pairs, read_lines
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
-from convs2s.interop.fairseq import FairseqFiles, architecture_settings, import_fairseq
+from convs2s.interop.fairseq import FairseqFiles, architecture_of, import_fairseq
 from convs2s.interop.layout import convert, their_name
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
@@ -41,12 +42,12 @@ VARIANTS = [
     "decoder_kernels_5_2_4",
     "embed_ne_hidden",
 ]
-PEER_BLEU = 29.5814
+FAIRSEQ_BLEU = 29.5814
 """golden/fairseq_multi30k/scores.json: words as they are, against ref.tok.de."""
 
 
 def check_logits(model: Network, folder: Path, expected: npt.NDArray[np.float32]) -> None:
-    """Compare the logits of the batch ``ragged`` where there is a word to predict from."""
+    """Compare the logits of the batch ``ragged`` where there is a token to predict from."""
     source, previous, _ = fairseq.inputs(folder, "ragged")
     real = previous != PADDING
     with torch.inference_mode():
@@ -65,8 +66,9 @@ def test_layouts_import_to_their_logits(
     import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
     model, description = load_model(output)
     assert description.languages == {"source": "src", "target": "tgt"}
-    assert description.architecture["positions"]["maximum"] == 20
-    assert description.architecture["gradient_scaling"] == "fairseq"
+    assert isinstance(description.architecture, ConvS2SArchitecture)
+    assert description.architecture.positions.maximum == 20
+    assert description.architecture.gradient_scaling == "fairseq"
     assert description.source_vocabulary().tokens[:5] == ("<pad>", "</s>", "<unk>", "<s>", "s09")
     check_logits(model, folder, np.load(folder / file)[key])
 
@@ -88,7 +90,7 @@ def variant(folder: Path, name: str) -> tuple[Checkpoint, dict[str, Any]]:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_other_options_import_to_their_logits(folder: Path, name: str) -> None:
     checkpoint, arrays = variant(folder, name)
-    model = build_network(architecture_settings(checkpoint, name), fairseq.TYPES, fairseq.TYPES)
+    model = build_network(architecture_of(checkpoint, name), fairseq.TYPES, fairseq.TYPES)
     model.load_state_dict(convert(checkpoint.weights, model, name))
     # In float64, as one variant's logits are as large as 24: what differs is fairseq's rounding.
     check_logits(model.double(), folder, arrays["logits"])
@@ -97,13 +99,13 @@ def test_other_options_import_to_their_logits(folder: Path, name: str) -> None:
 def test_residual_connections_that_skip_layers_are_refused(folder: Path) -> None:
     checkpoint, _ = variant(folder, "residual_0_1_2")
     with pytest.raises(UserError, match="layers: a residual connection that skips"):
-        architecture_settings(checkpoint, "model.pt")
+        architecture_of(checkpoint, "model.pt")
 
 
 def test_copies_of_weights_that_some_versions_left_behind_are_no_matter(folder: Path) -> None:
     checkpoint = read_checkpoint(folder / "checkpoint_tiny.pt")
     copy = {"decoder.convolutions.0._linearized_weight": torch.zeros(64, 96)}
-    model = build_network(architecture_settings(checkpoint, "tiny"), fairseq.TYPES, fairseq.TYPES)
+    model = build_network(architecture_of(checkpoint, "tiny"), fairseq.TYPES, fairseq.TYPES)
     expected = convert(checkpoint.weights, model, "tiny")
     found = convert(checkpoint.weights | copy, model, "tiny")
     assert all(torch.equal(found[name], expected[name]) for name in expected)
@@ -117,9 +119,9 @@ def test_released_architectures_have_the_parameters_of_ours(folder: Path) -> Non
     for name, entry in known.items():
         with torch.device("meta"):  # shapes alone
             weights = {key: torch.empty(shape) for key, shape in entry["state_dict"].items()}
-            settings = architecture_settings(Checkpoint(entry["args"], weights), name)
+            architecture = architecture_of(Checkpoint(entry["args"], weights), name)
             types = len(weights["encoder.embed_tokens.weight"])
-            network = build_network(settings, types, types)
+            network = build_network(architecture, types, types)
         ours = {their_name(parameter) for parameter, _ in network.named_parameters()}
         assert ours == weights.keys() - set(entry["buffers"]), name
 
@@ -139,8 +141,9 @@ def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def translator_of(model: Path, **settings: Any) -> Translator:
     # A translation that never ends went on to 200 tokens.
-    limit = {"beam": 5, "maximum_length": {"factor": 0.0, "offset": 200}}
-    return Translator([model], decoding_defaults() | limit | settings, "cpu", pretokenized=True)
+    limit = MaximumLength(factor=0.0, offset=200)
+    given = DecodingSettings(beam=5, maximum_length=limit, **settings)
+    return Translator([model], given, "cpu", pretokenized=True)
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +153,11 @@ def translator(imported: Path) -> Translator:
 
 def score(translator: Translator, source: str, target: str) -> float:
     """Return the length-normalized log-likelihood that our network gives a translation."""
-    tokens = torch.tensor([translator.source.encode(source.split())])
+    given = torch.tensor([translator.source.encode(source.split())])
     tokens = torch.tensor([translator.target.encode(target.split())])
     previous = torch.cat([torch.tensor([[END]]), tokens[:, :-1]], dim=1)
     with torch.inference_mode():
-        logits, _ = translator.ensemble.networks[0](tokens, previous)
+        logits, _ = translator.ensemble.networks[0](given, previous)
     predictions = logits.log_softmax(2).gather(2, tokens.unsqueeze(2))
     return float(predictions.mean())
 
@@ -162,7 +165,7 @@ def score(translator: Translator, source: str, target: str) -> float:
 @pytest.mark.parametrize(
     ("lines", "identical"), [(60, 60), pytest.param(1000, 995, marks=pytest.mark.slow)]
 )
-def test_translations_are_the_peers(
+def test_translations_are_fairseqs(
     translator: Translator, shared: Path, lines: int, identical: int
 ) -> None:
     folder = shared / "golden" / "fairseq_multi30k"
@@ -195,7 +198,7 @@ def test_translations_are_the_peers(
     print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, fairseq's {bleus[1]:.3f}")
     assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
     if lines == 1000:
-        assert bleus[1] == pytest.approx(PEER_BLEU, abs=1e-4)
+        assert bleus[1] == pytest.approx(FAIRSEQ_BLEU, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -214,8 +217,8 @@ def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision
     source, reference = (list(read_lines(folder / name)) for name in ("src.bpe.en", "ref.tok.de"))
     found = list(translator_of(imported, precision=precision).translate(source))
     bleu = tokenized_bleu([join(one.text) for one in found], reference).score
-    print(f"{precision}: BLEU {bleu:.2f} of {len(source)} lines, fp32's {PEER_BLEU:.2f}")
-    assert bleu == pytest.approx(PEER_BLEU, abs=0.2)
+    print(f"{precision}: BLEU {bleu:.2f} of {len(source)} lines, fp32's {FAIRSEQ_BLEU:.2f}")
+    assert bleu == pytest.approx(FAIRSEQ_BLEU, abs=0.2)
     other = translator_of(imported, precision=precision, batch_sentences=7).translate(source[:200])
     expected = [(one.text, one.score) for one in found[:200]]
     assert [(one.text, one.score) for one in other] == expected
@@ -230,10 +233,8 @@ def perplexity(scores: Sequence[PairScore]) -> float:
     return math.exp(-total / sum(score.tokens for score in scores))
 
 
-def test_the_peers_perplexity_leaves_out_the_six_longest_pairs(
-    imported: Path, shared: Path
-) -> None:
-    """Its checkpoint's meters count 1,008 of the 1,014 validation pairs, and 16,128 words."""
+def test_fairseqs_perplexity_leaves_out_the_six_longest_pairs(imported: Path, shared: Path) -> None:
+    """Its checkpoint's meters count 1,008 of the 1,014 validation pairs, and 16,128 tokens."""
     folder = shared / "golden" / "fairseq_multi30k" / "bpe"
     pairs = sorted(
         read_line_pairs(folder / "val.en", folder / "val.de"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from convs2s.config import load, model_settings
+from convs2s.config.load import load
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop.layout import their_name, to_our_layout
 from convs2s.models.build import build_network
@@ -49,9 +49,9 @@ def test_loss_and_gradient_norm(folder: Path, batch: str, kind: str, smoothing: 
     loss = fairseq.summed_loss(model, source, previous, target, smoothing)
     loss.backward()
     norm = fairseq.norm(fairseq.gradients(model))
-    words = int((target != PADDING).sum())
+    tokens = int((target != PADDING).sum())
     assert loss.item() == pytest.approx(float(golden[f"{batch}.{kind}.loss_sum"]), rel=1e-4)
-    for value, key in (norm, "grad_norm_of_sum"), (norm / words, "grad_norm_of_mean"):
+    for value, key in (norm, "grad_norm_of_sum"), (norm / tokens, "grad_norm_of_mean"):
         assert value == pytest.approx(float(golden[f"{batch}.{kind}.{key}"]), rel=1e-4)
 
 
@@ -68,9 +68,9 @@ def test_shapes_of_the_released_architectures(
 ) -> None:
     golden = json.loads((folder / "fconv_state_dict_keys.json").read_text())[name]
     types = golden["vocab_used_for_the_shapes"]
-    settings = model_settings(load(root), name)["architecture"]
+    architecture = load(root).model(name).architecture
     with torch.device("meta"):
-        model = build_network(settings, types, types)
+        model = build_network(architecture, types, types)
         shapes = {
             ours: to_our_layout(ours, torch.empty(golden["state_dict"].pop(theirs))).shape
             for ours, theirs in ((ours, their_name(ours)) for ours in model.state_dict())

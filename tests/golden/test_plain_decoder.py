@@ -12,12 +12,10 @@ from tests.support import fairseq
 
 @pytest.mark.parametrize("batch", fairseq.BATCHES)
 @pytest.mark.parametrize("search", fairseq.SEARCHES)
-def test_the_plain_decoder_finds_the_peers_hypotheses(
-    shared: Path, batch: str, search: str
-) -> None:
+def test_the_plain_decoder_finds_fairseqs_hypotheses(shared: Path, batch: str, search: str) -> None:
     folder = shared / "golden" / "fairseq"
     model, theirs = fairseq.load(folder).eval(), fairseq.generation(folder, batch, search)
     for row, tokens, scores in zip(theirs.source, theirs.tokens, theirs.scores, strict=True):
-        found = plain_search(model, row[row != PADDING], theirs.options)
+        found = plain_search(model, row[row != PADDING], theirs.settings)
         assert [[*ours, END] for ours, _ in found] == tokens
         np.testing.assert_allclose([score for _, score in found], scores, atol=1e-4)

@@ -12,7 +12,7 @@ from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 
 @pytest.mark.parametrize("lines", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_the_peers_translations_have_the_peers_scores(
+def test_fairseqs_translations_have_fairseqs_scores(
     shared: Path, tmp_path: Path, lines: int
 ) -> None:
     folder = shared / "golden" / "fairseq_multi30k"

@@ -17,15 +17,15 @@ from tests.support import fairseq
 def test_hypotheses(shared: Path, batch: str, search: str) -> None:
     folder = shared / "golden" / "fairseq"
     model, theirs = fairseq.load(folder).eval(), fairseq.generation(folder, batch, search)
-    found = beam_search(Ensemble([model]), theirs.source, theirs.options)
+    found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     for sentence, hypotheses in enumerate(found):
         assert [[*one.tokens, END] for one in hypotheses] == theirs.tokens[sentence]
         ours = [one.score for one in hypotheses]
         np.testing.assert_allclose(ours, theirs.scores[sentence], atol=1e-4)
-        words = [word for word in theirs.source[sentence].tolist() if word != PADDING]
+        source = [token for token in theirs.source[sentence].tolist() if token != PADDING]
         for one, attention in zip(hypotheses, theirs.attention[sentence], strict=True):
-            mean = layer_attention(model, words, [*one.tokens, END]).mean(0)  # (n, m)
-            real = attention[len(attention) - len(words) :, : len(mean)]  # (m, n)
+            mean = layer_attention(model, source, [*one.tokens, END]).mean(0)  # (n, m)
+            real = attention[len(attention) - len(source) :, : len(mean)]  # (m, n)
             np.testing.assert_allclose(mean.T, real, atol=1e-4, rtol=0)
             # what the search kept of it, </s> excepted
             assert one.alignment == real[:-1, :-1].argmax(0).tolist()

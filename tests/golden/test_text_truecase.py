@@ -1,8 +1,8 @@
 """Truecasing against Moses of May 2017 (Perl), on hand-written words.
 
 The first line of ``moses/truecase.jsonl`` has the counts of ``train-truecaser.perl`` over the
-words of all other lines (``tokens``), which have those of ``truecase.perl`` and ``detruecase.perl``. No two
-cases of a word are equally frequent: Perl takes either then.
+words (``tokens``) of all other lines, which have what ``truecase.perl`` and ``detruecase.perl``
+make of them. No two cases of a word are equally frequent: Perl takes either then.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,24 +10,27 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.config_schema import schema, with_defaults
+from convs2s.config.recipe import Recipe
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop.layout import their_name
-from convs2s.training.recipe import Recipe
 from convs2s.training.update import Updater
 from tests.support import fairseq
 
 RATE, MOMENTUM, CLIP = 0.25, 0.99, 0.1
 BATCH = np.arange(6)
 
+Velocity = Literal["rescale", "keep"]
+VELOCITIES: tuple[Velocity, ...] = ("rescale", "keep")
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def updater(folder: Path, dtype: torch.dtype = torch.float32, velocity: str = "rescale") -> Updater:
+def updater(
+    folder: Path, dtype: torch.dtype = torch.float32, velocity: Velocity = "rescale"
+) -> Updater:
     """Return an updater of the tiny model by the paper's recipe."""
-    settings = with_defaults({"velocity": velocity}, schema("model")["properties"]["training"])
-    recipe = Recipe.from_settings(settings)
+    recipe = Recipe(velocity=velocity)
     assert (recipe.momentum, recipe.clip) == (MOMENTUM, CLIP)
     return Updater(fairseq.load(folder, dtype), recipe, seed=1, device="cpu")
 
@@ -55,7 +58,7 @@ def first_step(golden: Arrays, weights: Arrays, theirs: str) -> npt.NDArray[Any]
     return moved
 
 
-def test_three_updates_are_the_peers(folder: Path, store: TokenStore) -> None:
+def test_three_updates_are_fairseqs(folder: Path, store: TokenStore) -> None:
     golden = np.load(folder / "golden_forward.npz")
     weights = np.load(folder / "checkpoint_tiny_weights.npz")
     ours = updater(folder)
@@ -78,7 +81,7 @@ def test_three_updates_are_the_peers(folder: Path, store: TokenStore) -> None:
             torch.testing.assert_close(parameter.detach(), expected, atol=1e-5, rtol=0)
 
 
-def peer_updates(
+def fairseq_updates(
     gradients: list[dict[str, Tensor]], rates: list[float], start: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Return the parameters after fairseq's updates with these gradients and learning rates.
@@ -98,12 +101,12 @@ def peer_updates(
     return found
 
 
-def test_rescaled_velocity_is_the_peers_at_a_change_of_the_rate(
+def test_rescaled_velocity_is_fairseqs_at_a_change_of_the_rate(
     folder: Path, store: TokenStore
 ) -> None:
     rates = [0.25, 0.25, 0.025, 0.025, 0.0025]
     differ = {}
-    for velocity in ("rescale", "keep"):
+    for velocity in VELOCITIES:
         ours = updater(folder, torch.float64, velocity)
         start = {name: p.detach().clone() for name, p in ours.network.named_parameters()}
         gradients = []
@@ -111,7 +114,7 @@ def test_rescaled_velocity_is_the_peers_at_a_change_of_the_rate(
             ours.update(store, BATCH, 1, number, rate)
             clipped = fairseq.gradients(ours.network)
             gradients.append({name: g.clone() for name, g in clipped.items()})
-        expected = peer_updates(gradients, rates, start)
+        expected = fairseq_updates(gradients, rates, start)
         differ[velocity] = max(
             float((tensor - expected[name]).abs().max())
             for name, tensor in ours.network.state_dict().items()

@@ -22,7 +22,7 @@ def test_forward_and_gradients(folder: Path, name: str) -> None:
     source, previous, target = fairseq.inputs(folder, "ragged")
     logits, attentions = model(source, previous)
     # fairseq's mean over the attending blocks divides by the number of all blocks.
-    blocks = len(variants.ARCHITECTURES[name].attention)
+    blocks = len(variants.ARCHITECTURES[name].attends)
     summands = [attention * (len(attentions) / blocks) for attention in attentions]
     fairseq.assert_same_output((logits, summands), source, previous, golden, name, 1e-4)
     loss = fairseq.summed_loss(model, source, previous, target)

@@ -116,6 +116,8 @@ def check_out(root: Path, parent: Path) -> Checkout:
     folder = parent / "convs2s"
     folder.mkdir()
     for name in _FOLDERS:
+        if not (root / name).is_dir():  # of the schemas there may be none
+            continue
         shutil.copytree(
             root / name,
             folder / name,

@@ -7,33 +7,43 @@ two blocks below. They are put together here from a network of ours.
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
 import torch
-from convs2s.models.architecture import Layer
 from torch import Tensor, nn
 from torch.nn import functional
 
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvDecoder, ConvS2S, Stack
 from tests.support import fairseq
+from tests.support.networks import convs2s
 
-KERNELS = (Layer(32, 5), Layer(32, 2), Layer(24, 4))
-RESIDUALS = (Layer(32, 3), Layer(24, 3), Layer(32, 1))
+Layers = tuple[tuple[int, int], ...]
+"""The width and kernel of each."""
+
+KERNELS = ((32, 5), (32, 2), (24, 4))
+RESIDUALS = ((32, 3), (24, 3), (32, 1))
+
+
+def _variant(
+    encoder: Layers = fairseq.LAYERS, decoder: Layers = fairseq.LAYERS, **others: Any
+) -> ConvS2SArchitecture:
+    """Return the tiny model's architecture but for what is stated."""
+    common = fairseq.ARCHITECTURE.model_dump(mode="json", exclude={"encoder", "decoder"})
+    return convs2s(encoder, decoder, **(common | others))
+
+
 ARCHITECTURES = {
-    "attn_TFT": replace(fairseq.ARCHITECTURE, attention=(True, False, True)),
-    "attn_last_only": replace(fairseq.ARCHITECTURE, attention=(False, False, True)),
+    "attn_TFT": _variant(attention=[1, 3]),
+    "attn_last_only": _variant(attention=[3]),
     "share_embed": fairseq.ARCHITECTURE,
-    "encoder_kernels_5_2_4": replace(fairseq.ARCHITECTURE, encoder=KERNELS),
-    "decoder_kernels_5_2_4": replace(fairseq.ARCHITECTURE, decoder=KERNELS),
-    "residual_0_1_2": replace(fairseq.ARCHITECTURE, encoder=RESIDUALS, decoder=RESIDUALS),
-    "embed_ne_hidden": replace(
-        fairseq.ARCHITECTURE,
-        output_embedding=10,
-        encoder=(Layer(20, 3), Layer(28, 3)),
-        decoder=(Layer(12, 3), Layer(20, 3), Layer(20, 1)),
+    "encoder_kernels_5_2_4": _variant(encoder=KERNELS),
+    "decoder_kernels_5_2_4": _variant(decoder=KERNELS),
+    "residual_0_1_2": _variant(encoder=RESIDUALS, decoder=RESIDUALS),
+    "embed_ne_hidden": _variant(
+        encoder=((20, 3), (28, 3)), decoder=((12, 3), (20, 3), (20, 1)), output_embedding=10
     ),
 }
 
@@ -67,7 +77,7 @@ def gradients(name: str, model: ConvS2S) -> dict[str, Tensor]:
 
 
 class _SharedOutput(nn.Module):
-    """An output layer whose weight is the word embeddings', without normalization."""
+    """An output layer whose weight is the token embeddings', without normalization."""
 
     def __init__(self, decoder: ConvDecoder) -> None:
         super().__init__()
@@ -111,7 +121,7 @@ def _rewire_residuals(blocks: Stack) -> None:
 def _factors(name: str, model: ConvS2S) -> dict[str, Tensor]:
     """Return what fairseq's parameters are multiplied by to be ours; the others are equal.
 
-    A block whose residual is from nowhere is not scaled by sqrt(0.5) by the fairseq, and is by us: so
+    A block whose residual is from nowhere is not scaled by sqrt(0.5) by fairseq, and is by us: so
     the half of its convolution that is not the gate gives sqrt(2) times as much.
     """
     if name != "residual_0_1_2":

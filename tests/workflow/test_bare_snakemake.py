@@ -39,9 +39,9 @@ def test_the_workflow_is_linted(bare: Path, checkout: Checkout) -> None:
     ("arguments", "rule"),
     [
         ("demo", "train_model"),
-        ("paper", "table"),
-        ("results/wmt14_en_fr/bleu.txt", "headline"),
-        ("paper --config scale=multi30k", "table"),
+        ("paper", "write_table"),
+        ("results/wmt14_en_fr/bleu.txt", "summarize_bleu"),
+        ("paper --config scale=multi30k", "write_table"),
     ],
 )
 def test_a_target_is_planned(bare: Path, checkout: Checkout, arguments: str, rule: str) -> None:

@@ -96,7 +96,7 @@ def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_pa
     links = f"{TASK}/alignment/links"
     shutil.copyfile(checkout / links, killed / links)
     done = killed.snakemake(*PREPARED)
-    assert done.planned == {"lexicon": 1}
+    assert done.planned == {"build_dictionary": 1}
     for table in ("dictionary", "candidates"):
         path = f"{TASK}/alignment/{table}.tsv"
         assert sha256(killed / path) == sha256(checkout / path)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import decoding_defaults
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translator
 from convs2s.files import read_lines
 from convs2s.text.truecase import read_truecaser
@@ -44,7 +44,7 @@ def test_targets_are_planned_from_the_archives(
     # test-filtered.
     assert done.planned["download_file"] == (11 if is_mirror else 12)
     assert done.planned["train_model"] == (6 if is_mirror else 9)
-    assert done.planned["truecaser"] == 2
+    assert done.planned["learn_truecaser"] == 2
 
 
 def test_a_romanian_model_is_trained_on_truecased_text_and_given_the_truecaser(
@@ -75,7 +75,7 @@ def test_a_romanian_model_is_trained_on_truecased_text_and_given_the_truecaser(
     romanian = set("".join(read_lines(corpus / "truecased/train.ro.zst")))
     assert set("șțăâî") <= romanian
     assert not set("şţŞŢ") & romanian
-    translator = Translator([checkout / model], decoding_defaults() | {"minimum_length": 3}, "cpu")
+    translator = Translator([checkout / model], DecodingSettings(minimum_length=3), "cpu")
     assert translator.description.truecasers == {
         language: read_truecaser(corpus / f"truecaser.{language}.tsv") for language in ("en", "ro")
     }

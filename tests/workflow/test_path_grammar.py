@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import load
-from convs2s.paper.cells import cells
+from convs2s.config.load import load
+from tests.support.cells import cells
 from tests.support.checkout import Checkout
 
 # What a licence keeps from being downloaded: users put these files there themselves.
@@ -56,7 +56,7 @@ def test_every_cell_of_the_tables_can_be_made(
 def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:
     done = checkout.snakemake("results/paper/table1.md")
     assert done.code == 0, done.said
-    assert done.planned == {"table": 1}
+    assert done.planned == {"write_table": 1}
     table = (checkout / "results/paper/table1.md").read_text("utf-8")
     rows = [line for line in table.splitlines() if "ConvS2S" in line and line.startswith("|")]
     assert [row for row in rows if "| 40.51 | not run |" in row]
@@ -83,7 +83,7 @@ def test_profiles_are_read(checkout: Checkout, profile: str) -> None:
     options = ["--profile", f"profiles/{profile}", "--config", "tasks=[demo_en_fr]"]
     done = checkout.snakemake("--dry-run", *options, "--", "prepare")
     assert done.code == 0, done.said
-    assert done.planned["binarize_shard"] == 2
+    assert done.planned["binarize_block"] == 2
     assert "mem_mb=4000" in done.said
 
 

@@ -16,7 +16,11 @@ def test_decoding_code_reruns_decoding_and_scores_but_no_training(
 ) -> None:
     finished.insert(f"src/convs2s/{module}", "pass")
     done = finished.snakemake("--dry-run", BLEU)
-    assert done.planned == {"decode_test_set": 1, "evaluate_bleu": 1, "headline": 1}, done.said
+    assert done.planned == {
+        "decode_test_set": 1,
+        "evaluate_bleu": 1,
+        "summarize_bleu": 1,
+    }, done.said
 
 
 def test_training_code_reruns_nothing_without_a_new_version(finished: Checkout) -> None:
@@ -36,7 +40,7 @@ def test_new_training_version_trains_again(finished: Checkout) -> None:
 
 
 def test_comments_and_docstrings_rerun_nothing(finished: Checkout) -> None:
-    modules = ["src/convs2s/decoding/search.py", "src/convs2s/text/clean.py"]
+    modules = ["src/convs2s/decoding/search.py", "src/convs2s/text/corpus_filter.py"]
     scripts = [
         str(path.relative_to(finished.folder)) for path in (finished / "workflow").rglob("*.py")
     ]
@@ -64,8 +68,8 @@ def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exp
     done = finished.snakemake(f"{RUN}/model.safetensors")
     assert done.code == 0, done.said
     # What does not see BPE, such as the alignment's text, is not made again.
-    binarizing = {"binarize": 1, "binarize_shard": 2, "join_shards": 1}
-    expected = {"joint_codes": 1, "vocabulary": 2, **binarizing, "train_model": 1}
+    binarizing = {"binarize": 1, "binarize_block": 2, "join_blocks": 1}
+    expected = {"learn_bpe": 1, "build_vocabulary": 2, **binarizing, "train_model": 1}
     assert done.planned == expected, done.said
     assert [path.read_bytes() for path in outputs] == before
     assert {path: path.stat().st_mtime_ns for path in states} == states

@@ -7,12 +7,12 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from convs2s.config.fields import (
-    DistinctItems,
     Items,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     Probability,
+    SomeDistinctItems,
 )
 from convs2s.config.messages import validated
 from convs2s.config.section import Section
@@ -74,7 +74,7 @@ class ConvS2SArchitecture(Section):
     """Stacks of equal convolutional blocks, bottom first."""
     decoder: Stacks
     """Stacks of equal convolutional blocks, bottom first."""
-    attention: Literal["all"] | Annotated[DistinctItems[PositiveInt], Field(min_length=1)] = Field(
+    attention: Literal["all"] | SomeDistinctItems[PositiveInt] = Field(
         default="all",
         json_schema_extra={
             "patternErrorMessage": "expected all, or a list of block numbers such as [1, 3, 5]"
@@ -152,7 +152,6 @@ class LstmArchitecture(Section):
     @property
     def vocabulary_selection(self) -> None:
         """The output layer of an LSTM scores all tokens."""
-        return None
 
     @property
     def selects_vocabulary(self) -> bool:

@@ -3,6 +3,7 @@
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field
+from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -42,9 +43,18 @@ def _without_repetitions(items: tuple[T, ...]) -> tuple[T, ...]:
     return items
 
 
+_UNIQUE: JsonDict = {"uniqueItems": True}
+
 DistinctItems = Annotated[
     tuple[T, ...],
-    Field(strict=False, json_schema_extra={"uniqueItems": True}),
+    Field(strict=False, json_schema_extra=_UNIQUE),
     AfterValidator(_without_repetitions),
 ]
 """A list that names nothing twice."""
+
+SomeDistinctItems = Annotated[
+    tuple[T, ...],
+    Field(strict=False, min_length=1, json_schema_extra=_UNIQUE),
+    AfterValidator(_without_repetitions),
+]
+"""A list that names something, and nothing twice."""

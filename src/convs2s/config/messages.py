@@ -20,6 +20,9 @@ from convs2s.config.rules import (
 from convs2s.config.section import Section
 from convs2s.errors import UserError
 
+# Of mappings whose names have no form: YAML has numbers and null as names as well.
+_ANY_NAME = {"patternErrorMessage": "expected names that are text"}
+
 S = TypeVar("S", bound=Section)
 
 _TYPES = {
@@ -143,7 +146,7 @@ def _stray_key(path: Path, mapping: Rule, known: list[str]) -> str:
 
 
 def _expectation(fault: Fault, rule: Rule) -> str:
-    rule = rule["propertyNames"] if fault.kind == "key_name" else rule
+    rule = rule.get("propertyNames", _ANY_NAME) if fault.kind == "key_name" else rule
     if not fault.is_of_form:
         expected = _bound(fault)
     elif own := _own_message(rule):

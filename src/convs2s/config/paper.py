@@ -8,7 +8,7 @@ from convs2s.config.runs import RunName
 from convs2s.config.section import Section
 from convs2s.errors import UserError
 
-Measure = Literal[
+MeasureName = Literal[
     "bleu_tokenized",
     "bleu_detokenized",
     "bleu_tokenized_before_replacement",
@@ -24,12 +24,12 @@ Measure = Literal[
 ]
 """A score of a run, where the workflow measures it."""
 
-Values = dict[str, float | str | None]
+PrintedValues = dict[str, float | str | None]
 """Column key -> a value as the paper prints it."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunsToCompare:
     """The runs that a row of the paper is compared with.
 
     Attributes:
@@ -54,7 +54,7 @@ class Column(Section):
     """What the rows call the column."""
     name: str
     """Heading."""
-    measure: Measure | None = None
+    measure: MeasureName | None = None
     """Which of a run's scores is compared with the printed value; null where no step of the
     workflow measures it."""
     digits: NonNegativeInt = 2
@@ -72,15 +72,15 @@ class PrintedRow(Section):
     """Place on a figure's x-axis; null in tables."""
     kind: Literal["cited", "ours"]
     """cited: printed for comparison only; ours: trained and scored here."""
-    paper: Values = {}
+    paper: PrintedValues = {}
     """Printed values, column key -> value; text is printed as it stands."""
-    v1: Values = {}
-    """Values that arXiv v1 printed differently."""
-    best_run: Values = {}
-    """Values of the best single run, where the paper states them."""
+    v1: PrintedValues = {}
+    """PrintedValues that arXiv v1 printed differently."""
+    best_run: PrintedValues = {}
+    """PrintedValues of the best single run, where the paper states them."""
     note: str | None = None
     """Footnote of the row; null for none."""
-    measures: dict[str, Measure | None] = {}
+    measures: dict[str, MeasureName | None] = {}
     """Column key -> the measure of this row, where it is not the column's."""
 
 
@@ -109,7 +109,7 @@ class Row(ComparedRuns, PrintedRow):
         missing = common.model_fields_set - self.model_fields_set
         return self.model_copy(update={key: getattr(common, key) for key in missing})
 
-    def comparison(self, where: str) -> Comparison | None:
+    def comparison(self, where: str) -> RunsToCompare | None:
         """Return the runs that the row is compared with; None where the project has none yet.
 
         Args:
@@ -121,7 +121,7 @@ class Row(ComparedRuns, PrintedRow):
         if self.task is None:
             return None
         if self.model and self.runs and self.testset and self.decoding:
-            return Comparison(self.task, self.model, self.runs, self.testset, self.decoding)
+            return RunsToCompare(self.task, self.model, self.runs, self.testset, self.decoding)
         keys = ("model", "runs", "testset", "decoding")
         missing = next(key for key in keys if not getattr(self, key))
         raise UserError(f"{where}: key '{missing}' is missing, as the row names a task")

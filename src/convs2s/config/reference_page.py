@@ -94,7 +94,7 @@ def _rows(mapping: Rule, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
         elif below:
             ((place, one),) = below
             before = told.setdefault(str(one["properties"]), place)
-            yield row if before == place else row.saying(f"Its keys are those of `{before}`.")
+            yield row if before == place else row.saying(f"Keys as in `{before}`.")
             yield from _rows(one, f"{place}.", told) if before == place else ()
         else:
             yield row
@@ -128,7 +128,7 @@ def _type(rule: Rule) -> str:
     """Return the types that a value may have, with bounds, or what there is to choose from."""
     listed = ", ".join(map(_yaml, choices(rule)))
     types = [_bounded(one) for one in alternatives(rule) if not choices(one)]
-    return " or ".join([listed, *types] if listed else types)
+    return " or ".join(dict.fromkeys([listed, *types] if listed else types))
 
 
 def _bounded(rule: Rule) -> str:

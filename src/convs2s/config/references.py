@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from convs2s.config.architecture import Architecture
 from convs2s.config.messages import unknown
 from convs2s.config.model import ModelSettings
-from convs2s.config.paper import Comparison, Row, Table
+from convs2s.config.paper import Row, RunsToCompare, Table
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
@@ -143,7 +143,7 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     _check_stand_in(runs, settings)
 
 
-def _check_stand_in(runs: Comparison, settings: Settings) -> None:
+def _check_stand_in(runs: RunsToCompare, settings: Settings) -> None:
     """Check that the task which stands in for a row's has the test set that stands in for it."""
     task = settings.tasks[settings.scale.task_for(runs.task)]
     where = (

@@ -71,7 +71,7 @@ def child(rule: Rule, part: str | int, value: object) -> Rule | None:
 
 
 def _below(rule: Rule, part: str | int) -> Rule | None:
-    if isinstance(part, int):
+    if rule["type"] == "array":
         return rule.get("items")
     others = rule.get("additionalProperties")
     found: Rule | None = rule.get("properties", {}).get(part, others)

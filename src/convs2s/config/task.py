@@ -1,11 +1,11 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import PrivateAttr
 
 from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages
-from convs2s.config.fields import DistinctItems, NonNegativeInt, PositiveInt, Text
+from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems, Text
 from convs2s.config.messages import validated
 from convs2s.config.metadata import CorpusMetadata, DatasetMetadata, ModelMetadata
 from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
@@ -59,9 +59,9 @@ class Headline(Section):
 
     model: str = "small"
     """A model of config/models.yaml."""
-    seeds: Annotated[DistinctItems[NonNegativeInt], Field(min_length=1)] = (1,)
+    seeds: SomeDistinctItems[NonNegativeInt] = (1,)
     """Random seeds; the score is the mean over them. A released model has none."""
-    tests: Annotated[DistinctItems[str], Field(min_length=1)] | None = None
+    tests: SomeDistinctItems[str] | None = None
     """Test sets to score; null takes all of corpus.tests."""
     decoding: str = "beam5"
     """A decoding of config/decodings.yaml."""

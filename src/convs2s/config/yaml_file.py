@@ -1,7 +1,7 @@
 """YAML, read safely: no key twice, 1e-4 a number, and one line for what is not YAML."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,10 @@ from convs2s.errors import UserError
 
 Values = dict[str, Any]
 """A mapping of YAML that no class has validated yet."""
+
+_TEXT, _MAPPING, _LIST, _MERGE = (
+    f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq", "merge")
+)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -95,42 +99,72 @@ def _parse(content: bytes) -> object:
     loader = _Loader(content)
     try:
         node = loader.get_single_node()
-        if node is None:
-            return None
-        _refuse_duplicates(node)
-        return loader.construct_document(node)
+        return None if node is None else _Builder(loader).value(node)
     finally:
         loader.dispose()
 
 
-def _refuse_duplicates(document: yaml.Node) -> None:
-    """Raise ConstructorError where a mapping states a key twice.
+class _Builder:
+    """Makes values of a parsed file; unlike PyYAML's own constructor it looks for repeated keys."""
 
-    This looks at the file as it is written: what ``<<`` merges in may well repeat a key.
-    """
-    pending, seen = [document], {id(document)}
-    while pending:
-        node = pending.pop()
-        keys: set[str] = set()
-        for key in _keys(node):
-            if key.value in keys:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"duplicate key '{key.value}'", key.start_mark
-                )
-            keys.add(key.value)
-        below = [one for one in _below(node) if id(one) not in seen]
-        seen.update(map(id, below))
-        pending += below
+    def __init__(self, loader: _Loader) -> None:
+        self._loader = loader
+        self._built: dict[yaml.Node, object] = {}  # an alias is what its anchor is
+
+    def value(self, node: yaml.Node) -> object:
+        """Return the value of a node.
+
+        Raises:
+            yaml.MarkedYAMLError: a mapping states a key twice, or a value is not what it says.
+        """
+        if node.tag == _TEXT:
+            return node.value
+        if node.tag not in (_MAPPING, _LIST):
+            return self._other(node)
+        if node not in self._built:
+            return self._mapping(node) if node.tag == _MAPPING else self._list(node)
+        return self._built[node]
+
+    def _other(self, node: yaml.Node) -> object:
+        try:
+            value: object = self._loader.construct_object(node, deep=True)
+        except ValueError as error:  # such as the date 2020-13-01
+            raise _error(f"not a valid value: {error}", node) from None
+        return value
+
+    def _list(self, node: yaml.Node) -> list[object]:
+        items: list[object] = []
+        self._built[node] = items  # before its items: one of them may be the list itself
+        items += map(self.value, node.value)
+        return items
+
+    def _mapping(self, node: yaml.Node) -> dict[object, object]:
+        mapping: dict[object, object] = {}
+        self._built[node] = mapping
+        own: dict[object, object] = {}
+        for name, below in node.value:
+            if name.tag == _MERGE:
+                mapping |= self._merged(below)
+                continue
+            key = self.value(name)
+            if not isinstance(key, Hashable):
+                raise _error("found unhashable key", name)
+            if key in own:
+                raise _error(f"duplicate key '{name.value}'", name)
+            own[key] = self.value(below)
+        mapping |= own
+        return mapping
+
+    def _merged(self, node: yaml.Node) -> dict[object, object]:
+        """Return what ``<<`` brings in: a mapping, or several of which the first wins."""
+        value = self.value(node)
+        merged: dict[object, object] = {}
+        for one in reversed(value if isinstance(value, list) else [value]):
+            if not isinstance(one, dict):
+                raise _error("expected a mapping or a list of them to merge", node)
+            merged |= one
+        return merged
 
 
-def _keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    if isinstance(node, yaml.MappingNode):
-        yield from (key for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-
-
-def _below(node: yaml.Node) -> Iterator[yaml.Node]:
-    """Yield what a mapping or list holds that may hold keys in turn."""
-    values = node.value if isinstance(node, yaml.SequenceNode) else ()
-    if isinstance(node, yaml.MappingNode):
-        values = [one for pair in node.value for one in pair]
-    yield from (one for one in values if isinstance(one, yaml.CollectionNode))
+def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)

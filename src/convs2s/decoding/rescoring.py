@@ -176,7 +176,7 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
 
 
 def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
-    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets, filled up or not."""
+    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets."""
     batch: list[_Unit] = []
     for unit in units:
         if batch and (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH:

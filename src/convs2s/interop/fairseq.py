@@ -14,7 +14,7 @@ from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.expressions import evaluate
-from convs2s.interop.layout import FIRST_POSITION, FAIRSEQ_SPECIAL_TOKENS, convert
+from convs2s.interop.layout import FAIRSEQ_SPECIAL_TOKENS, FIRST_POSITION, convert
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.build import build_network
 

@@ -92,9 +92,7 @@ def test_rows_that_differ_in_the_model_never_share_a_stand_in(demo: Settings) ->
         assert len(set(shown)) == len(shown)
 
 
-def test_ensembles_are_as_large_as_the_scale_allows(
-    paper: Settings, demo: Settings
-) -> None:
+def test_ensembles_are_as_large_as_the_scale_allows(paper: Settings, demo: Settings) -> None:
     assert {cell.runs for cell in cells(paper, "table2")} == {("ensemble8",), ("ensemble10",)}
     assert {cell.runs for cell in cells(demo, "table2")} == {("ensemble2",)}
 

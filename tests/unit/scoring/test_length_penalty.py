@@ -26,7 +26,11 @@ from convs2s.scoring.length_penalty import (
 from convs2s.scoring.n_best import ListedHypothesis, best, own_score, read_n_best
 from tests.unit.decoding.test_long_files import sentences
 
-SETTINGS: dict[str, Any] = {"beam": 4, "maximum_length": {"factor": 1.0, "offset": 4}, "finished": "replace"}
+SETTINGS: dict[str, Any] = {
+    "beam": 4,
+    "maximum_length": {"factor": 1.0, "offset": 4},
+    "finished": "replace",
+}
 
 
 @pytest.mark.parametrize("finished", ["replace", "leave"])

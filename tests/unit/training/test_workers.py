@@ -61,9 +61,7 @@ def test_a_training_of_two_workers_with_dropout_repeats(task: Path, tmp_path: Pa
     assert settings.architecture.dropout > 0
     paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
     for path in paths:
-        train_together(
-            tmp_path / f"meeting {path.parent.name}", 2, tiny.job(task, path, settings)
-        )
+        train_together(tmp_path / f"meeting {path.parent.name}", 2, tiny.job(task, path, settings))
     assert sha256(paths[0]) == sha256(paths[1])
     assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
 

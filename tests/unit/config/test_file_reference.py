@@ -1,0 +1,76 @@
+"""How files are named, and where they lie."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.errors import UserError
+
+URL = "https://data.example/a.tgz"
+
+
+@pytest.mark.parametrize(
+    ("reference", "location", "member", "path"),
+    [
+        ("data/my.en", "data/my.en", None, "data/my.en"),
+        ("/data/my.tgz#a/b.en", "/data/my.tgz", "a/b.en", "/data/my.tgz"),
+        (f"{URL}#a/b.en", URL, "a/b.en", "d/data.example/a.tgz"),
+        ("demo://en_fr/train.en", "demo://en_fr/train.en", None, "d/demo/en_fr/train.en"),
+    ],
+)
+def test_references(reference: str, location: str, member: str | None, path: str) -> None:
+    parsed = parse_file_reference(reference)
+    assert (parsed.location, parsed.member) == (location, member)
+    assert parsed.is_url == ("://" in reference)
+    assert parsed.path(Path("d")) == Path(path)
+
+
+@pytest.mark.parametrize("reference", ["", "#a", "a.tgz#", "ftp://h/a", "s3://bucket/a#b"])
+def test_bad_references(reference: str) -> None:
+    with pytest.raises(UserError):
+        parse_file_reference(reference)
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("http://www.statmt.org/wmt13/a.tgz", "www.statmt.org/wmt13/a.tgz"),
+        ("https://h:8080/a.tgz", "h:8080/a.tgz"),
+        ("https://h/%2e%2e/a.tgz", "h/%2e%2e/a.tgz"),
+        ("demo://en_fr/train.en", "demo/en_fr/train.en"),
+    ],
+)
+def test_local_path(url: str, place: str) -> None:
+    assert local_path(url, Path("results/downloads")) == Path("results/downloads") / place
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h/../../etc/passwd",
+        "http://../a",
+        "http://h/./a",
+        "http://h//etc/passwd",
+        "http://h/a/",
+        "http://h/",
+        "http://h",
+        "http:///a",
+        "http://h/a?b=1",
+        "http://h/a#b",
+        "http://name:secret@h/a",
+        "http://[h/a",
+        "http://h/a b",
+        "http://h/a\n",
+        "http://h/\\a",
+        "http://h/é",
+        "ftp://h/a",
+        "file:///etc/passwd",
+        "demo://../a",
+        "/etc/passwd",
+        "",
+    ],
+)
+def test_local_path_refuses(url: str) -> None:
+    with pytest.raises(UserError):
+        local_path(url, Path("d"))

@@ -1,0 +1,81 @@
+"""The values of the configuration that comes with the project, against what others state."""
+
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.preparation import PreparationRecipe
+from convs2s.config.settings import Settings
+from convs2s.text.preparation import PREPARATIONS
+
+
+def test_the_preparations_are_those_of_the_text_package() -> None:
+    assert set(get_args(PreparationRecipe)) == set(PREPARATIONS)
+
+
+def references(settings: Settings) -> set[str]:
+    """Return every file that a task names."""
+    return {one for task in settings.tasks.values() for one in task.references()}
+
+
+def test_every_address_of_a_corpus_is_in_the_list_of_downloads(settings: Settings) -> None:
+    addresses = {parse_file_reference(one).location for one in references(settings)}
+    assert {one for one in addresses if one.startswith("http")} <= set(settings.downloads)
+
+
+def test_the_list_of_downloads_has_what_registries_state(settings: Settings, shared: Path) -> None:
+    rows = (shared / "spec/archives.tsv").read_text("utf-8").splitlines()
+    header, *stated = [row.split("\t") for row in rows if not row.startswith("#")]
+    assert len(stated) >= 30
+    for row in stated:
+        fields = dict(zip(header, row, strict=True))
+        entry = settings.downloads[fields["url"]]
+        for name in ("bytes", "sha256", "md5", "licence"):
+            known = None if fields[name] == "?" else fields[name]
+            ours = getattr(entry, name)
+            assert (None if ours is None else str(ours)) == known, fields["url"]
+
+
+def test_members_are_in_the_archives_of_the_mirror(settings: Settings, shared: Path) -> None:
+    members: dict[Path, set[str]] = {}
+    for file in map(parse_file_reference, references(settings)):
+        archive = shared / "mirror" / file.location.partition("://")[2]
+        if file.member and archive.is_file():
+            members.setdefault(archive, set()).add(file.member)
+    assert len(members) >= 8
+    for archive, named in members.items():
+        assert named <= members_of(archive), archive
+
+
+def members_of(archive: Path) -> set[str]:
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as opened:
+            return set(opened.namelist())
+    with tarfile.open(archive) as opened_tar:
+        return set(opened_tar.getnames())
+
+
+def test_printed_values_are_the_papers(settings: Settings, shared: Path) -> None:
+    facts = yaml.safe_load((shared / "spec/paper_tables.yaml").read_text(encoding="utf-8"))
+    for name in ("table1", "table2", "table3", "table4", "table5", "table6", "table7", "table8"):
+        values = [value for row in settings.paper[name].rows for value in row.paper.values()]
+        ours = [float(value) for value in values if value is not None]
+        assert sorted(ours) == sorted(printed(facts[name])), name
+
+
+def printed(part: Any) -> Iterator[float]:
+    """Yield the printed values of a table in the file of facts."""
+    if isinstance(part, list):
+        for item in part:
+            yield from [float(item)] if isinstance(item, float) else printed(item)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("bleu", "seconds", "ppl", "rg1", "rg2", "rgl"):
+                yield float(value)
+            elif key != "training_speed":
+                yield from printed(value)

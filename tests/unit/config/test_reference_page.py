@@ -1,0 +1,46 @@
+"""The pages that are made from the classes."""
+
+from pathlib import Path
+
+import yaml
+
+from convs2s.config.messages import validated
+from convs2s.config.options import Options
+from convs2s.config.reference_page import reference, template
+
+
+def test_config_yaml_is_the_class(root: Path) -> None:
+    """After a change of the class: convs2s config --template > config.yaml."""
+    text = (root / "config.yaml").read_text(encoding="utf-8")
+    assert text == template(), "put your own settings into config.local.yaml"
+
+
+def test_the_reference_page_is_the_classes(root: Path) -> None:
+    """After a change of a class: convs2s config --reference > docs/configuration.md."""
+    assert (root / "docs/configuration.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_template_states_the_defaults() -> None:
+    stated = yaml.safe_load(template())
+    assert stated == Options().model_dump(mode="json")
+    assert validated(Options, stated, "config.yaml") == Options()
+
+
+def test_each_key_is_a_row() -> None:
+    rows = reference().splitlines()
+    wanted = [
+        "| `cores` | integer ≥ 1 or null | `null` | CPU threads of one training or decoding;",
+        "| `plots` | mapping |  | What the attention plots show.",
+        "| `corpus.train[].source` | string | required | File of the source side.",
+        "| `architecture.kind` | convs2s, lstm | `convs2s` | convs2s: ",
+        "| `architecture.cells` | integer ≥ 1 | `1000` | lstm: Memory cells of a layer.",
+        "| `length_penalty` | number ≥ 0 or mapping | `1.0` | Exponent alpha",
+        "| `length_penalty.tuned_on` | string | required | ",
+        "| `growth` | mapping | required | Bytes of text that a byte of a compressed file "
+        "becomes. Keys as in `line_bytes`.",
+    ]
+    assert [start for start in wanted if not any(row.startswith(start) for row in rows)] == []
+
+
+def test_a_tasks_name_is_no_key() -> None:
+    assert "`name`" not in reference()

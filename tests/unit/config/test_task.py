@@ -1,0 +1,130 @@
+"""What a task knows of itself."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from convs2s.config.corpus import HoldOutPart
+from convs2s.config.metadata import CorpusMetadata, DatasetMetadata, ModelMetadata
+from convs2s.config.settings import Settings
+from convs2s.config.task import Task, VocabularySettings
+from convs2s.errors import UserError
+
+
+def task(**changes: object) -> Task:
+    pair = {"source": "train.en", "target": "train.fr"}
+    stated = {
+        "description": "",
+        "languages": {"source": "en", "target": "fr"},
+        "corpus": {"train": [pair], "tests": {"test": [{"source": "t.en", "target": "t.fr"}]}},
+        "hold_out": {"every": 100},
+    }
+    return Task.named("mine", stated | changes)
+
+
+RELEASED = {"model": "a#m", "source_dictionary": "a#s", "target_dictionary": "a#t"}
+
+
+def test_a_name_is_no_key_and_stays_with_a_copy() -> None:
+    mine = task()
+    assert mine.name == "mine"
+    assert mine.model_copy(update={"text": "other"}).name == "mine"
+    assert "name" not in mine.model_dump()
+    with pytest.raises(UserError, match="mine: unknown key 'name'"):
+        task(name="mine")
+
+
+def test_the_text_is_the_tasks_own_or_anothers() -> None:
+    assert task().text_name == "mine"
+    assert task(text="other").text_name == "other"
+
+
+def test_a_released_model_needs_test_sets_alone() -> None:
+    assert task().splits == ("train", "valid", "test")
+    assert task(released=RELEASED).splits == ("test",)
+
+
+def test_held_out_validation_comes_from_the_training_files() -> None:
+    mine = task()
+    assert mine.file_pairs("valid") == mine.file_pairs("train") == [("train.en", "train.fr")]
+    assert mine.hold_out_of("valid") == HoldOutPart(every=100, held=True)
+    assert mine.hold_out_of("train") == HoldOutPart(every=100, held=False)
+    assert mine.hold_out_of("test") is None
+
+
+def test_validation_files_are_taken_as_they_are() -> None:
+    pair = {"source": "a", "target": "b"}
+    corpus = {"train": [pair], "valid": [pair, pair], "tests": {"test": [pair]}}
+    mine = task(corpus=corpus, hold_out=None)
+    assert mine.hold_out_of("valid") is None
+    assert mine.file_pairs("valid") == [("a", "b")] * 2
+    assert mine.references() == ["a", "b"]
+
+
+def test_a_test_set_of_another_task_is_refused() -> None:
+    with pytest.raises(
+        UserError, match="'newstest2014' is not a test set of the task mine, which has test"
+    ):
+        task().file_pairs("newstest2014")
+
+
+def test_references_are_all_files_with_the_released_ones() -> None:
+    files = ["train.en", "train.fr", "t.en", "t.fr"]
+    assert task().references() == files
+    released = task(released=RELEASED)
+    assert released.released_references() == ["a#m", "a#s", "a#t"]
+    assert released.references() == [*files, "a#m", "a#s", "a#t"]
+    with_codes = task(released={**RELEASED, "bpe_codes": "a#c"})
+    assert with_codes.released_references()[-1] == "a#c"
+
+
+def test_headline_runs() -> None:
+    assert task(headline={"seeds": [1, 3]}).headline_runs() == ["seed1", "seed3"]
+    assert task(released=RELEASED).headline_runs() == ["released"]
+
+
+def test_a_headline_is_about_all_test_sets_unless_told() -> None:
+    assert task().headline_tests() == ["test"]
+    assert task(headline={"tests": ["other"]}).headline_tests() == ["other"]
+    assert task().development_sets() == ["valid", "test"]
+
+
+def test_what_belongs_to_a_language() -> None:
+    mine = task(vocabulary={"kind": "word", "source_size": 3})
+    assert mine.language_pair == ("en", "fr")
+    assert (mine.vocabulary_size("en"), mine.vocabulary_size("fr")) == (3, None)
+
+
+def test_models_read_truecased_text_where_there_is_some() -> None:
+    assert task().model_text == "clean"
+    assert task(preparation={"truecase": True}).model_text == "truecased"
+
+
+def test_names_of_bpe_codes() -> None:
+    assert VocabularySettings().bpe_codes_name("en") == "codes"
+    assert VocabularySettings(joint=False).bpe_codes_name("en") == "codes.en"
+    assert VocabularySettings(kind="word").bpe_codes_name("en") is None
+
+
+def test_metadata_are_plain_data_and_read_again() -> None:
+    mine = task(paper_pairs=3, vocabulary={"glossaries": ["a"]})
+    dataset, corpus = mine.dataset_metadata(), mine.corpus_metadata("other data")
+    assert set(dataset.model_dump()) == {"task", "languages", "preparation", "vocabulary"}
+    assert set(corpus.model_dump()) == {"task", "clean", "paper_pairs", "stand_in"}
+    assert DatasetMetadata.model_validate(json.loads(dataset.model_dump_json())) == dataset
+    assert CorpusMetadata.model_validate(json.loads(corpus.model_dump_json())) == corpus
+    assert mine.model_metadata() == ModelMetadata(
+        task="mine", languages=mine.languages, preparation="moses_test"
+    )
+
+
+def test_a_task_never_changes() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        task().text = "other"
+
+
+def test_every_file_of_the_configurations_tasks_is_listed(settings: Settings) -> None:
+    released = settings.tasks["wmt14_en_fr_released"]
+    assert len(released.released_references()) == 4
+    assert set(released.references()) > set(settings.tasks["wmt14_en_fr"].references())
