@@ -29,25 +29,14 @@ def plain_search(
         The tokens of each finished hypothesis without ``</s>`` and its score, the best first.
     """
     encoded = network.encode(source.unsqueeze(0))
-    beam, limit = settings.beam, settings.maximum_length
-    maximum = int((len(source) - 1) * limit.factor) + limit.offset
-    maximum = max(maximum, settings.minimum_length)
-    if network.positions["target"] is not None:
-        maximum = min(maximum, network.positions["target"] - 1)
+    beam, maximum = settings.beam, _maximum_length(network, source, settings)
     hypotheses: list[tuple[list[int], float]] = [([], 0.0)]
     finished: list[tuple[list[int], float]] = []
     for length in range(maximum + 1):
         previous = torch.tensor([[END, *tokens] for tokens, _ in hypotheses])  # (K, t)
         features, _ = network.decoder(previous, _repeated(encoded, len(hypotheses)))
         predictions = network.output(features[:, -1]).log_softmax(1)  # (K, V)
-        predictions[:, PADDING] = -torch.inf
-        predictions[:, UNKNOWN] -= settings.unknown_penalty
-        if length < settings.minimum_length:
-            predictions[:, END] = -torch.inf
-        if length == maximum:
-            ending = predictions[:, END].clone()
-            predictions.fill_(-torch.inf)
-            predictions[:, END] = ending
+        _constrain(predictions, length, maximum, settings)
         totals = predictions + torch.tensor([[total] for _, total in hypotheses])
         best = totals.flatten().topk(2 * beam)
         going: list[tuple[list[int], float]] = []
@@ -62,6 +51,27 @@ def plain_search(
         if len(finished) >= beam:
             break
     return sorted(finished[:beam], key=lambda one: -one[1])
+
+
+def _maximum_length(network: ConvS2S, source: Tensor, settings: DecodingSettings) -> int:
+    """Return the most tokens of a sentence's output, ``</s>`` not counted."""
+    limit = settings.maximum_length
+    maximum = int((len(source) - 1) * limit.factor) + limit.offset
+    maximum = max(maximum, settings.minimum_length)
+    positions = network.positions["target"]
+    return maximum if positions is None else min(maximum, positions - 1)
+
+
+def _constrain(predictions: Tensor, length: int, maximum: int, settings: DecodingSettings) -> None:
+    """Bar from predictions (K, V) what may not come next after ``length`` tokens."""
+    predictions[:, PADDING] = -torch.inf
+    predictions[:, UNKNOWN] -= settings.unknown_penalty
+    if length < settings.minimum_length:
+        predictions[:, END] = -torch.inf
+    if length == maximum:
+        ending = predictions[:, END].clone()
+        predictions.fill_(-torch.inf)
+        predictions[:, END] = ending
 
 
 def _repeated(encoded: EncodedSource, times: int) -> EncodedSource:

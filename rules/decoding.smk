@@ -1,15 +1,7 @@
 """From a model, or several as an ensemble, and a test set's raw text to translations; how long it takes."""
 
 
-def tuned_penalty(wildcards):
-    """Where the tuned length penalty stands; no file where the number is stated."""
-    development = scale.development_set(tasks[wildcards.task], settings.decodings[wildcards.decoding])
-    if development is None:
-        return []
-    folder, name = layout.task(wildcards.task), wildcards.decoding
-    return [
-        folder.translations(wildcards.model, wildcards.run, development, name, "length_penalty.json")
-    ]
+include: "inputs/decoding.smk"
 
 
 rule decode_test_set:

@@ -1,15 +1,7 @@
 """What a training and its attention look like."""
 
 
-def plots_of(task):
-    """The learning curves of a task's headline trainings and the attention maps of its first run."""
-    translations = headline_files(task, "jsonl")
-    runs = [] if tasks[task].released else sorted({str(Path(p).parent) for p in translations})
-    first = translations[0].removesuffix(".jsonl")
-    kind = settings.models[tasks[task].headline.model].architecture.kind
-    lines = [] if kind == "lstm" else options.plots.sentences  # an LSTM has no attention
-    attention = [f"{first}.attention{line}" for line in lines]
-    return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
+include: "inputs/plots.smk"
 
 
 rule plot_learning_curve:

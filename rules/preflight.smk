@@ -1,12 +1,7 @@
 """What a run will take, before it starts."""
 
 
-from dataclasses import asdict
-
-
-def cells_to_fill(wildcards):
-    """The cells of the paper's tables, unless config.yaml names tasks: then their headlines count."""
-    return [] if options.tasks else [asdict(cell) for table in PLANNED.values() for cell in table]
+include: "inputs/preflight.smk"
 
 
 rule preflight:

@@ -1,9 +1,7 @@
 """Models that others trained and published, in place of a task's own trainings: the run `released`."""
 
 
-def released_files(wildcards):
-    """The files of the task's released model, where downloads put them."""
-    return local_files(tasks[wildcards.task].released_references())
+include: "inputs/released.smk"
 
 
 rule import_released:

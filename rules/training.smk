@@ -4,51 +4,8 @@ The trainer keeps its state in a folder beside the output that no rule declares,
 the outputs of a killed job. Run the same command again and it goes on from there.
 """
 
-import os
 
-from convs2s.pipeline.process import granted_gpus
-from convs2s.training.version import TRAINING_VERSION
-
-# What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
-GRANTED = "--workers {resources.gpu}"
-if workflow.remote_exec:
-    GRANTED += " --time-limit {resources.runtime}"
-
-
-def gpus(wildcards):
-    """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
-
-    Where fewer are granted, Snakemake lowers the number to that. It tells a cluster's job nothing
-    of --resources, but there the scheduler tells which GPUs it has granted.
-    """
-    if options.device == "cpu":
-        return 0
-    if workflow.remote_exec and granted_gpus(os.environ):
-        return granted_gpus(os.environ)
-    granted = workflow.global_resources.get("gpu").value
-    return options.gpus or (1 if granted is None else granted)
-
-
-def tables_of_text(wildcards):
-    """The tables of a text that a training takes, by the names of its options.
-
-    Only models over words replace unknown ones by the dictionary; some select their vocabulary;
-    some read truecased text.
-    """
-    task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
-    if task.vocabulary.kind == "word":
-        tables["dictionary"] = [folder.dictionary]
-    if settings.models[wildcards.model].architecture.selects_vocabulary:
-        tables["candidates"] = [folder.candidates]
-    if task.preparation.truecase:
-        tables["truecasers"] = [folder.truecaser(language) for language in languages(wildcards)]
-    return tables
-
-
-def table_options(wildcards):
-    """Those tables as options of a training's command."""
-    tables = tables_of_text(wildcards).items()
-    return " ".join(f"--{name} {' '.join(paths)}" for name, paths in tables)
+include: "inputs/training.smk"
 
 
 rule write_model_settings:
@@ -84,7 +41,7 @@ rule train_model:
         runtime="1d",
         machine=lambda w: f"--device {options.device} --threads {threads(w)}",
     params:
-        folder=layout.task("{task}").path,
+        folder=lambda w: layout.task(w.task).path,
         tables=table_options,
         version=TRAINING_VERSION,
     shell:

@@ -22,7 +22,8 @@ def public_names(path: Path) -> list[str]:
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names += [one.id for one in targets if isinstance(one, ast.Name)]
-    return [name for name in names if not name.startswith("_")]
+    # A single letter is a type variable.
+    return [name for name in names if not name.startswith("_") and len(name) > 1]
 
 
 def test_no_name_means_two_things(root: Path) -> None:

@@ -164,10 +164,10 @@ def assert_same_output(
     torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
     mean_attention = torch.stack(attentions).mean(0)
     theirs = torch.from_numpy(golden[f"{prefix}.avg_attn"]).to(logits.dtype)
-    for row, words in enumerate((source != PADDING).sum(1).tolist()):
+    for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
         torch.testing.assert_close(
-            mean_attention[row, real[row], :words],
-            theirs[row, real[row], theirs.shape[2] - words :],  # padded on the left
+            mean_attention[row, real[row], :tokens],
+            theirs[row, real[row], theirs.shape[2] - tokens :],  # padded on the left
             atol=min(tolerance, 1e-5),
             rtol=0,
         )

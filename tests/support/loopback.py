@@ -5,10 +5,11 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 @dataclass
@@ -46,7 +47,7 @@ class LoopbackServer:
         self.files: dict[str, Served] = {}
         self.answers: list[Answer] = []
         self.over = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
@@ -74,62 +75,65 @@ def send(body: bytes, stream: BufferedIOBase, pause: float) -> None:
         stream.write(body[first:last])
 
 
-def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request by what the server is told to serve."""
 
-        def do_GET(self) -> None:
-            self.close_connection = True
-            served = server.files.get(self.path)
-            found = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-            with suppress(ConnectionError):  # the client may have heard enough
-                self.answer(served, int(found[1]) if found else None)
+    protocol_version = "HTTP/1.1"
 
-        def answer(self, served: Served | None, start: int | None) -> None:
-            if served is None or served.statuses:
-                self.refuse(served.statuses.pop(0) if served else 404, start)
-            elif served.redirect:
-                self.refuse(302, start, served.redirect)
-            elif served.ranges and start is not None and start >= len(served.body):
-                self.refuse(416, start)
-            else:
-                self.give(served, start)
+    def __init__(self, loopback: LoopbackServer, *connection: Any) -> None:
+        self.loopback = loopback
+        super().__init__(*connection)
 
-        def refuse(self, status: int, start: int | None, location: str | None = None) -> None:
-            server.answers.append(Answer(self.path, start, status, 0))
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            if location:
-                self.send_header("Location", location)
-            self.end_headers()
+    def do_GET(self) -> None:
+        self.close_connection = True
+        served = self.loopback.files.get(self.path)
+        found = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        with suppress(ConnectionError):  # the client may have heard enough
+            self.answer(served, int(found[1]) if found else None)
 
-        def give(self, served: Served, asked: int | None) -> None:
-            start = asked if served.ranges else None
-            whole = served.body[start or 0 :]
-            body = whole
-            if served.cuts:
-                body = body[: served.cuts.pop(0)]
-            status = 200 if start is None else 206
-            server.answers.append(Answer(self.path, asked, status, len(body)))
-            self.send_response(status)
-            self.send_header("Content-Type", served.content_type)
-            self.send_header("Connection", "close")
-            if served.has_length:
-                self.send_header("Content-Length", str(served.announced or len(whole)))
-            if start is not None:
-                first = start + served.wrong_range
-                last, size = len(served.body) - 1, len(served.body)
-                self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
-            for name, value in (("ETag", served.etag), ("Last-Modified", served.last_modified)):
-                if value:
-                    self.send_header(name, value)
-            self.end_headers()
-            send(body, self.wfile, served.pause)
-            if served.is_silent and len(body) < len(whole):
-                self.wfile.flush()
-                server.over.wait()
+    def answer(self, served: Served | None, start: int | None) -> None:
+        if served is None or served.statuses:
+            self.refuse(served.statuses.pop(0) if served else 404, start)
+        elif served.redirect:
+            self.refuse(302, start, served.redirect)
+        elif served.ranges and start is not None and start >= len(served.body):
+            self.refuse(416, start)
+        else:
+            self.give(served, start)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def refuse(self, status: int, start: int | None, location: str | None = None) -> None:
+        self.loopback.answers.append(Answer(self.path, start, status, 0))
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        if location:
+            self.send_header("Location", location)
+        self.end_headers()
 
-    return Handler
+    def give(self, served: Served, asked: int | None) -> None:
+        start = asked if served.ranges else None
+        whole = served.body[start or 0 :]
+        body = whole
+        if served.cuts:
+            body = body[: served.cuts.pop(0)]
+        status = 200 if start is None else 206
+        self.loopback.answers.append(Answer(self.path, asked, status, len(body)))
+        self.send_response(status)
+        self.send_header("Content-Type", served.content_type)
+        self.send_header("Connection", "close")
+        if served.has_length:
+            self.send_header("Content-Length", str(served.announced or len(whole)))
+        if start is not None:
+            first = start + served.wrong_range
+            last, size = len(served.body) - 1, len(served.body)
+            self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
+        for name, value in (("ETag", served.etag), ("Last-Modified", served.last_modified)):
+            if value:
+                self.send_header(name, value)
+        self.end_headers()
+        send(body, self.wfile, served.pause)
+        if served.is_silent and len(body) < len(whole):
+            self.wfile.flush()
+            self.loopback.over.wait()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass

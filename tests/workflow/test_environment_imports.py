@@ -97,7 +97,7 @@ def test_job_states_its_version_where_the_package_is_not_installed(
     root: Path, checkout: Checkout, tmp_path: Path
 ) -> None:
     program = "from convs2s.manifest import manifest; print(manifest()['convs2s'])"
-    python = bare_python(tmp_path / "environment", [])
+    python = bare_python(tmp_path / "environment", ["xopen"])  # with which files are read
     done = run_bare(python, "-c", program, folder=checkout / "src")
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     assert done.stdout.strip() == project["version"], done.stderr

@@ -18,5 +18,7 @@ with job(snakemake.log[0]):
         tokenized=Path(snakemake.input.tokenized),
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
-        manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
+        manifest=run_manifest(
+            snakemake.input, **snakemake.params.run, decoding=decoding.model_dump(mode="json")
+        ),
     )

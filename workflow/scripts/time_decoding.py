@@ -19,5 +19,7 @@ with job(snakemake.log[0]):
         settings=decoding,
         device=snakemake.wildcards.device,
         threads=snakemake.threads,
-        manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
+        manifest=run_manifest(
+            snakemake.input, **snakemake.params.run, decoding=decoding.model_dump(mode="json")
+        ),
     )

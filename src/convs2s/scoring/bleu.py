@@ -172,14 +172,13 @@ def compare(
     systems = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, metrics, references, test_type="bs", n_samples=samples)
     signatures, columns = test()
-    signature = str(signatures["BLEU"])
     first, second = (row for row in columns["BLEU"] if isinstance(row, Result))
     # sacrebleu counts the samples that differ by more than the systems do: none where they are
     # equal, which would make equal systems the most different of all
     p_value = float(second.p_value or 0.0) if first.score != second.score else 1.0
     return Comparison(
-        baseline=Score(float(first.score), signature),
-        system=Score(float(second.score), signature),
+        baseline=Score(float(first.score), str(signatures["BLEU"])),
+        system=Score(float(second.score), str(signatures["BLEU"])),
         baseline_interval=float(first.ci or 0.0),
         system_interval=float(second.ci or 0.0),
         p_value=p_value,

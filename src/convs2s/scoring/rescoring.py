@@ -58,12 +58,10 @@ def rescore_n_best(
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
-    bleu = {}
-    for name, words in _choices(n_best, in_words).items():
-        plain = list(map(restore, words))
-        bleu[name] = bleu_scores(words, in_words, plain, published)
-        if name == "average":
-            write_lines(translations, plain)
+    choices = _choices(n_best, in_words)
+    plain = {name: list(map(restore, words)) for name, words in choices.items()}
+    write_lines(translations, plain["average"])
+    bleu = {name: bleu_scores(choices[name], in_words, plain[name], published) for name in choices}
     about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
     write_json(json, {**about, "bleu": bleu, "manifest": manifest})
     title = f"{test_set}: {len(published)} lines, one hypothesis of each"

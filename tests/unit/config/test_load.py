@@ -13,7 +13,7 @@ from convs2s.config.settings import Settings, effective
 from convs2s.config.task import SHARED_WITH_TEXT, Headline
 from convs2s.errors import UserError
 from tests.unit.config.writing import write
-from tests.unit.user_task import TASK
+from tests.support.user_task import TASK
 
 SCALES = ["paper", "demo", "multi30k", "mirror"]
 

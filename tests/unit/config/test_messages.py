@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.config.writing import fault, write
-from tests.unit.user_task import TASK
+from tests.support.user_task import TASK
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.training.run import train
 from tests.support import tiny
 
-SYMBOLS = [f"s{index}" for index in range(10)]
+TOKENS = [f"s{index}" for index in range(10)]
 BATCH = 64
 RECIPE = {
     "batch": {"sentences": BATCH, "micro_batch_tokens": None},
@@ -43,7 +43,7 @@ LSTM = {"kind": "lstm", "layers": 1, "cells": 192, "embedding": 64, "reverse_sou
 
 def sequences(count: int, seed: int) -> list[list[str]]:
     generator = random.Random(seed)
-    return [generator.choices(SYMBOLS, k=generator.randint(5, 20)) for _ in range(count)]
+    return [generator.choices(TOKENS, k=generator.randint(5, 20)) for _ in range(count)]
 
 
 def exactly_reversed(folder: Path, architecture: dict[str, Any], updates: int) -> float:
@@ -62,10 +62,10 @@ def exactly_reversed(folder: Path, architecture: dict[str, Any], updates: int) -
     assert made <= updates
     source, target = description.source_vocabulary(), description.target_vocabulary()
     unseen = sequences(1000, seed=2)
-    rows = torch.from_numpy(pad([source.encode(words) for words in unseen]))
+    rows = torch.from_numpy(pad([source.encode(tokens) for tokens in unseen]))
     found = beam_search(Ensemble([network]), rows, DecodingSettings(beam=1))
     outputs = [target.decode(hypotheses[0].tokens) for hypotheses in found]
-    right = [words == one[::-1] for words, one in zip(outputs, unseen, strict=True)]
+    right = [tokens == one[::-1] for tokens, one in zip(outputs, unseen, strict=True)]
     return sum(right) / len(right)
 
 
