@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from snakemake.utils import available_cpu_count
+
 ROOT = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's package, installed or not
 
@@ -24,6 +26,13 @@ from convs2s.training.version import TRAINING_VERSION
 
 provide_environment()
 this_process_is_alive = release_stale_locks(Path(".snakemake"))
+
+# All cores of this machine, where no number is asked for. `cores: all` in profiles/default would do,
+# but Snakemake reads that profile beside `--profile profiles/slurm` too, and would cut the threads of
+# a cluster's jobs to the cores of this machine. A run on a cluster always has `nodes` (--jobs).
+if workflow.resource_settings.cores is None and workflow.resource_settings.nodes is None:
+    workflow.resource_settings.cores = available_cpu_count()
+    workflow.register_resource("_cores", workflow.resource_settings.cores)
 
 with failures_in_one_line():
     settings = load(Path.cwd(), config)
@@ -164,6 +173,17 @@ def threads(wildcards):
     hand them and the device on as resources, as params of another value would make results stale.
     """
     return options["cores"] or settings.models[wildcards.model]["training"]["threads"]
+
+
+def timing_threads(wildcards):
+    """CPU threads of a timing: all that there are, so that no other job runs beside it here.
+
+    A cluster's job has as many as any decoding: how many its node has is not known when it is
+    submitted, and on the node Slurm would refuse a job step with more than were asked for.
+    """
+    if workflow.non_local_exec or workflow.remote_exec:
+        return threads(wildcards)
+    return options["cores"] or workflow.resource_settings.cores
 
 
 # What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
