@@ -48,3 +48,6 @@ rule demo:
         f"{RESULTS}/demo_en_fr/examples.txt",
         plots_of("demo_en_fr"),
     localrule: True
+
+
+include: "rules/overrides.smk"
