@@ -51,3 +51,6 @@ rule demo:
         layout.task("demo_en_fr").examples,
         plots_of("demo_en_fr"),
     localrule: True
+
+
+include: "rules/overrides.smk"

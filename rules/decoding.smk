@@ -39,8 +39,7 @@ rule time_decoding:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.log",
     conda:
         "../envs/train.yaml"
-    # All that there are, so that no other job runs beside it on this machine.
-    threads: options.cores or workflow.cores or 1
+    threads: timing_threads
     resources:
         gpu=lambda w: int(w.device == "cuda"),
     params:

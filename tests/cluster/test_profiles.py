@@ -1,23 +1,25 @@
-"""The cluster profiles, each by jobs that a real Slurm runs."""
+"""The cluster profiles, each by jobs that a real Slurm runs: commands as a user types them."""
 
+import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from snakemake.utils import available_cpu_count
 
+from convs2s.training.run import train
+from tests.support import tiny
+from tests.support.checkout import Checkout, Done, check_out
 from tests.support.slurm import Slurm
 
 pytestmark = pytest.mark.slurm
 
-# Questions that a cluster of many users would mind, but a test would wait for.
-IMPATIENT = {
-    "slurm": [
-        "--slurm-status-command=squeue",
-        "--slurm-init-seconds-before-status-checks=1",
-    ],
-    "generic": ["--seconds-between-status-checks=1"],
+# This cluster has no accounting (docs/cluster.md), and asks questions that one of many users would
+# mind, but a test would wait for.
+SETTINGS = {
+    "slurm": {"slurm-status-command": "squeue", "slurm-init-seconds-before-status-checks": 1},
+    "generic": {"seconds-between-status-checks": 1},
 }
 
 # Fails at first, as a job with too little memory does.
@@ -34,81 +36,104 @@ rule flaky:
 """
 
 
-def run_snakemake(slurm: Slurm, directory: Path, *arguments: str) -> str:
-    """Runs Snakemake there, on that cluster, and gives back what it said; fails where it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments],
-        cwd=directory,
-        env=slurm.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{slurm.logs()}"
-    return done.stdout
+def set_up_profiles(folder: Path) -> None:
+    """Write what this cluster needs into the profiles, as a user does for theirs."""
+    for name, settings in SETTINGS.items():
+        path = folder / "profiles" / name / "profile.yaml"
+        profile = yaml.safe_load(path.read_text("utf-8"))
+        path.write_text(yaml.safe_dump(profile | settings), "utf-8")
+
+
+def run(slurm: Slurm, checkout: Checkout, command: str) -> Done:
+    """Run a command line there, on that cluster; fails where it fails."""
+    done = checkout.shell(command, slurm.environment)
+    assert done.code == 0, f"{done.said}\n{slurm.logs()}"
+    return done
+
+
+def submitted(slurm: Slurm, done: Done, facts: str) -> list[list[str]]:
+    """What Slurm knows of each job that a run submitted, in the words of squeue's --format."""
+    numbers = re.findall(r"(?:SLURM|external) jobid '?(\d+)", done.said)
+    query = ["squeue", "-h", "--states=all", "-o", facts, "-j"]
+    return [slurm.ask(*query, number).split() for number in numbers]
 
 
 @pytest.fixture
-def checkout(root: Path, tmp_path: Path) -> Path:
-    """The workflow as it stands, in a folder of its own."""
-    parts = ["config", "envs", "profiles", "rules", "schemas", "src", "workflow"]
-    for part in parts:
-        shutil.copytree(root / part, tmp_path / part, symlinks=True)
-    for part in ("Snakefile", "config.yaml"):
-        shutil.copy(root / part, tmp_path)
-    return tmp_path
+def checkout(root: Path, tmp_path: Path) -> Checkout:
+    """The workflow as it stands, with nothing run and profiles for this cluster."""
+    checkout = check_out(root, tmp_path)
+    set_up_profiles(checkout.folder)
+    return checkout
 
 
 @pytest.fixture
-def directory(root: Path, tmp_path: Path) -> Path:
+def one_rule(root: Path, tmp_path: Path) -> Checkout:
     """A workflow of one rule, with this project's profiles."""
     shutil.copytree(root / "profiles", tmp_path / "profiles")
+    set_up_profiles(tmp_path)
     (tmp_path / "Snakefile").write_text(FLAKY)
-    return tmp_path
+    return Checkout(tmp_path)
 
 
-# The default profile's `cores`, this machine's, would cut the threads of a job under --profile; it
-# stays unread under --workflow-profile (docs/cluster.md).
 @pytest.mark.parametrize(
-    ("option", "profile", "threads"),
-    [("--profile", "slurm", None), ("--workflow-profile", "generic", 4)],
+    ("option", "profile"), [("--profile", "slurm"), ("--workflow-profile", "generic")]
 )
 def test_profile_keeps_its_retries_and_resources(
-    slurm: Slurm, directory: Path, option: str, profile: str, threads: int | None
+    slurm: Slurm, one_rule: Checkout, option: str, profile: str
 ) -> None:
-    said = run_snakemake(
-        slurm, directory, option, f"profiles/{profile}", *IMPATIENT[profile], "attempts/one"
-    )
-    device, job, memory = (directory / "attempts/one").read_text().split()
-    assert (device, memory) == ("0", "8000"), said
-    state, asked, runtime, cpus = slurm.ask(
-        "squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C"
-    ).split()
-    assert (state, asked, runtime) == ("COMPLETED", "8000M", "2:00:00")
-    assert threads is None or int(cpus) == threads
+    done = run(slurm, one_rule, f"snakemake attempts/one {option} profiles/{profile}")
+    device, job, memory = (one_rule / "attempts/one").read_text().split()
+    assert (device, memory) == ("0", "8000"), done.said
+    facts = slurm.ask("squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C").split()
+    assert facts == ["COMPLETED", "8000M", "2:00:00", "4"]
+
+
+@pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
+@pytest.mark.parametrize("profile", ["slurm", "generic"])
+def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
+    slurm: Slurm, checkout: Checkout, option: str, profile: str
+) -> None:
+    target = "results/demo_en_fr/corpus/raw/valid.en.zst"
+    threads = available_cpu_count() + 1
+    settings = f"--set-threads extract_en_fr={threads} --set-resources extract_en_fr:mem_mb=900"
+    done = run(slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}")
+    assert (checkout / target).stat().st_size > 0
+    assert submitted(slurm, done, "%T %C %m") == [["COMPLETED", str(threads), "900M"]]
+
+
+def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
+    slurm: Slurm, checkout: Checkout, tmp_path: Path
+) -> None:
+    folder = "results/demo_en_fr/models/demo/seed1"
+    model = checkout / f"{folder}/model.safetensors"
+    train(tiny.job(tiny.prepare(tmp_path / "task"), model))
+    run(slurm, checkout, "snakemake results/demo_en_fr/corpus/raw/test.en.zst")
+    command = f"snakemake {folder}/test.beam5.cpu.speed.json --profile profiles/slurm"
+    # Without that option Snakemake would train the model again, as it has not seen it made.
+    done = run(slurm, checkout, f"{command} --allowed-rules time_decoding")
+    assert submitted(slurm, done, "%T %C") == [["COMPLETED", "1"]]
 
 
 # Each level of jobs waits for twelve seconds or more, so `make test` submits the last four levels
 # of ten, from word counts to token stores; `make test-all` submits all.
-COUNTED = [
+COUNTED = " ".join(
     f"results/demo_en_fr/corpus/{path}"
     for language in ("en", "fr")
     for path in (f"clean/valid.{language}.zst", f"words/{language}.tsv.zst")
-]
+)
 
 
 @pytest.mark.parametrize(
     "made_here",
-    [COUNTED, pytest.param([], marks=pytest.mark.slow)],
+    [COUNTED, pytest.param("", marks=pytest.mark.slow)],
     ids=["last steps", "all steps"],
 )
-def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Path, made_here: list[str]) -> None:
+def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Checkout, made_here: str) -> None:
     if made_here:
-        run_snakemake(slurm, checkout, *made_here)
+        run(slurm, checkout, f"snakemake {made_here}")
     stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
-    command = ["--profile", "profiles/slurm", *IMPATIENT["slurm"], "--", *stores]
-    run_snakemake(slurm, checkout, *command)
+    command = f"snakemake {' '.join(stores)} --profile profiles/slurm"
+    run(slurm, checkout, command)
     assert all((checkout / store).stat().st_size > 0 for store in stores)
     assert "rule_binarize" in slurm.ask("squeue", "-h", "--states=COMPLETED", "-o", "%k")
-    assert "Nothing to be done" in run_snakemake(slurm, checkout, *command)
+    assert run(slurm, checkout, command).nothing_to_do

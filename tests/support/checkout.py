@@ -56,13 +56,13 @@ class Checkout:
         shutil.copytree(self.folder, folder, symlinks=True)
         return Checkout(folder)
 
-    def shell(self, command: str) -> Done:
+    def shell(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run a command line in this folder, with the environment's programs found first."""
-        programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        programs = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
-            env=os.environ | {"PATH": programs},
+            env={**environment, "PATH": programs},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",

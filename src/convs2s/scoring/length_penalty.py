@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
-from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.decoding.tuned_settings import PLAIN
 from convs2s.files import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import Score, detokenized_bleu, length_ratio, tokenized_bleu
 from convs2s.scoring.n_best import (
@@ -27,9 +25,6 @@ from convs2s.scoring.oracle import Reader
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
 """The values that are tried: 0, 0.1, ... 2."""
-
-PLAIN = 1.0
-"""The paper's value where none is tuned; of values that score the same the nearest to it."""
 
 COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
 """Header of the table."""
@@ -91,31 +86,8 @@ def curve(
     ]
 
 
-@dataclass(frozen=True)
-class _Tuning:
-    """What is read of a tuning's JSON file."""
-
-    length_penalty: float
-
-
-def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
-    """Return a decoding's settings with a number for the length penalty.
-
-    Args:
-        stated: the decoding, as config/decodings.yaml has it.
-        tuned: the JSON file of the tuning; none where the number is stated, and for the list that
-            the tuning goes by, whose order does not matter.
-    """
-    settings = DecodingSettings.model_validate(stated)
-    if not isinstance(settings.length_penalty, TunedLengthPenalty):
-        return settings
-    values = [TypeAdapter(_Tuning).validate_json(Path(path).read_bytes()) for path in tuned]
-    alpha = values[0].length_penalty if values else PLAIN
-    return settings.model_copy(update={"length_penalty": alpha})
-
-
 def best_point(points: Iterable[Point]) -> Point:
-    """Return the point of the highest tokenized BLEU; of equal ones the nearest to ``PLAIN``."""
+    """Return the point of the highest tokenized BLEU; of equal ones the nearest to the paper's."""
     return max(points, key=lambda one: (one.tokenized.score, -abs(one.length_penalty - PLAIN)))
 
 

@@ -1,0 +1,70 @@
+"""The profiles and what the pages say of them, without a cluster: dry runs of what a user types."""
+
+import re
+from pathlib import Path
+
+import pytest
+from snakemake.utils import available_cpu_count
+
+from tests.support.checkout import Checkout
+
+TARGET = "results/demo_en_fr/corpus/raw/valid.en.zst"
+JOB = "extract_en_fr"
+
+
+@pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
+@pytest.mark.parametrize("profile", ["default", "slurm", "generic"])
+def test_every_profile_plans_by_either_option(
+    checkout: Checkout, option: str, profile: str
+) -> None:
+    done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}")
+    assert done.code == 0, done.said
+    assert done.planned == {JOB: 1, "demo_corpus": 1}
+
+
+def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> None:
+    pages = [root / name for name in ("README.md", "docs/cluster.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    commands = re.findall(r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE)
+    assert len(commands) == 4
+    for command in commands:
+        done = checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run")
+        assert done.code == 0, done.said
+
+
+@pytest.mark.parametrize(
+    ("options", "cores"), [("", available_cpu_count()), ("--cores 1", 1), ("--jobs 1", 1)]
+)
+def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
+    checkout: Checkout, options: str, cores: int
+) -> None:
+    done = checkout.shell(f"snakemake {TARGET} {options} --until demo_corpus")
+    assert done.code == 0, done.said
+    assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--set-resources", "train:runtime=2880", "is a target, not a job; its job is train_model"),
+        ("--set-threads", "decode_testset=2", "is not a job; did you mean 'decode_test_set'?"),
+    ],
+)
+def test_settings_of_no_job_are_refused(
+    checkout: Checkout, option: str, name: str, message: str
+) -> None:
+    done = checkout.shell(f"snakemake {TARGET} --profile profiles/slurm {option} {name}")
+    assert done.code == 1
+    wrong = re.split("[:=]", name)[0]
+    assert done.errors == [f"error: {option} {wrong}: {wrong!r} {message}"]
+    assert "Traceback" not in done.said
+    assert checkout.files("results") == []
+
+
+def test_a_profile_that_sets_something_for_a_target_is_refused(checkout: Checkout) -> None:
+    profile = checkout / "profiles/slurm/profile.yaml"
+    profile.write_text(profile.read_text("utf-8") + "set-resources: {demo: {runtime: 9}}\n")
+    done = checkout.shell(f"snakemake {TARGET} --profile profiles/slurm")
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith("error: --set-resources demo: 'demo' is a target, not a job")
