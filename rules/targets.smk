@@ -9,7 +9,7 @@ TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "j
 
 rule download:
     input:
-        local_files(reference for task in STAGE_TASKS for reference in tasks[task].references()),
+        local_files(one for task in STAGE_TASKS for one in tasks[task].needed_references()),
     localrule: True
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.test_sets import decode_test_set
-from convs2s.decoding.tuned_settings import tuned_decoding
 from convs2s.pipeline.job import job
+from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 

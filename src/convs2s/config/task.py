@@ -1,5 +1,6 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import PrivateAttr
@@ -181,7 +182,13 @@ class Task(Section):
 
     def references(self) -> list[str]:
         """Return every file reference of the task, each once, those of a released model too."""
-        splits = ("train", "valid", *self.corpus.tests)
+        return self._references_of(("train", "valid", *self.corpus.tests))
+
+    def needed_references(self) -> list[str]:
+        """Return those that the headline needs: of a released model, no training text."""
+        return self._references_of(self.splits)
+
+    def _references_of(self, splits: Sequence[str]) -> list[str]:
         sides = [side for split in splits for pair in self.file_pairs(split) for side in pair]
         return list(dict.fromkeys([*sides, *self.released_references()]))
 

@@ -182,9 +182,7 @@ def budgets(settings: Settings, names: Iterable[str], cells: Sequence[Cell]) -> 
 
 def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_text: bool) -> Budget:
     task = settings.tasks[name]
-    sides = [side for split in task.splits for pair in task.file_pairs(split) for side in pair]
-    references = [*sides, *task.released_references()]
-    files = list(dict.fromkeys(parse_file_reference(reference) for reference in references))
+    files = list(dict.fromkeys(map(parse_file_reference, task.needed_references())))
     downloads = Path(settings.scale.downloads_dir)
     absent = {file.location: file for file in files if not file.path(downloads).exists()}
     pairs = None if task.released else training_pairs(settings, name)

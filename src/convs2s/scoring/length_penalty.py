@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.decoding.tuned_settings import PLAIN
 from convs2s.files import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import Score, detokenized_bleu, length_ratio, tokenized_bleu
 from convs2s.scoring.n_best import (
@@ -22,6 +21,7 @@ from convs2s.scoring.n_best import (
     read_n_best,
 )
 from convs2s.scoring.oracle import Reader
+from convs2s.scoring.tuned_settings import PLAIN
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
 """The values that are tried: 0, 0.1, ... 2."""

@@ -59,13 +59,12 @@ def rescore_n_best(
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
     choices = _choices(n_best, in_words)
-    plain = {name: list(map(restore, words)) for name, words in choices.items()}
-    write_lines(translations, plain["average"])
+    plain = {name: list(map(restore, choices[name])) for name in choices}
     bleu = {name: bleu_scores(choices[name], in_words, plain[name], published) for name in choices}
+    write_lines(translations, plain["average"])
     about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
     write_json(json, {**about, "bleu": bleu, "manifest": manifest})
-    title = f"{test_set}: {len(published)} lines, one hypothesis of each"
-    write_lines(text, _report(stand_in, header, title, bleu))
+    write_lines(text, _report(stand_in, header, f"{test_set}: {len(published)} lines", bleu))
 
 
 def _choices(scored: Path, reference: Sequence[str]) -> dict[str, list[str]]:
@@ -86,7 +85,7 @@ def _report(
     stand_in: str | None, header: Mapping[str, str], title: str, bleu: Mapping[str, BleuScores]
 ) -> Iterator[str]:
     yield from heading(stand_in, header)
-    yield from underlined(title)
+    yield from underlined(f"{title}, one hypothesis of each")
     yield from aligned(
         ["chosen by", "tokenized BLEU", "detokenized BLEU"],
         (

@@ -11,7 +11,7 @@ from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.decoding.n_best_files import list_n_best
 from convs2s.decoding.translate import Translator
-from convs2s.decoding.tuned_settings import tuned_decoding
+from convs2s.scoring.tuned_settings import tuned_decoding
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.paper.length_penalty_curve import plot_length_penalty
