@@ -86,7 +86,7 @@ def test_preparation_loads_without_torch(root: Path, package: str) -> None:
 
 
 def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
-    scripts = [path for path in (root / "workflow/scripts").glob("*.py")]
+    scripts = (root / "workflow/scripts").glob("*.py")
     texts = [path.read_text("utf-8") for path in scripts if path.name not in RUN_A_NETWORK]
     texts += [path.read_text("utf-8") for path in root.glob("rules/*.smk")]
     statement = re.compile(r"^from convs2s\S* import (?:\([^)]*\)|[^\n(]*)", re.MULTILINE)

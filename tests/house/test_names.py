@@ -5,6 +5,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from tests.support.package import modules
 
 BRITISH = re.compile(
@@ -41,3 +43,39 @@ def test_the_libraries_spelling(root: Path) -> None:
             if path.suffix in (".py", ".smk", ".yaml", ".md") and path.name != Path(__file__).name:
                 found = BRITISH.search(path.read_text("utf-8"))
                 assert found is None, f"{path.relative_to(root)}: {found and found[0]}"
+
+
+WALKS = {
+    "beam": (
+        [
+            "config/decodings.yaml",
+            "src/convs2s/config/decoding.py",
+            "src/convs2s/decoding/search.py",
+        ],
+        [
+            "rules/decoding.smk",
+            "workflow/scripts/decode_test_set.py",
+            "src/convs2s/decoding/test_sets.py",
+            "src/convs2s/decoding/translate.py",
+        ],
+    ),
+    "dropout": (
+        [
+            "config/models.yaml",
+            "src/convs2s/config/architecture.py",
+            "src/convs2s/models/convs2s.py",
+            "src/convs2s/models/layers.py",
+            "src/convs2s/models/kernels/dropout.py",
+        ],
+        ["rules/training.smk", "src/convs2s/models/build.py", "src/convs2s/training/run.py"],
+    ),
+}
+"""Setting -> the files that name it on its way (docs/structure.md), and those that pass it on."""
+
+
+@pytest.mark.parametrize("setting", WALKS)
+def test_a_setting_is_named_in_few_files(root: Path, setting: str) -> None:
+    name = re.compile(rf"\b{setting}\b")
+    named, passed_on = ([root / file for file in files] for files in WALKS[setting])
+    assert all(name.search(path.read_text("utf-8")) for path in named)
+    assert not any(name.search(path.read_text("utf-8")) for path in passed_on)

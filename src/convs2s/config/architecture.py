@@ -45,7 +45,7 @@ class Positions(Section):
     target: bool = True
     """Whether target tokens have position embeddings."""
     maximum: PositiveInt = 1024
-    """Number of positions, the end symbol's included; a longer training pair is refused when data
+    """Number of positions, the end token's included; a longer training pair is refused when data
     is prepared."""
 
 
@@ -146,7 +146,7 @@ class LstmArchitecture(Section):
     initialization: PositiveFloat = 0.08
     """Every parameter is drawn uniformly between minus this and this."""
     reverse_source: bool = True
-    """Whether the encoder reads the source's tokens from last to first, the end symbol still last
+    """Whether the encoder reads the source's tokens from last to first, the end token still last
     (section 3.3 of the LSTM's paper)."""
 
     @property

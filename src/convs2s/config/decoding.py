@@ -35,7 +35,7 @@ class DecodingSettings(Section):
     en-de, where it is tuned; 0 does not normalize. A mapping in place of the number: the workflow
     tunes it for each run."""
     minimum_length: NonNegativeInt = 0
-    """Tokens that an output has at least, its end symbol not counted (14 for summaries)."""
+    """Tokens that an output has at least, its end token not counted (14 for summaries)."""
     maximum_length: MaximumLength = MaximumLength()
     """Tokens that an output has at most: factor x source tokens + offset, or minimum_length where
     that is more. Low enough to cut what repeats itself short (docs/translating.md)."""

@@ -22,7 +22,7 @@ class VocabularySettings(Section):
     glossaries: Items[Text] = ()
     """Regular expressions of words that BPE leaves whole."""
     source_size: PositiveInt | None = None
-    """Most types of the source vocabulary, special symbols not counted; null keeps all."""
+    """Most types of the source vocabulary, special tokens not counted; null keeps all."""
     target_size: PositiveInt | None = None
     """Likewise for the target."""
     minimum_count: PositiveInt = 1

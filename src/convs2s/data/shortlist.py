@@ -95,10 +95,10 @@ class Shortlist:
         """
         each = [self.types(source) for source in sources]
         union = np.unique(np.concatenate(each))
-        barred = np.ones((len(each), len(union)), bool)
-        for row, types in zip(barred, each, strict=True):
+        mask = np.ones((len(each), len(union)), bool)
+        for row, types in zip(mask, each, strict=True):
             row[np.searchsorted(union, types)] = False
-        return union, barred
+        return union, mask
 
 
 def places_of(types: Types, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Beam search over a batch of sentences, each of which has a result of its own.
 
-Semantics (spec of the peer implementation, paper section 4.2): at each step the 2 x beam best
+Semantics (as in fairseq; paper, section 4.2): at each step the 2 x beam best
 continuations are candidates; one that ends in ``</s>`` within the first ``beam`` of them is
 finished; the first ``beam`` others go on. A sentence is done when it has ``beam`` finished
 hypotheses or at its maximum length, where ``</s>`` is forced. The final score is the
