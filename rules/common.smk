@@ -22,7 +22,9 @@ CELLS = {name: cells(settings, name, layout.run_files) for name in settings.pape
 PLANNED = {name: [c for c in table if is_made(c, HAS_GPU)] for name, table in CELLS.items()}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
-STAGE_TASKS = options.tasks or list(dict.fromkeys(c.task for table in PLANNED.values() for c in table))
+STAGE_TASKS = options.tasks or list(
+    dict.fromkeys(c.task for table in PLANNED.values() for c in table)
+)
 TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 
 

@@ -65,8 +65,8 @@ rule rescore_n_best:
     conda:
         "../envs/score.yaml"
     params:
-        metadata=metadata_of("model_metadata"),
         **STAND_IN,
+        metadata=metadata_of("model_metadata"),
         code=script_code("rescore_n_best.py"),
     script:
         "../workflow/scripts/rescore_n_best.py"

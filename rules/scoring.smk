@@ -63,8 +63,8 @@ rule compare_models:
     conda:
         "../envs/score.yaml"
     params:
-        decoding=decoding,
         **STAND_IN,
+        decoding=decoding,
         code=script_code("compare_models.py"),
     script:
         "../workflow/scripts/compare_models.py"

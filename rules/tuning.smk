@@ -14,8 +14,8 @@ rule tune_length_penalty:
     conda:
         "../envs/score.yaml"
     params:
-        metadata=metadata_of("model_metadata"),
         **STAND_IN,
+        metadata=metadata_of("model_metadata"),
         code=script_code("tune_length_penalty.py"),
     script:
         "../workflow/scripts/tune_length_penalty.py"

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.sources import at_scale, sources_by_place
 
-
 with failures_in_one_line():
     # Place of a file below the downloads folder -> where it comes from and what is known of it.
     DOWNLOADS = sources_by_place(settings)

@@ -1,6 +1,5 @@
 """The input functions of rules/preflight.smk."""
 
-
 from dataclasses import asdict
 
 

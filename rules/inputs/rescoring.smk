@@ -8,5 +8,7 @@ def scorers(wildcards):
 
 def penalty_of_list(wildcards):
     """The tuned length penalty; the list that the tuning goes by comes before it."""
-    development = scale.development_set(tasks[wildcards.task], settings.decodings[wildcards.decoding])
+    development = scale.development_set(
+        tasks[wildcards.task], settings.decodings[wildcards.decoding]
+    )
     return [] if wildcards.testset == development else tuned_penalty(wildcards)

@@ -9,7 +9,7 @@ from snakemake.utils import available_cpu_count
 from tests.support.checkout import Checkout
 
 TARGET = "results/demo_en_fr/corpus/raw/valid.en.zst"
-JOB = "extract_en_fr"
+JOB = "extract_corpus_en_fr"
 
 
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
@@ -19,7 +19,7 @@ def test_every_profile_plans_by_either_option(
 ) -> None:
     done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}")
     assert done.code == 0, done.said
-    assert done.planned == {JOB: 1, "demo_corpus": 1}
+    assert done.planned == {JOB: 1, "write_demo_corpus": 1}
 
 
 def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> None:
@@ -38,7 +38,7 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
 def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
     checkout: Checkout, options: str, cores: int
 ) -> None:
-    done = checkout.shell(f"snakemake {TARGET} {options} --until demo_corpus")
+    done = checkout.shell(f"snakemake {TARGET} {options} --until write_demo_corpus")
     assert done.code == 0, done.said
     assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
 
