@@ -12,8 +12,8 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.settings import Settings, effective
 from convs2s.config.task import SHARED_WITH_TEXT, Headline
 from convs2s.errors import UserError
-from tests.unit.config.writing import write
 from tests.support.user_task import TASK
+from tests.unit.config.writing import write
 
 SCALES = ["paper", "demo", "multi30k", "mirror"]
 

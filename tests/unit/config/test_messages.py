@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.config.writing import fault, write
 from tests.support.user_task import TASK
+from tests.unit.config.writing import fault, write
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.decoding.n_best_files import list_n_best
 from convs2s.decoding.translate import Translator
-from convs2s.scoring.tuned_settings import tuned_decoding
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.paper.length_penalty_curve import plot_length_penalty
@@ -24,6 +23,7 @@ from convs2s.scoring.length_penalty import (
     tune_length_penalty,
 )
 from convs2s.scoring.n_best import ListedHypothesis, best, own_score, read_n_best
+from convs2s.scoring.tuned_settings import tuned_decoding
 from tests.unit.decoding.test_long_files import sentences
 
 SETTINGS: dict[str, Any] = {
