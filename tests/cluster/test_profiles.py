@@ -95,7 +95,8 @@ def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
 ) -> None:
     target = "results/demo_en_fr/corpus/raw/valid.en.zst"
     threads = available_cpu_count() + 1
-    settings = f"--set-threads extract_en_fr={threads} --set-resources extract_en_fr:mem_mb=900"
+    job = "extract_corpus_en_fr"
+    settings = f"--set-threads {job}={threads} --set-resources {job}:mem_mb=900"
     done = run(slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}")
     assert (checkout / target).stat().st_size > 0
     assert submitted(slurm, done, "%T %C %m") == [["COMPLETED", str(threads), "900M"]]
