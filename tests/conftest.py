@@ -11,6 +11,12 @@ from tests.support.loopback import LoopbackServer
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what needs the outside folder: ``-m "not shared"`` is what a clone alone can run."""
+    if "shared" in getattr(item, "fixturenames", ()):
+        item.add_marker("shared")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
@@ -19,10 +25,10 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of golden outputs and real text: CONVS2S_SHARED, or beside the repository."""
+    """The folder of further golden outputs and real text: CONVS2S_SHARED, or ../shared."""
     folder = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
     if not folder.is_dir():
-        pytest.skip(f"no golden data: {folder} is absent (set CONVS2S_SHARED to its place)")
+        pytest.skip(f"second layer: {folder} is absent (set CONVS2S_SHARED to its place)")
     return folder
 
 
