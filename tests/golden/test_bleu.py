@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-
 from convs2s.scoring.bleu import detokenized_bleu, length_ratio, tokenized_bleu
 from tests.support.bleu_rows import BleuRow, bleu_rows
 from tests.support.golden import DATA

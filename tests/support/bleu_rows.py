@@ -61,5 +61,5 @@ class BleuRow:
 def bleu_rows(table: Path) -> Iterator[BleuRow]:
     """Yield the rows of a table; where it states no number of references there is one."""
     for line in read_lines(table):
-        name, *references, option, printed = line.split("\t")
-        yield BleuRow(table.parent, name, *(references or ["1"]), option, printed)
+        name, *stated, option, printed = line.split("\t")
+        yield BleuRow(table.parent, name, stated[0] if stated else "1", option, printed)

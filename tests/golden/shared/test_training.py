@@ -1,6 +1,6 @@
 """Trainings on fairseq's own input, with its settings, end where it ended.
 
-fairseq's figures are those of golden/README.md and golden/fairseq_multi30k/scores.json: one run.
+fairseq's figures are those of golden/fairseq_multi30k/scores.json: one run.
 Twenty minutes on one core, so it is marked slow.
 """
 
