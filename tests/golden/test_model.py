@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from convs2s.config.load import load
 from convs2s.data.vocabulary import PADDING
+from convs2s.models.build import build_network
 from tests.support import fairseq
 
 CASES = [
@@ -49,3 +51,20 @@ def test_loss_and_gradient_norm(folder: Path, batch: str, kind: str, smoothing: 
     assert loss.item() == pytest.approx(float(golden[f"{kind}.loss_sum"]), rel=1e-4)
     for value, key in (norm, "grad_norm_of_sum"), (norm / tokens, "grad_norm_of_mean"):
         assert value == pytest.approx(float(golden[f"{kind}.{key}"]), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("fconv_wmt_en_fr", 258_111_616),
+        ("fconv_wmt_en_de", 209_569_920),
+        ("fconv_wmt_en_ro", 137_144_448),
+    ],
+)
+def test_number_of_parameters_of_the_released_architectures(
+    root: Path, name: str, parameters: int
+) -> None:
+    types = 40_000  # fairseq's count is of as many on both sides
+    with torch.device("meta"):
+        model = build_network(load(root).model(name).architecture, types, types)
+    assert sum(parameter.numel() for parameter in model.parameters()) == parameters

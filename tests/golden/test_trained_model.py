@@ -65,7 +65,7 @@ def test_loss_and_gradient_norm(model: ConvS2S, kind: str, smoothing: float) -> 
     norm = fairseq.norm(fairseq.gradients(model))
     assert int((TARGET != PADDING).sum()) == int(GOLDEN["ntokens"])
     assert loss.item() == pytest.approx(float(GOLDEN[f"{kind}.loss_sum"]), rel=1e-5)
-    assert norm == pytest.approx(float(GOLDEN[f"{kind}.grad_norm_of_sum"]), rel=1e-5)
+    assert norm == pytest.approx(float(GOLDEN[f"{kind}.grad_norm_of_sum"]), rel=1e-4)
 
 
 @pytest.fixture(scope="module")

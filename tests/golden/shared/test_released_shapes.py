@@ -26,17 +26,8 @@ def test_released_architectures_have_the_parameters_of_ours(shared: Path) -> Non
         assert ours == weights.keys() - set(entry["buffers"]), name
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("fconv_wmt_en_fr", 258_111_616),
-        ("fconv_wmt_en_de", 209_569_920),
-        ("fconv_wmt_en_ro", 137_144_448),
-    ],
-)
-def test_shapes_of_the_released_architectures(
-    shared: Path, root: Path, name: str, parameters: int
-) -> None:
+@pytest.mark.parametrize("name", ["fconv_wmt_en_fr", "fconv_wmt_en_de", "fconv_wmt_en_ro"])
+def test_shapes_of_the_released_architectures(shared: Path, root: Path, name: str) -> None:
     golden = json.loads((shared / "golden/fairseq/fconv_state_dict_keys.json").read_text())[name]
     types = golden["vocab_used_for_the_shapes"]
     architecture = load(root).model(name).architecture
@@ -48,5 +39,4 @@ def test_shapes_of_the_released_architectures(
         }
     assert {ours: tensor.shape for ours, tensor in model.state_dict().items()} == shapes
     assert set(golden["state_dict"]) == {"decoder.version"}
-    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
-    assert golden["n_params"] == parameters
+    assert golden["n_params"] == sum(parameter.numel() for parameter in model.parameters())
