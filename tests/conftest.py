@@ -11,6 +11,36 @@ from tests.support.loopback import LoopbackServer
 ROOT = Path(__file__).resolve().parents[1]
 
 
+SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what needs the outside folder."""
+    if "shared" in getattr(item, "fixturenames", ()):
+        item.add_marker("shared")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs the outside folder where there is none, as in any clone."""
+    if SHARED.is_dir():
+        return
+    left_out = [item for item in items if item.get_closest_marker("shared")]
+    items[:] = [item for item in items if not item.get_closest_marker("shared")]
+    config.hook.pytest_deselected(items=left_out)
+    config.stash[LEFT_OUT] = len(left_out)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say what was left out."""
+    if count := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{count} tests of the second layer (marked shared) are left out: there is no {SHARED}"
+        )
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
@@ -19,11 +49,10 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of golden outputs and real text: CONVS2S_SHARED, or beside the repository."""
-    folder = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
-    if not folder.is_dir():
-        pytest.skip(f"no golden data: {folder} is absent (set CONVS2S_SHARED to its place)")
-    return folder
+    """The folder of further golden outputs and real text: CONVS2S_SHARED, or ../shared."""
+    if not SHARED.is_dir():
+        pytest.skip(f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)")
+    return SHARED
 
 
 @pytest.fixture

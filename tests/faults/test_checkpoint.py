@@ -17,6 +17,9 @@ from convs2s.errors import UserError
 from convs2s.interop.checkpoint import read_checkpoint
 from convs2s.interop.expressions import evaluate
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+from tests.support.golden import DATA
+
+VECTORS = DATA / "fairseq_random"
 
 
 class Hostile:
@@ -87,9 +90,9 @@ def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path: Path, content: b
         read_checkpoint(path)
 
 
-def test_a_truncated_checkpoint_is_refused(shared: Path, tmp_path: Path) -> None:
+def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
-    path.write_bytes((shared / "golden/fairseq/checkpoint_tiny.pt").read_bytes()[:200_000])
+    path.write_bytes((VECTORS / "checkpoint_tiny.pt").read_bytes()[:200_000])
     with pytest.raises(UserError, match=r"model\.pt: refused, not a fairseq checkpoint"):
         read_checkpoint(path)
 
@@ -108,13 +111,12 @@ def test_other_files_of_torchs_are_refused(tmp_path: Path, content: object, mess
         read_checkpoint(tmp_path / "model.pt")
 
 
-def import_tiny(shared: Path, output: Path, dictionary: Path, changes: dict[str, Any]) -> None:
+def import_tiny(output: Path, dictionary: Path, changes: dict[str, Any]) -> None:
     """Import fairseq's tiny model with another source dictionary, or other settings."""
-    folder = shared / "golden" / "fairseq"
-    content = torch.load(folder / "checkpoint_tiny_oldstyle.pt", weights_only=False)
+    content = torch.load(VECTORS / "checkpoint_tiny_oldstyle.pt", weights_only=False)
     vars(content["args"]).update(changes)
     torch.save(content, output.with_name("model.pt"))
-    files = FairseqFiles(output.with_name("model.pt"), dictionary, folder / "dict.tgt.txt", None)
+    files = FairseqFiles(output.with_name("model.pt"), dictionary, VECTORS / "dict.tgt.txt", None)
     import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
 
 
@@ -128,12 +130,12 @@ def import_tiny(shared: Path, output: Path, dictionary: Path, changes: dict[str,
         ),
     ],
 )
-def test_another_dictionary_is_named(shared: Path, tmp_path: Path, edit: Any, message: str) -> None:
-    lines = (shared / "golden/fairseq/dict.src.txt").read_text("utf-8").splitlines()
+def test_another_dictionary_is_named(tmp_path: Path, edit: Any, message: str) -> None:
+    lines = (VECTORS / "dict.src.txt").read_text("utf-8").splitlines()
     dictionary = tmp_path / "dictionary"
     dictionary.write_text("".join(f"{line}\n" for line in edit(lines)), "utf-8")
     with pytest.raises(UserError, match=message):
-        import_tiny(shared, tmp_path / "model.safetensors", dictionary, {})
+        import_tiny(tmp_path / "model.safetensors", dictionary, {})
 
 
 @pytest.mark.parametrize(
@@ -148,11 +150,11 @@ def test_another_dictionary_is_named(shared: Path, tmp_path: Path, edit: Any, me
     ],
 )
 def test_settings_that_are_not_the_weights_are_named(
-    shared: Path, tmp_path: Path, changes: dict[str, Any], message: str
+    tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    dictionary = shared / "golden/fairseq/dict.src.txt"
+    dictionary = VECTORS / "dict.src.txt"
     with pytest.raises(UserError, match=message):
-        import_tiny(shared, tmp_path / "model.safetensors", dictionary, changes)
+        import_tiny(tmp_path / "model.safetensors", dictionary, changes)
     assert not (tmp_path / "model.safetensors").exists()
 
 

@@ -1,8 +1,6 @@
-"""Checkpoints of fairseq's: their logits and translations, with fairseq's own as the reference."""
+"""Checkpoints of fairseq's of every layout, imported: their logits are fairseq's."""
 
 import json
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +10,14 @@ import pytest
 import torch
 
 from convs2s.config.architecture import ConvS2SArchitecture
-from convs2s.config.decoding import DecodingSettings, MaximumLength
-from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
-from convs2s.decoding.translate import Translator
+from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
-from convs2s.files import read_line_pairs, read_lines
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, architecture_of, import_fairseq
-from convs2s.interop.layout import convert, their_name
+from convs2s.interop.layout import convert
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
-from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.models.network import Network
-from convs2s.scoring.bleu import tokenized_bleu
-from convs2s.text.bpe import join
 from tests.support import fairseq
 
 LAYOUTS = [
@@ -42,8 +33,6 @@ VARIANTS = [
     "decoder_kernels_5_2_4",
     "embed_ne_hidden",
 ]
-FAIRSEQ_BLEU = 29.5814
-"""golden/fairseq_multi30k/scores.json: words as they are, against ref.tok.de."""
 
 
 def check_logits(model: Network, folder: Path, expected: npt.NDArray[np.float32]) -> None:
@@ -52,7 +41,7 @@ def check_logits(model: Network, folder: Path, expected: npt.NDArray[np.float32]
     real = previous != PADDING
     with torch.inference_mode():
         logits, _ = model.eval()(source, previous)
-    theirs = torch.from_numpy(expected)[:, :, fairseq.FAIRSEQ_INDEX].to(logits.dtype)
+    theirs = fairseq.by_our_types(expected).to(logits.dtype)
     torch.testing.assert_close(logits[real], theirs[real], atol=1e-4, rtol=0)
 
 
@@ -77,13 +66,8 @@ def variant(folder: Path, name: str) -> tuple[Checkpoint, dict[str, Any]]:
     """Return a network of other options as a checkpoint, and what fairseq computed with it."""
     base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments
     options = json.loads((folder / "golden_variants.json").read_text("utf-8"))[name]["options"]
-    stored = np.load(folder / "golden_variants.npz")
-    arrays = {key.removeprefix(f"{name}."): stored[key] for key in stored if key.startswith(name)}
-    weights = {
-        key.removeprefix("model."): torch.from_numpy(array)
-        for key, array in arrays.items()
-        if key.startswith("model.")
-    }
+    arrays = fairseq.part(np.load(folder / "golden_variants.npz"), name)
+    weights = {key: torch.from_numpy(array) for key, array in fairseq.part(arrays, "model").items()}
     return Checkpoint(base | options, weights), arrays
 
 
@@ -111,136 +95,3 @@ def test_copies_of_weights_that_some_versions_left_behind_are_no_matter(folder: 
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     with pytest.raises(UserError, match=r"it has 'decoder\.version2'"):
         convert(checkpoint.weights | {"decoder.version2": torch.zeros(1)}, model, "tiny")
-
-
-def test_released_architectures_have_the_parameters_of_ours(folder: Path) -> None:
-    known = json.loads((folder / "fconv_state_dict_keys.json").read_text("utf-8"))
-    assert len(known) == 5
-    for name, entry in known.items():
-        with torch.device("meta"):  # shapes alone
-            weights = {key: torch.empty(shape) for key, shape in entry["state_dict"].items()}
-            architecture = architecture_of(Checkpoint(entry["args"], weights), name)
-            types = len(weights["encoder.embed_tokens.weight"])
-            network = build_network(architecture, types, types)
-        ours = {their_name(parameter) for parameter, _ in network.named_parameters()}
-        assert ours == weights.keys() - set(entry["buffers"]), name
-
-
-# ---- translations of a real model ----
-
-
-@pytest.fixture(scope="module")
-def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = shared / "golden" / "fairseq_multi30k"
-    output = tmp_path_factory.mktemp("multi30k") / "model.safetensors"
-    names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
-    files = FairseqFiles(*(folder / name for name in names))
-    import_fairseq(files, output, task="multi30k", languages=None, preparation="moses_test")
-    return output
-
-
-def translator_of(model: Path, **settings: Any) -> Translator:
-    # A translation that never ends went on to 200 tokens.
-    limit = MaximumLength(factor=0.0, offset=200)
-    given = DecodingSettings(beam=5, maximum_length=limit, **settings)
-    return Translator([model], given, "cpu", pretokenized=True)
-
-
-@pytest.fixture(scope="module")
-def translator(imported: Path) -> Translator:
-    return translator_of(imported)
-
-
-def score(translator: Translator, source: str, target: str) -> float:
-    """Return the length-normalized log-likelihood that our network gives a translation."""
-    given = torch.tensor([translator.source.encode(source.split())])
-    tokens = torch.tensor([translator.target.encode(target.split())])
-    previous = torch.cat([torch.tensor([[END]]), tokens[:, :-1]], dim=1)
-    with torch.inference_mode():
-        logits, _ = translator.ensemble.networks[0](given, previous)
-    predictions = logits.log_softmax(2).gather(2, tokens.unsqueeze(2))
-    return float(predictions.mean())
-
-
-@pytest.mark.parametrize(
-    ("lines", "identical"), [(60, 60), pytest.param(1000, 995, marks=pytest.mark.slow)]
-)
-def test_translations_are_fairseqs(
-    translator: Translator, shared: Path, lines: int, identical: int
-) -> None:
-    folder = shared / "golden" / "fairseq_multi30k"
-    source, expected, reference, rows = (
-        list(read_lines(folder / name))[:lines]
-        for name in (
-            "src.bpe.en",
-            "expected_beam5.bpe.de",
-            "ref.tok.de",
-            "expected_beam5.scores.tsv",
-        )
-    )
-    found = list(translator.translate(source))
-    same = [ours.text == theirs for ours, theirs in zip(found, expected, strict=True)]
-    scores = [float(row.split("\t")[1]) * math.log(2) for row in rows]  # theirs are in bits
-    assert sum(same) >= identical
-    for number in range(lines):
-        if same[number]:
-            assert found[number].score == pytest.approx(scores[number], abs=1e-4), number
-            continue
-        # A near-tie: our network gives fairseq's translation fairseq's score, and ours the same.
-        theirs = score(translator, source[number], expected[number])
-        assert theirs == pytest.approx(scores[number], abs=1e-4), number
-        assert found[number].score == pytest.approx(theirs, abs=1e-3), number
-        print(f"line {number + 1}: {found[number].score:.6f}, fairseq's {theirs:.6f}")
-    bleus = [
-        tokenized_bleu(list(map(join, tokens)), reference).score
-        for tokens in ([one.text for one in found], expected)
-    ]
-    print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, fairseq's {bleus[1]:.3f}")
-    assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
-    if lines == 1000:
-        assert bleus[1] == pytest.approx(FAIRSEQ_BLEU, abs=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "precision",
-    [
-        "bf16",
-        pytest.param(
-            "int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")
-        ),
-    ],
-)
-def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision: str) -> None:
-    """Within 0.2 BLEU of fp32 on test_2016_flickr, and to the bit the same in every batch."""
-    folder = shared / "golden" / "fairseq_multi30k"
-    source, reference = (list(read_lines(folder / name)) for name in ("src.bpe.en", "ref.tok.de"))
-    found = list(translator_of(imported, precision=precision).translate(source))
-    bleu = tokenized_bleu([join(one.text) for one in found], reference).score
-    print(f"{precision}: BLEU {bleu:.2f} of {len(source)} lines, fp32's {FAIRSEQ_BLEU:.2f}")
-    assert bleu == pytest.approx(FAIRSEQ_BLEU, abs=0.2)
-    other = translator_of(imported, precision=precision, batch_sentences=7).translate(source[:200])
-    expected = [(one.text, one.score) for one in found[:200]]
-    assert [(one.text, one.score) for one in other] == expected
-
-
-# ---- fairseq's perplexity ----
-
-
-def perplexity(scores: Sequence[PairScore]) -> float:
-    """Return the perplexity of targets, each token counting alike."""
-    total = sum(score.log_probability for score in scores)
-    return math.exp(-total / sum(score.tokens for score in scores))
-
-
-def test_fairseqs_perplexity_leaves_out_the_six_longest_pairs(imported: Path, shared: Path) -> None:
-    """Its checkpoint's meters count 1,008 of the 1,014 validation pairs, and 16,128 tokens."""
-    folder = shared / "golden" / "fairseq_multi30k" / "bpe"
-    pairs = sorted(
-        read_line_pairs(folder / "val.en", folder / "val.de"),
-        key=lambda pair: [len(side.split()) for side in pair],
-    )
-    scores = list(score_pairs(PairScorer([imported], "cpu", "tokens"), pairs))
-    assert sum(score.tokens for score in scores[:-6]) == 16_128
-    assert perplexity(scores[:-6]) == pytest.approx(fairseq.PERPLEXITY, abs=0.005)
-    assert perplexity(scores) == pytest.approx(15.44, abs=0.005)

@@ -14,8 +14,7 @@ from tests.support import fairseq
 
 @pytest.mark.parametrize("batch", fairseq.BATCHES)
 @pytest.mark.parametrize("search", fairseq.SEARCHES)
-def test_hypotheses(shared: Path, batch: str, search: str) -> None:
-    folder = shared / "golden" / "fairseq"
+def test_hypotheses(folder: Path, batch: str, search: str) -> None:
     model, theirs = fairseq.load(folder).eval(), fairseq.generation(folder, batch, search)
     found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     for sentence, hypotheses in enumerate(found):

@@ -1,98 +1,69 @@
 """BPE against the output of subword-nmt's own commands."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from convs2s.data.dataset import learn_bpe
-from convs2s.data.word_counts import added_counts, count_words
-from convs2s.files import read_lines
-from convs2s.text.bpe import Bpe, count_tokens, join
+from convs2s.data.word_counts import added_counts
+from convs2s.text.bpe import Bpe, count_tokens
+from tests.support import subword_nmt
+from tests.support.golden import DATA
 
-
-@pytest.fixture(scope="module")
-def golden(shared: Path) -> Path:
-    return shared / "golden" / "bpe"
-
-
-@pytest.fixture(scope="module")
-def codes(golden: Path) -> str:
-    return (golden / "codes.8000").read_bytes().decode("utf-8")
-
-
-def vocabulary(golden: Path, language: str) -> Counter[str]:
-    pairs = (line.split(" ") for line in read_lines(golden / f"vocab.{language}"))
-    return Counter({token: int(count) for token, count in pairs})
-
-
-def assert_splits(golden: Path, name: str, option: str, bpe: Bpe) -> None:
-    part, language = name.split(".")
-    given = list(read_lines(golden / f"in.{name}"))
-    wanted = list(read_lines(golden / f"out.{part}{option}.{language}"))
-    assert [bpe.split(line) for line in given] == wanted
-    assert [join(line) for line in wanted] == given
-
-
-LANGUAGES = ["en", "de"]
-NAMES = [
-    "nasty190.en",
-    "news300.de",
-    "news300.en",
-    "test2016.de",
-    "test2016.en",
-    "train1000.de",
-    "train1000.en",
-]
+GOLDEN = DATA / "bpe"
+JOINT, FRENCH = (subword_nmt.codes_of(GOLDEN / name) for name in ("codes.2000", "codes.fr.500"))
+LANGUAGES = ["en", "fr"]
+NAMES = ["demo.en", "demo.fr", "hazard.en", "hazard.fr"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_split_is_apply_bpe(golden: Path, codes: str, name: str) -> None:
-    assert_splits(golden, name, "", Bpe(codes))
+def test_split_is_apply_bpe(name: str) -> None:
+    subword_nmt.assert_splits(GOLDEN, name, "", Bpe(JOINT))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_vocabulary_threshold(golden: Path, codes: str, name: str) -> None:
-    counts = vocabulary(golden, name.split(".")[1])
-    frequent = {token for token, count in counts.items() if count >= 50}
-    assert_splits(golden, name, ".vt50", Bpe(codes, frequent))
+def test_vocabulary_threshold(name: str) -> None:
+    frequent = subword_nmt.frequent_tokens(GOLDEN, name.split(".")[1])
+    subword_nmt.assert_splits(GOLDEN, name, ".vt50", Bpe(JOINT, frequent))
 
 
-def test_glossaries(golden: Path, codes: str) -> None:
-    glossaries = ["&apos;", "&quot;", "[A-Z][a-z]+"]
-    assert_splits(golden, "news300.en", ".gloss", Bpe(codes, glossaries=glossaries))
+@pytest.mark.parametrize("name", ["demo.en", "hazard.en"])
+def test_glossaries(name: str) -> None:
+    bpe = Bpe(JOINT, glossaries=subword_nmt.GLOSSARIES)
+    subword_nmt.assert_splits(GOLDEN, name, ".gloss", bpe)
 
 
-def test_fewer_merges(golden: Path, codes: str) -> None:
-    assert_splits(golden, "train1000.en", ".merges2000", Bpe(codes, merges=2000))
+def test_fewer_merges() -> None:
+    subword_nmt.assert_splits(GOLDEN, "demo.en", ".merges500", Bpe(JOINT, merges=500))
+
+
+def test_codes_of_one_language() -> None:
+    subword_nmt.assert_splits(GOLDEN, "demo.fr", ".fr500", Bpe(FRENCH))
 
 
 @pytest.fixture(scope="module")
-def words(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """How often each word of the training text occurs: three shards' tables of each language."""
+def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """How often each word of the training text occurs: two shards' tables of each language."""
     folder = tmp_path_factory.mktemp("words")
-    tables = {
-        language: [folder / f"{n}.{language}.tsv" for n in range(3)] for language in LANGUAGES
+    return {
+        language: subword_nmt.word_tables(
+            subword_nmt.training_text(GOLDEN, language), folder, [0, 6000], 6000
+        )
+        for language in LANGUAGES
     }
-    for language, paths in tables.items():
-        for start, path in zip((0, 10_000, 20_000), paths, strict=True):
-            rows = range(start, start + 10_000)
-            count_words(text=golden / f"train.tok.{language}", rows=rows, output=path)
-    return tables
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_token_counts_are_the_vocabulary(
-    golden: Path, codes: str, words: dict[str, list[Path]], language: str
-) -> None:
-    counted = count_tokens(added_counts(words[language]), Bpe(codes))
-    assert counted == vocabulary(golden, language)
+def test_token_counts_are_the_vocabulary(words: dict[str, list[Path]], language: str) -> None:
+    counted = count_tokens(added_counts(words[language]), Bpe(JOINT))
+    assert counted == subword_nmt.vocabulary(GOLDEN, language)
 
 
-@pytest.mark.parametrize("merges", [300, pytest.param(8000, marks=pytest.mark.slow)])
-def test_joint_codes_are_learn_joint_bpe(
-    codes: str, words: dict[str, list[Path]], tmp_path: Path, merges: int
-) -> None:
-    learn_bpe(words=[*words["en"], *words["de"]], output=tmp_path / "codes", merges=merges)
-    first = codes.split("\n")[: 1 + merges]
-    assert (tmp_path / "codes").read_text("utf-8") == "\n".join(first) + "\n"
+def test_joint_codes_are_learn_joint_bpe(words: dict[str, list[Path]], tmp_path: Path) -> None:
+    learn_bpe(words=[*words["en"], *words["fr"]], output=tmp_path / "codes", merges=2000)
+    assert (tmp_path / "codes").read_text("utf-8") == JOINT
+
+
+def test_codes_of_one_language_are_learn_bpe(words: dict[str, list[Path]], tmp_path: Path) -> None:
+    learn_bpe(words=words["fr"], output=tmp_path / "codes", merges=500)
+    assert (tmp_path / "codes").read_text("utf-8") == FRENCH

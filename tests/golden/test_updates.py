@@ -1,6 +1,5 @@
-"""Training's updates against fairseq's (golden/fairseq)."""
+"""Training's updates against fairseq's over random weights."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +10,7 @@ import torch
 from torch import Tensor
 
 from convs2s.config.recipe import Recipe
-from convs2s.data.store import TokenStore, write_store
-from convs2s.data.vocabulary import PADDING
+from convs2s.data.store import TokenStore
 from convs2s.interop.layout import their_name
 from convs2s.training.update import Updater
 from tests.support import fairseq
@@ -22,8 +20,6 @@ BATCH = np.arange(6)
 
 Velocity = Literal["rescale", "keep"]
 VELOCITIES: tuple[Velocity, ...] = ("rescale", "keep")
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def updater(
@@ -38,16 +34,11 @@ def updater(
 @pytest.fixture
 def store(folder: Path, tmp_path: Path) -> TokenStore:
     """The golden batch ``ragged``."""
-    source, _, target = fairseq.inputs(folder, "ragged")
-    pairs = (
-        (s[s != PADDING].tolist(), t[t != PADDING].tolist())
-        for s, t in zip(source, target, strict=True)
-    )
-    write_store(tmp_path / "ragged.arrow", pairs)
-    return TokenStore(tmp_path / "ragged.arrow")
+    arrays = fairseq.part(np.load(folder / "golden_forward.npz"), "ragged")
+    return fairseq.write_pairs(tmp_path / "ragged.arrow", arrays)
 
 
-def first_step(golden: Arrays, weights: Arrays, theirs: str) -> npt.NDArray[Any]:
+def first_step(golden: fairseq.Arrays, weights: fairseq.Arrays, theirs: str) -> npt.NDArray[Any]:
     """Return a parameter of fairseq's after its first update, from fairseq's own gradients.
 
     ``nag.step1`` of the golden file cannot tell: it holds the arrays of ``nag.step3``.

@@ -1,4 +1,4 @@
-"""fairseq's tiny model in our layout (golden/fairseq), and what it found."""
+"""fairseq's tiny models in our layout, and what it found (tests/golden/data)."""
 
 import json
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop import layout
 from convs2s.models.convs2s import ConvS2S
@@ -19,9 +20,9 @@ from convs2s.models.kernels.cross_entropy import summed_cross_entropy
 from tests.support.networks import convs2s, options
 
 PERPLEXITY = 14.98
-"""Of its Multi30k model after eight epochs (golden/README.md), without the six longest pairs.
+"""Of its Multi30k model after eight epochs, without the six longest pairs.
 
-On all 1,014, where ours are measured, it has 15.44 (test_interop.py).
+On all 1,014, where ours are measured, it has 15.44 (tests/golden/shared/test_translations.py).
 """
 
 LAYERS = ((32, 3), (32, 3), (24, 1))
@@ -36,10 +37,26 @@ ARCHITECTURE = convs2s(
 )
 TYPES = 48
 
-FAIRSEQ_INDEX = layout.our_order(TYPES)
-"""Our index -> fairseq's."""
-OUR_INDEX = torch.argsort(FAIRSEQ_INDEX)
-"""fairseq's index -> ours."""
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+_SPECIAL = torch.argsort(layout.our_order(layout.FAIRSEQ_SPECIAL_TOKENS))
+
+
+def our_indices(array: npt.NDArray[Any]) -> Tensor:
+    """Return the indices that we have for fairseq's; only special tokens have others."""
+    theirs = torch.from_numpy(array)
+    return torch.where(theirs < len(_SPECIAL), _SPECIAL[theirs.clamp(max=3)], theirs)
+
+
+def by_our_types(array: npt.NDArray[Any]) -> Tensor:
+    """Return what fairseq gives each type (..., V), such as logits, in the order of ours."""
+    return torch.from_numpy(array)[..., layout.our_order(array.shape[-1])]
+
+
+def part(arrays: Arrays, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names start with ``prefix.``, without it."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
 
 
 def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
@@ -47,7 +64,7 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
     return layout.to_ours(name, torch.from_numpy(array))
 
 
-def load_weights(model: nn.Module, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+def load_weights(model: nn.Module, weights: Arrays) -> None:
     """Give the model fairseq's parameters of these names."""
     names = [name for name, _ in model.named_parameters()]
     model.load_state_dict({name: to_ours(name, weights[layout.their_name(name)]) for name in names})
@@ -61,14 +78,25 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
 
 
 def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Return source, decoder input and target of a golden batch in our indices, padded right."""
-    golden = np.load(folder / "golden_forward.npz")
+    """Return source, decoder input and target of a batch of the tiny model's."""
+    return sides(part(np.load(folder / "golden_forward.npz"), batch))
+
+
+def sides(arrays: Arrays) -> tuple[Tensor, Tensor, Tensor]:
+    """Return source, decoder input and target of a batch in our indices, padded on the right."""
     source, previous, target = (
-        OUR_INDEX[torch.from_numpy(golden[f"{batch}.{name}"])]
-        for name in ("src_tokens", "prev_output_tokens", "target")
+        our_indices(arrays[name]) for name in ("src_tokens", "prev_output_tokens", "target")
     )
     aligned = [torch.cat([row[row != PADDING], row[row == PADDING]]) for row in source]
     return torch.stack(aligned), previous, target
+
+
+def write_pairs(path: Path, arrays: Arrays) -> TokenStore:
+    """Write a batch as a store to train on."""
+    source, _, target = sides(arrays)
+    rows = zip(source, target, strict=True)
+    write_store(path, (tuple(side[side != PADDING].tolist() for side in row) for row in rows))
+    return TokenStore(path)
 
 
 BATCHES = ("ragged", "nopad")
@@ -109,7 +137,7 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
     arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][name]["args"]
     golden = np.load(folder / "golden_generate.npz")
     tokens = [
-        [OUR_INDEX[row[:length]].tolist() for row, length in zip(rows, lengths, strict=True)]
+        [our_indices(row[:length]).tolist() for row, length in zip(rows, lengths, strict=True)]
         for rows, lengths in zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
     ]
     settings = options(
@@ -153,29 +181,38 @@ def assert_same_output(
     output: tuple[Tensor, list[Tensor]],
     source: Tensor,
     previous: Tensor,
-    golden: Mapping[str, npt.NDArray[Any]],
-    prefix: str,
+    arrays: Arrays,
     tolerance: float,
 ) -> None:
     """Compare logits and the attention's mean over blocks where nothing is padding."""
     logits, attentions = output
     real = previous != PADDING
-    expected = torch.from_numpy(golden[f"{prefix}.logits"])[:, :, FAIRSEQ_INDEX].to(logits.dtype)
+    expected = by_our_types(arrays["logits"]).to(logits.dtype)
     torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-    mean_attention = torch.stack(attentions).mean(0)
-    theirs = torch.from_numpy(golden[f"{prefix}.avg_attn"]).to(logits.dtype)
+    assert_same_attention(attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5))
+
+
+def assert_same_attention(
+    attentions: list[Tensor],
+    source: Tensor,
+    previous: Tensor,
+    mean: npt.NDArray[Any],
+    tolerance: float,
+) -> None:
+    """Compare the attention's mean over blocks with fairseq's, whose source is padded left."""
+    real = previous != PADDING
+    ours = torch.stack(attentions).mean(0)
+    theirs = torch.from_numpy(mean).to(ours.dtype)
     for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
         torch.testing.assert_close(
-            mean_attention[row, real[row], :tokens],
-            theirs[row, real[row], theirs.shape[2] - tokens :],  # padded on the left
-            atol=min(tolerance, 1e-5),
+            ours[row, real[row], :tokens],
+            theirs[row, real[row], theirs.shape[2] - tokens :],
+            atol=tolerance,
             rtol=0,
         )
 
 
-def assert_same_gradient(
-    name: str, gradient: Tensor, golden: Mapping[str, npt.NDArray[Any]], prefix: str
-) -> None:
+def assert_same_gradient(name: str, gradient: Tensor, arrays: Arrays) -> None:
     """Compare the gradient of our parameter ``name`` to 1e-4 of fairseq's norm."""
-    expected = to_ours(name, golden[f"{prefix}.grad.{layout.their_name(name)}"])
+    expected = to_ours(name, arrays[f"grad.{layout.their_name(name)}"])
     assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name

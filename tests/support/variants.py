@@ -1,4 +1,4 @@
-"""fairseq's seven variants of the tiny model in our layout (golden/fairseq/golden_variants).
+"""fairseq's seven variants of the tiny model in our layout (golden_variants of fairseq_random).
 
 Two of them are options that no architecture of the papers or of the released models has, and that
 our network lacks: an output layer shared with the embeddings, and residuals from nowhere or from
@@ -6,10 +6,8 @@ two blocks below. They are put together here from a network of ours.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -48,20 +46,18 @@ ARCHITECTURES = {
 }
 
 
-def load(golden: Mapping[str, npt.NDArray[Any]], name: str) -> ConvS2S:
+def load(arrays: fairseq.Arrays, name: str) -> ConvS2S:
     """Return the network of a variant, in float64.
 
     The large logits of ``share_embed`` move by 2e-4 with float32's rounding alone.
     """
     model = ConvS2S(ARCHITECTURES[name], fairseq.TYPES, fairseq.TYPES, PADDING)
-    prefix = f"{name}.model."
-    weights = {key.removeprefix(prefix): golden[key] for key in golden if key.startswith(prefix)}
     if name == "share_embed":
         model.decoder.output = _SharedOutput(model.decoder)  # type: ignore[assignment]
     if name == "residual_0_1_2":
         for side in (model.encoder, model.decoder):
             _rewire_residuals(side.blocks)
-    fairseq.load_weights(model, weights)
+    fairseq.load_weights(model, fairseq.part(arrays, "model"))
     with torch.no_grad():
         for parameter, factor in _factors(name, model).items():
             model.get_parameter(parameter).mul_(factor)

@@ -6,6 +6,7 @@ import tarfile
 from pathlib import Path
 
 from tests.support.checkout import Checkout
+from tests.support.golden import DATA
 from tests.support.loopback import LoopbackServer, Served
 
 TASK = "wmt14_en_fr_released"
@@ -38,10 +39,8 @@ def archive(folder: Path) -> bytes:
     return packed.getvalue()
 
 
-def test_from_the_archive_to_a_score(
-    checkout: Checkout, shared: Path, server: LoopbackServer
-) -> None:
-    server.serve(ARCHIVE, Served(archive(shared / "golden" / "fairseq")))
+def test_from_the_archive_to_a_score(checkout: Checkout, server: LoopbackServer) -> None:
+    server.serve(ARCHIVE, Served(archive(DATA / "fairseq_random")))
     checkout.write("data/test.en", "s09 s16 s05\ns14 s22\ns09 unheard\n")
     checkout.write("data/test.fr", "t00 t01 t09\nt16 t14\nt00 t01\n")
     pair = {"source": "data/test.en", "target": "data/test.fr"}

@@ -1,4 +1,4 @@
-"""Scores of fairseq's own translations of real text (golden/fairseq_multi30k)."""
+"""Scores of fairseq's own translations of real text."""
 
 import math
 from itertools import islice
