@@ -1,8 +1,8 @@
 """Put each fault into a copy of the checkout, run its tests, and say which faults they miss.
 
 ``make mutants``, or ``python -m tests.mutants WORD ...`` for the faults of an area (a file of
-tests/mutants/faults) or with a word in their names. Ends with 1 where a fault survives. The copy has
-no folder of shared data beside it, as a public clone.
+tests/mutants/faults) or with a word in their names. Ends with 1 where a fault survives. The copy
+has no folder of shared data beside it, as a public clone.
 """
 
 import os
