@@ -12,12 +12,13 @@ IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 DEMO := results/demo_en_fr
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo test test-all mutants lint format clean
 
 help:
 	@echo "make demo      train and score the demo, English to French, in minutes"
 	@echo "make test      the tests that take minutes"
 	@echo "make test-all  the long tests too"
+	@echo "make mutants   put faults into a copy of the code: the tests must find each (an hour)"
 	@echo "make lint      every check of style and types"
 	@echo "make format    rewrite the code in the house's style"
 	@echo "make clean     remove .venv, caches and .snakemake, but not results/"
@@ -34,6 +35,10 @@ test: $(INSTALLED)
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q
+
+# FAULTS="training scoring": those of an area, or with a word in their names, alone.
+mutants: $(INSTALLED)
+	@$(IN_VENV) python -m tests.mutants $(FAULTS)
 
 lint: $(INSTALLED)
 	@$(IN_VENV) ruff check

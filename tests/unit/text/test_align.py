@@ -7,7 +7,7 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.text.align import align_words
-from convs2s.text.dictionary import build_dictionary, read_dictionary
+from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
 from convs2s.text.links import read_links
 from convs2s.text.symmetrize import grow_diag_final_and
 
@@ -113,6 +113,16 @@ def test_dictionary_and_candidates(tmp_path: Path) -> None:
         "c": "z",
         "|||": "é",
     }
+
+
+def test_the_most_frequent_word_is_taken_whatever_its_letters(tmp_path: Path) -> None:
+    targets = ["rare", "zebra", "zebra", "zebra", "often", "often", "a"]
+    count_links(tmp_path, [("word", target) for target in targets], ["0-0"] * len(targets))
+    assert read_dictionary(tmp_path / "dictionary.tsv") == {"word": "zebra"}
+    assert list(read_lines(tmp_path / "dictionary.tsv"))[1] == "word\tzebra\t3\t7"
+    assert list(read_candidates(tmp_path / "candidates.tsv")) == [
+        ("word", ["zebra", "often", "a", "rare"])
+    ]
 
 
 def test_candidates_are_at_most_100(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""Put each fault into a copy of the checkout, run its tests, and say which faults they miss.
+
+``make mutants``, or ``python -m tests.mutants WORD ...`` for the faults of an area (a file of
+tests/mutants/faults) or with a word in their names. Ends with 1 where a fault survives. The copy
+has no folder of shared data beside it, as a public clone.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.mutants.faults import Fault, read_faults
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu")
+PASSED, FAILED = 0, 1
+FOUND, SURVIVES = "found", "SURVIVES"
+LIMIT_SECONDS = 600
+
+
+def copy_checkout(folder: Path) -> None:
+    """Copy what git tracks, and what it would."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def run_tests(root: Path, tests: Iterable[str]) -> tuple[int, str]:
+    """Return pytest's exit status in the copy, and what it printed."""
+    environment = os.environ | {
+        "PYTHONPATH": str(root / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",  # one edit and the next may fall into the same second
+        "CONVS2S_SHARED": "/nonexistent",
+    }
+    done = subprocess.run(
+        [sys.executable, *PYTEST, *tests],
+        cwd=root,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def verdict(root: Path, fault: Fault) -> str:
+    """Return what the tests say of a fault; the copy is as before afterwards."""
+    kept = {edit.file: (root / edit.file).read_bytes() for edit in fault.edits}
+    for edit in fault.edits:
+        edit.apply(root)
+    status, output = run_tests(root, fault.tests)
+    for file, content in kept.items():
+        (root / file).write_bytes(content)
+    if status not in (PASSED, FAILED):
+        return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
+    return SURVIVES if status == PASSED else FOUND
+
+
+def main(words: Sequence[str]) -> None:
+    """Try the faults that the words name; all without any."""
+    faults = [one for one in read_faults() if not words or one.is_meant_by(words)]
+    if not faults:
+        sys.exit(f"no fault is named {' or '.join(words)}")
+    with TemporaryDirectory(prefix="mutants.") as name:
+        root = Path(name)
+        copy_checkout(root)
+        tests = sorted({test for fault in faults for test in fault.tests})
+        status, output = run_tests(root, tests)
+        if status != PASSED:
+            sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
+        missed = []
+        for number, fault in enumerate(faults, start=1):
+            started = time.monotonic()
+            said = verdict(root, fault)
+            missed += [] if said == FOUND else [fault.name]
+            seconds = time.monotonic() - started
+            print(f"{number}/{len(faults)} {said} ({seconds:.0f} s): {fault.name}", flush=True)
+    print(f"{len(faults) - len(missed)} of {len(faults)} faults were found")
+    if missed:
+        sys.exit("not found:\n" + "\n".join(f"  {name}" for name in missed))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

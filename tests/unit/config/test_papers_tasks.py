@@ -1,0 +1,219 @@
+"""Every task of the papers, field by field: its text, its cleaning, its vocabulary, its tests.
+
+Typed from the papers and their authors' scripts, as tests/unit/config/test_papers_models.py is.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.corpus import FilePair
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+
+Json = dict[str, Any]
+
+EUROPARL = "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz#training/europarl-v7"
+COMMON_CRAWL = "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
+NEWS = "http://www.statmt.org/wmt14/training-parallel-nc-v9.tgz#training/news-commentary-v9"
+UN = "http://www.statmt.org/wmt13/training-parallel-un.tgz#un/undoc.2000.fr-en"
+GIGA = "http://www.statmt.org/wmt10/training-giga-fren.tar#giga-fren.release2.fixed"
+SETIMES = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
+BACK = "http://data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
+STANFORD = "https://nlp.stanford.edu/projects/nmt/data/wmt14.en-de/train"
+DEV = "http://data.statmt.org/wmt19/translation-task/dev.tgz#dev"
+FULL = "http://www.statmt.org/wmt14/test-full.tgz#test-full"
+FILTERED = "http://www.statmt.org/wmt14/test-filtered.tgz#test"
+
+
+def sides(languages: tuple[str, str], *stems: str, end: str = "") -> list[tuple[str, str]]:
+    """Return the two files of each stem: STEM.LANGUAGE."""
+    return [(f"{stem}.{languages[0]}{end}", f"{stem}.{languages[1]}{end}") for stem in stems]
+
+
+def segments(target: str, *stems: str) -> list[tuple[str, str]]:
+    """Return source and reference of each stem of a test set from English."""
+    return [(f"{stem}-src.en.sgm", f"{stem}-ref.{target}.sgm") for stem in stems]
+
+
+EN_DE, EN_FR, EN_RO = ("en", "de"), ("en", "fr"), ("en", "ro")
+TRAINING = {
+    "wmt16_en_ro": [
+        *sides(EN_RO, "http://www.statmt.org/europarl/v7/ro-en.tgz#europarl-v7.ro-en", SETIMES),
+        *sides(EN_RO, BACK, end=".gz"),
+    ],
+    "wmt14_en_de": sides(EN_DE, *(f"{stem}.de-en" for stem in (EUROPARL, COMMON_CRAWL, NEWS))),
+    "wmt14_en_de_stanford": sides(EN_DE, STANFORD),
+    "wmt14_en_fr": [
+        *sides(EN_FR, f"{EUROPARL}.fr-en", f"{COMMON_CRAWL}.fr-en", UN, f"{NEWS}.fr-en"),
+        *sides(EN_FR, GIGA, end=".gz"),
+    ],
+}
+NEWSTEST2014_FILTERED = segments("de", f"{FILTERED}/newstest2014-deen")
+NEWSTEST2015 = segments("de", f"{DEV}/newstest2015-ende")
+TESTS = {
+    "wmt16_en_ro": {
+        "newstest2016": segments("ro", f"{DEV}/newstest2016-enro"),
+        "newsdev2016": segments("ro", f"{DEV}/newsdev2016-enro"),
+    },
+    "wmt14_en_de": {
+        "newstest2014": segments("de", f"{FULL}/newstest2014-deen"),
+        "newstest2014_filtered": NEWSTEST2014_FILTERED,
+        "newstest2015": NEWSTEST2015,
+    },
+    "wmt14_en_de_stanford": {
+        "newstest2014_filtered": NEWSTEST2014_FILTERED,
+        "newstest2015": NEWSTEST2015,
+    },
+    "wmt14_en_fr": {
+        "newstest2014": segments("fr", f"{FULL}/newstest2014-fren"),
+        "newstest2012_2013": segments("fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013"),
+    },
+}
+
+MOSES: Json = {"train": "moses_train", "test": "moses_test", "truecase": False}
+VOCABULARY: Json = {
+    "kind": "bpe",
+    "merges": 40_000,
+    "joint": True,
+    "threshold": 0,
+    "glossaries": [],
+    "source_size": None,
+    "target_size": None,
+    "minimum_count": 1,
+}
+
+
+def bpe(merges: int = 40_000) -> Json:
+    return {**VOCABULARY, "merges": merges}
+
+
+def words(source: int, target: int) -> Json:
+    sizes = {"kind": "word", "source_size": source, "target_size": target}
+    return {**VOCABULARY, "merges": 8000, **sizes}
+
+
+def headline(model: str, *tests: str, decoding: str = "beam5", seeds: int = 3) -> Json:
+    numbers = list(range(1, seeds + 1))
+    return {"model": model, "seeds": numbers, "tests": list(tests), "decoding": decoding}
+
+
+ROMANIAN: Json = {
+    "languages": {"source": "en", "target": "ro"},
+    "hold_out": {"every": 100},
+    "preparation": {"train": "wmt16", "test": "wmt16", "truecase": True},
+    "clean": {"minimum": 1, "maximum": 175, "ratio": None},
+    "paper_pairs": 2_800_000,
+    "alignment": {"pairs": None, "seed": 1},
+    "metric": "bleu",
+    "vocabulary": bpe(),
+    "headline": headline("wmt16_en_ro", "newstest2016"),
+}
+GERMAN: Json = {
+    "languages": {"source": "en", "target": "de"},
+    "hold_out": {"every": 100},
+    "preparation": MOSES,
+    "clean": {"minimum": 1, "maximum": 250, "ratio": 1.5},
+    "paper_pairs": 4_500_000,
+    "alignment": {"pairs": None, "seed": 1},
+    "metric": "bleu",
+    "vocabulary": bpe(),
+    "headline": headline(
+        "wmt14_en_de", "newstest2014_filtered", "newstest2014", decoding="beam5_en_de"
+    ),
+}
+FRENCH: Json = {
+    "languages": {"source": "en", "target": "fr"},
+    "hold_out": {"every": 1333},
+    "preparation": MOSES,
+    "clean": {"minimum": 1, "maximum": 175, "ratio": 1.5},
+    "paper_pairs": 35_500_000,
+    "alignment": {"pairs": 5_000_000, "seed": 1},
+    "metric": "bleu",
+    "vocabulary": bpe(),
+    "headline": headline("wmt14_en_fr", "newstest2014"),
+}
+TASKS: dict[str, Json] = {
+    "wmt16_en_ro": ROMANIAN,
+    "wmt16_en_ro_word": {**ROMANIAN, "vocabulary": words(200_000, 80_000)},
+    "wmt14_en_de": GERMAN,
+    "wmt14_en_de_stanford": {
+        **GERMAN,
+        "preparation": {**MOSES, "train": "stanford"},
+        "clean": {"minimum": 1, "maximum": 175, "ratio": None},
+        "headline": headline("wmt14_en_de", "newstest2014_filtered", decoding="beam5_en_de"),
+    },
+    "wmt14_en_de_word": {
+        **GERMAN,
+        "vocabulary": words(160_000, 160_000),
+        "headline": headline("ablation", "newstest2014_filtered"),
+    },
+    "wmt14_en_de_bpe80k": {
+        **GERMAN,
+        "vocabulary": bpe(80_000),
+        "headline": headline("attention_plot", "newstest2014_filtered", seeds=1),
+    },
+    "wmt14_en_fr": FRENCH,
+    "wmt14_en_fr_word": {**FRENCH, "vocabulary": words(160_000, 80_000)},
+    "gigaword": {
+        "languages": {"source": "en_article", "target": "en_title"},
+        "hold_out": None,
+        "preparation": MOSES,
+        "clean": {"minimum": 1, "maximum": 175, "ratio": None},
+        "paper_pairs": 3_800_000,
+        "alignment": {"pairs": None, "seed": 1},
+        "metric": "rouge",
+        "vocabulary": words(30_000, 30_000),
+        "headline": headline("summarization", "gigaword", "duc2004", decoding="beam5_minimum14"),
+    },
+}
+SHARES_TEXT = {
+    "wmt16_en_ro_word": "wmt16_en_ro",
+    "wmt14_en_de_word": "wmt14_en_de",
+    "wmt14_en_de_bpe80k": "wmt14_en_de",
+    "wmt14_en_fr_word": "wmt14_en_fr",
+}
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> Settings:
+    return load(root, {"scale": "paper"})
+
+
+def test_every_task_of_the_papers_is_here(paper: Settings) -> None:
+    own = ("demo", "multi30k")
+    names = {name for name in paper.tasks if not name.startswith(own)}
+    assert {name for name in names if not name.endswith("_released")} == set(TASKS)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_tasks(paper: Settings, name: str) -> None:
+    task = paper.tasks[name]
+    left_out = {"description", "text", "corpus", "released"}
+    assert task.model_dump(mode="json", exclude=left_out) == TASKS[name]
+    assert task.text == SHARES_TEXT.get(name)
+    assert task.released is None
+
+
+def pairs(files: tuple[FilePair, ...]) -> list[tuple[str, str]]:
+    return [(pair.source, pair.target) for pair in files]
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_the_files_of_each_task(paper: Settings, name: str) -> None:
+    corpus = paper.tasks[name].corpus
+    assert pairs(corpus.train) == TRAINING[name]
+    assert {test: pairs(files) for test, files in corpus.tests.items()} == TESTS[name]
+    assert corpus.valid == ()
+
+
+def test_the_summaries_files(paper: Settings) -> None:
+    corpus = paper.tasks["gigaword"].corpus
+    folder = "data/gigaword"
+    for split, files in (("train", corpus.train), ("valid", corpus.valid)):
+        assert pairs(files) == [(f"{folder}/{split}.article.txt", f"{folder}/{split}.title.txt")]
+    assert {test: pairs(files) for test, files in corpus.tests.items()} == {
+        "gigaword": [(f"{folder}/test.article.txt", f"{folder}/test.title.txt")],
+        "duc2004": [("data/duc2004/article.txt", "data/duc2004/reference0.txt")],
+    }

@@ -1,0 +1,333 @@
+"""Every printed value of the papers' tables in its own cell, and what it is compared with.
+
+The tables here are typed from the papers (arXiv v3 and ICML 2017; v1 where it differs).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.paper import Row, Table
+from convs2s.config.settings import Settings
+
+Printed = dict[str, float | str]
+Line = tuple[str | None, str, str, Printed]
+"""A row's group, system and kind, and what is printed in its columns."""
+
+RO, DE, FR = "WMT'16 English-Romanian", "WMT'14 English-German", "WMT'14 English-French"
+GNMT = "Wu et al. (2016) GNMT"
+
+
+def cited(group: str | None, system: str, **printed: float | str) -> Line:
+    return group, system, "cited", printed
+
+
+def ours(group: str | None, system: str, **printed: float | str) -> Line:
+    return group, system, "ours", printed
+
+
+def grid(layers: tuple[int, ...], rows: dict[int, tuple[float, ...]]) -> list[Line]:
+    """Return the rows of tables 7 and 8, which print a column for each number of layers."""
+    return [
+        ours(str(kernel), str(number), bleu=value)
+        for kernel, values in rows.items()
+        for number, value in zip(layers, values, strict=True)
+    ]
+
+
+def curve(network: str, printed: dict[int, float]) -> list[Line]:
+    """Return figure 2's points, of which the paper prints a few elsewhere."""
+    return [
+        ours(network, str(n), **({"bleu": printed[n]} if n in printed else {}))
+        for n in range(1, 26)
+    ]
+
+
+DUC, GIGAWORD = "DUC-2004", "Gigaword"
+MLE, MRT = "RNN MLE (Shen et al., 2016)", "RNN MRT (Shen et al., 2016)"
+WFE = "WFE (Suzuki & Nagata, 2017)"
+RESCORED = "Rescoring the baseline 1000-best with"
+
+TABLES: dict[str, list[Line]] = {
+    "table1": [
+        cited(RO, "Sennrich et al. (2016b) GRU (BPE 90K)", bleu=28.1),
+        ours(RO, "ConvS2S (Word 80K)", bleu=29.45),
+        ours(RO, "ConvS2S (BPE 40K)", bleu=30.02),
+        cited(DE, "Luong et al. (2015) LSTM (Word 50K)", bleu=20.9),
+        cited(DE, "Kalchbrenner et al. (2016) ByteNet (Char)", bleu=23.75),
+        cited(DE, f"{GNMT} (Word 80K)", bleu=23.12),
+        cited(DE, f"{GNMT} (Word pieces)", bleu=24.61),
+        ours(DE, "ConvS2S (BPE 40K)", bleu=25.16),
+        ours(DE, "ConvS2S (BPE 40K), full newstest2014"),
+        cited(FR, f"{GNMT} (Word 80K)", bleu=37.90),
+        cited(FR, f"{GNMT} (Word pieces)", bleu=38.95),
+        cited(FR, f"{GNMT} (Word pieces) + RL", bleu=39.92),
+        ours(FR, "ConvS2S (BPE 40K)", bleu=40.51),
+        ours(FR, "ConvS2S (BPE 40K), the en-de architecture", bleu=39.41),
+    ],
+    "table2": [
+        cited(DE, GNMT, bleu=26.20),
+        cited(DE, f"{GNMT} + RL", bleu=26.30),
+        ours(DE, "ConvS2S", bleu=26.43),
+        cited(FR, "Zhou et al. (2016)", bleu=40.4),
+        cited(FR, GNMT, bleu=40.35),
+        cited(FR, f"{GNMT} + RL", bleu=41.16),
+        ours(FR, "ConvS2S", bleu=41.44),
+        ours(FR, "ConvS2S (10 models)", bleu=41.62),
+    ],
+    "table3": [
+        cited(None, "GNMT GPU (K80)", bleu=31.20, seconds=3028),
+        cited(None, "GNMT CPU 88 cores", bleu=31.20, seconds=1322),
+        cited(None, "GNMT TPU", bleu=31.21, seconds=384),
+        ours(None, "ConvS2S GPU (K40), beam 1", bleu=33.45, seconds=327),
+        ours(None, "ConvS2S GPU (M40), beam 1", bleu=33.45, seconds=221),
+        ours(None, "ConvS2S GPU (GTX-1080ti), beam 1", bleu=33.45, seconds=142),
+        ours(None, "ConvS2S CPU 48 cores, beam 1", bleu=33.45, seconds=142),
+        ours(None, "ConvS2S GPU (K40), beam 5", bleu=34.10, seconds=587),
+        ours(None, "ConvS2S CPU 48 cores, beam 5", bleu=34.10, seconds=482),
+        ours(None, "ConvS2S GPU (M40), beam 5", bleu=34.10, seconds=406),
+        ours(None, "ConvS2S GPU (GTX-1080ti), beam 5", bleu=34.10, seconds=256),
+        ours(None, "ConvS2S GPU in bf16, beam 1"),
+        ours(None, "ConvS2S GPU in bf16, beam 5"),
+        ours(None, "ConvS2S CPU in bf16, beam 1"),
+        ours(None, "ConvS2S CPU in bf16, beam 5"),
+    ],
+    "table4": [
+        ours(None, "ConvS2S", ppl=6.64, bleu=21.7),
+        ours(None, "-source position", ppl=6.69, bleu=21.3),
+        ours(None, "-target position", ppl=6.63, bleu=21.5),
+        ours(None, "-source & target position", ppl=6.68, bleu=21.2),
+    ],
+    "table5": [
+        ours(None, "1, 2, 3, 4, 5", ppl=6.65, bleu=21.63),
+        ours(None, "1, 2, 3, 4", ppl=6.70, bleu=21.54),
+        ours(None, "1, 2, 3", ppl=6.95, bleu=21.36),
+        ours(None, "1, 2", ppl=6.92, bleu=21.47),
+        ours(None, "1, 3, 5", ppl=6.97, bleu=21.10),
+        ours(None, "1", ppl=7.15, bleu=21.26),
+        ours(None, "2", ppl=7.09, bleu=21.30),
+        ours(None, "3", ppl=7.11, bleu=21.19),
+        ours(None, "4", ppl=7.19, bleu=21.31),
+        ours(None, "5", ppl=7.66, bleu=20.24),
+    ],
+    "table6": [
+        cited(DUC, MLE, rg1=24.92, rg2=8.60, rgl=22.25),
+        cited(DUC, MRT, rg1=30.41, rg2=10.87, rgl=26.79),
+        cited(DUC, WFE, rg1=32.28, rg2=10.54, rgl=27.80),
+        ours(DUC, "ConvS2S", rg1=30.44, rg2=10.84, rgl=26.90),
+        cited(GIGAWORD, MLE, rg1=32.67, rg2=15.23, rgl=30.56),
+        cited(GIGAWORD, MRT, rg1=36.54, rg2=16.59, rgl=33.44),
+        cited(GIGAWORD, WFE, rg1=36.30, rg2=17.31, rgl=33.88),
+        ours(GIGAWORD, "ConvS2S", rg1=35.88, rg2=17.48, rgl=33.29),
+    ],
+    "table7": grid(
+        (5, 9, 13),
+        {3: (20.61, 21.17, 21.63), 5: (20.80, 21.02, 21.42), 7: (20.81, 21.30, 21.09)},
+    ),
+    "table8": grid(
+        (3, 5, 7),
+        {3: (21.10, 21.71, 21.62), 5: (21.09, 21.63, 21.24), 7: (21.40, 21.31, 21.33)},
+    ),
+    "figure2": [
+        *curve("encoder", {5: 20.61, 9: 21.17, 13: 21.63}),
+        *curve("decoder", {3: 21.09, 5: 21.63, 7: 21.24}),
+    ],
+    "lstm_table1": [
+        cited(None, "Bahdanau et al.", bleu=28.45),
+        cited(None, "Baseline System (phrase-based SMT)", bleu=33.30),
+        ours(None, "Single forward LSTM, beam size 12", bleu=26.17),
+        ours(None, "Single reversed LSTM, beam size 12", bleu=30.59),
+        ours(None, "Ensemble of 5 reversed LSTMs, beam size 1", bleu=33.00),
+        ours(None, "Ensemble of 2 reversed LSTMs, beam size 12", bleu=33.27),
+        ours(None, "Ensemble of 5 reversed LSTMs, beam size 2", bleu=34.50),
+        ours(None, "Ensemble of 5 reversed LSTMs, beam size 12", bleu=34.81),
+    ],
+    "lstm_table2": [
+        cited(None, "Baseline System", bleu=33.30),
+        cited(None, "Cho et al.", bleu=34.54),
+        cited(None, "Best WMT'14 result", bleu=37.0),
+        ours(None, f"{RESCORED} a single forward LSTM", bleu=35.61),
+        ours(None, f"{RESCORED} a single reversed LSTM", bleu=35.85),
+        ours(None, f"{RESCORED} an ensemble of 5 reversed LSTMs", bleu=36.5),
+        cited(None, "Oracle rescoring of the baseline 1000-best lists", bleu="~45"),
+    ],
+}
+
+BESIDE = {
+    ("table1", RO, "ConvS2S (BPE 40K)"): ({"bleu": 29.88}, {}),
+    ("table1", DE, "ConvS2S (BPE 40K)"): ({}, {"bleu": 25.39}),
+    ("table1", FR, "ConvS2S (BPE 40K)"): ({"bleu": 40.46}, {"bleu": 40.70}),
+    ("table2", DE, "ConvS2S"): ({"bleu": 26.36}, {}),
+    ("table2", FR, "ConvS2S"): ({"bleu": 41.29}, {}),
+}
+"""What arXiv v1 and the paper's best run have instead; no other row says either."""
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> dict[str, Table]:
+    settings: Settings = load(root, {"scale": "paper"})
+    return dict(settings.paper)
+
+
+def number(value: object) -> object:
+    """Return a number for what reads as one: a quoted value keeps its digits in the table."""
+    text = str(value)
+    return float(text) if text.replace(".", "").isdigit() else value
+
+
+def numbers(printed: Any) -> dict[str, object]:
+    return {key: number(value) for key, value in printed.items() if value is not None}
+
+
+def test_every_table_is_here(paper: dict[str, Table]) -> None:
+    assert set(paper) == {*TABLES, "figure3"}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_value_is_in_its_cell(paper: dict[str, Table], name: str) -> None:
+    found = [(row.group, row.system, row.kind, numbers(row.paper)) for row in paper[name].rows]
+    expected = [(*line[:3], numbers(line[3])) for line in TABLES[name]]
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_what_other_versions_print(paper: dict[str, Table], name: str) -> None:
+    for row in paper[name].rows:
+        v1, best_run = BESIDE.get((name, row.group or "", row.system), ({}, {}))
+        assert (numbers(row.v1), numbers(row.best_run)) == (v1, best_run)
+
+
+# ---- what each row is compared with ----
+
+SEEDS = ("seed1", "seed2", "seed3")
+ABLATIONS = ("wmt14_en_de_word", SEEDS, "newstest2014_filtered", "beam5")
+
+Compared = tuple[str, str, tuple[str, ...], str, str]
+"""Task, model, runs, test set and decoding."""
+
+
+def german(model: str) -> Compared:
+    task, runs, testset, decoding = ABLATIONS
+    return task, model, runs, testset, decoding
+
+
+def timed(decoding: str) -> Compared:
+    return "wmt14_en_fr", "wmt14_en_fr", ("seed1",), "newstest2012_2013", decoding
+
+
+def french(model: str = "wmt14_en_fr", runs: tuple[str, ...] = SEEDS) -> Compared:
+    return "wmt14_en_fr", model, runs, "newstest2014", "beam5"
+
+
+def stacked(side: str, kernel: int, layers: int, base: tuple[int, int]) -> Compared:
+    """Return an ablation with so many layers of a side; the base is the model ``ablation``."""
+    is_base = (layers, kernel) == base
+    return german("ablation" if is_base else f"ablation_{side}_{layers}_k{kernel}")
+
+
+ENCODER, DECODER = (13, 3), (5, 5)
+DEVICES = ["cuda"] * 3 + ["cpu"] + ["cuda", "cpu", "cuda", "cuda"] + ["cuda"] * 2 + ["cpu"] * 2
+
+COMPARED: dict[str, list[Compared]] = {
+    "table1": [
+        ("wmt16_en_ro_word", "wmt16_en_ro", SEEDS, "newstest2016", "beam5"),
+        ("wmt16_en_ro", "wmt16_en_ro", SEEDS, "newstest2016", "beam5"),
+        ("wmt14_en_de", "wmt14_en_de", SEEDS, "newstest2014_filtered", "beam5_en_de"),
+        ("wmt14_en_de", "wmt14_en_de", SEEDS, "newstest2014", "beam5_en_de"),
+        french(),
+        french("wmt14_en_fr_small"),
+    ],
+    "table2": [
+        ("wmt14_en_de", "wmt14_en_de", ("ensemble8",), "newstest2014_filtered", "beam5_en_de"),
+        french(runs=("ensemble8",)),
+        french(runs=("ensemble10",)),
+    ],
+    "table3": [
+        *[timed("table3_beam1")] * 4,
+        *[timed("table3_beam5")] * 4,
+        *[timed("table3_beam1_bf16"), timed("table3_beam5_bf16")] * 2,
+    ],
+    "table4": [
+        german("ablation"),
+        german("ablation_no_source_position"),
+        german("ablation_no_target_position"),
+        german("ablation_no_position"),
+    ],
+    "table5": [
+        german("ablation"),
+        *(
+            german(f"ablation_attention_{layers}")
+            for layers in ("1_2_3_4", "1_2_3", "1_2", "1_3_5", "1", "2", "3", "4", "5")
+        ),
+    ],
+    "table6": [
+        ("gigaword", "summarization", SEEDS, "duc2004", "beam5_minimum14"),
+        ("gigaword", "summarization", SEEDS, "gigaword", "beam5_minimum14"),
+    ],
+    "table7": [stacked("encoder", k, layers, ENCODER) for k in (3, 5, 7) for layers in (5, 9, 13)],
+    "table8": [stacked("decoder", k, layers, DECODER) for k in (3, 5, 7) for layers in (3, 5, 7)],
+    "figure2": [
+        *(stacked("encoder", 3, layers, ENCODER) for layers in range(1, 26)),
+        *(stacked("decoder", 5, layers, DECODER) for layers in range(1, 26)),
+    ],
+    "figure3": [("wmt14_en_de_bpe80k", "attention_plot", ("seed1",), "newstest2014", "beam5")],
+    "lstm_table1": [],
+    "lstm_table2": [],
+}
+
+BLEU, BEFORE = "bleu_tokenized", "bleu_tokenized_before_replacement"
+MEASURES: dict[str, dict[str, str]] = {
+    "table1": {"bleu": BLEU},
+    "table2": {"bleu": BLEU},
+    "table3": {"bleu": BLEU},
+    "table4": {"ppl": "perplexity", "bleu": BEFORE},
+    "table5": {"ppl": "perplexity", "bleu": BEFORE},
+    "table6": {"rg1": "rouge_1_f1", "rg2": "rouge_2_f1", "rgl": "rouge_l_f1"},
+    "table7": {"bleu": BEFORE},
+    "table8": {"bleu": BEFORE},
+    "figure2": {"bleu": BEFORE},
+    "figure3": {},
+    "lstm_table1": {"bleu": BLEU},
+    "lstm_table2": {"bleu": BLEU},
+}
+"""What the columns of each table measure, where a row says nothing else."""
+
+
+def own(table: Table) -> list[Row]:
+    return [row for row in table.rows if row.kind == "ours"]
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_each_row_is_compared_with_its_runs(paper: dict[str, Table], name: str) -> None:
+    found = [row.comparison(name) for row in own(paper[name])]
+    described = [(c.task, c.model, c.runs, c.testset, c.decoding) for c in found if c]
+    assert described == COMPARED[name]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_each_column_has_its_measure(paper: dict[str, Table], name: str) -> None:
+    columns = {column.key: column.measure for column in paper[name].columns}
+    assert {key: measure for key, measure in columns.items() if measure} == MEASURES[name]
+
+
+def test_rows_with_measures_of_their_own(paper: dict[str, Table]) -> None:
+    recall = {"rg1": "rouge_1_recall", "rg2": "rouge_2_recall", "rgl": "rouge_l_recall"}
+    expected: dict[str, list[dict[str, str]]] = {
+        "table1": [{"bleu": "bleu_detokenized"}] * 2 + [{}] * 4,
+        "table3": [{"seconds": f"seconds_{device}"} for device in DEVICES],
+        "table6": [recall, {}],
+    }
+    for name, table in paper.items():
+        rows = [row.measures for row in own(table)]
+        assert rows == expected.get(name, [{}] * len(rows)), name
+
+
+def test_figure_2_counts_its_layers(paper: dict[str, Table]) -> None:
+    assert [row.x for row in paper["figure2"].rows] == [*range(1, 26), *range(1, 26)]
+
+
+def test_figure_3_shows_the_papers_sentence(paper: dict[str, Table]) -> None:
+    sentence = "We built this festival as way of continuing to work with them"
+    assert paper["figure3"].example_source == sentence

@@ -1,0 +1,96 @@
+"""What a training exports: the weights of its best epoch, whatever came after."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.model_file import load_model
+from convs2s.models.network import Network
+from convs2s.training.data import TrainingData
+from convs2s.training.run import train
+from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
+from tests.support import tiny
+
+SCRIPTED = [3.0, 2.0, 1.0, 1.5, 2.5]
+"""Validation losses: the third epoch is the best of five."""
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def epochs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
+    """Script the validation losses; return the parameters after each epoch as they come."""
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def validate(self: Updater, *_: Any, **__: Any) -> float:
+        seen.append({k: v.detach().clone() for k, v in self.network.state_dict().items()})
+        return SCRIPTED[len(seen) - 1]
+
+    monkeypatch.setattr(Updater, "validate", validate)
+    return seen
+
+
+def assert_same(network: Network, weights: dict[str, torch.Tensor]) -> None:
+    for name, tensor in network.state_dict().items():
+        torch.testing.assert_close(tensor, weights[name], atol=0, rtol=0)
+
+
+def test_the_best_epochs_weights_are_exported_not_the_last(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = epochs(monkeypatch)
+    path = tmp_path / "model.safetensors"
+    settings = tiny.settings(maximum_epochs=5, learning_rate=0.01)
+    train(tiny.job(task, path, settings))
+    network, description = load_model(path)
+    assert_same(network, seen[2])
+    assert not torch.equal(seen[2]["decoder.output.bias"], seen[4]["decoder.output.bias"])
+    assert description.training["best_epoch"] == 3
+    assert description.training["epochs"] == 5
+    assert description.training["validation_perplexity"] == pytest.approx(math.exp(1.0))
+    said = json.loads((tmp_path / "training.json").read_text("utf-8"))
+    assert said["best_epoch"] == 3
+    assert said["validation_perplexity"] == pytest.approx(math.exp(1.0))
+
+
+def test_a_killed_training_still_knows_its_best_epoch(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = epochs(monkeypatch)
+    path = tmp_path / "model.safetensors"
+    job = tiny.job(task, path, tiny.settings(maximum_epochs=5, learning_rate=0.01))
+    finish = Trainer._finish_epoch
+
+    def stop_after_four(self: Trainer) -> None:
+        finish(self)
+        if self.state.epoch == 5:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", stop_after_four)
+        with pytest.raises(KeyboardInterrupt):
+            train(job)
+    train(job)
+    assert len(seen) == 5
+    assert_same(load_model(path)[0], seen[2])
+
+
+def test_a_training_that_gets_worse_exports_what_validates_best(task: Path, tmp_path: Path) -> None:
+    """Nothing is scripted here: after two epochs so high a rate throws the network off."""
+    path = tmp_path / "model.safetensors"
+    settings = tiny.settings(maximum_epochs=4, learning_rate=1.0, clip=1.0)
+    train(tiny.job(task, path, settings))
+    rows = [json.loads(line) for line in (tmp_path / "history.jsonl").open()][:-1]
+    losses = [row["valid_loss"] for row in rows]
+    assert losses[-1] > min(losses) + 0.01
+    network, _ = load_model(path)
+    updater = Updater(network, settings.training, seed=1, device="cpu")
+    found = updater.validate(TrainingData.read(task).valid)
+    assert found == pytest.approx(min(losses), rel=1e-6)

@@ -1,0 +1,101 @@
+"""What a training goes on from: its own state alone, with everything that decides what follows."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.files import sha256
+from convs2s.tensor_file import load_tensors
+from convs2s.training.data import TrainingData
+from convs2s.training.job import TrainingJob
+from convs2s.training.run import identity, train
+from convs2s.training.schedule import Schedule
+from convs2s.training.state_folder import StateFolder
+from convs2s.training.trainer import Trainer
+from tests.support import tiny
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def folder(job: TrainingJob) -> Path:
+    return StateFolder(Path("state"), identity(job, TrainingData.read(job.folder))).path
+
+
+def test_whatever_changes_the_result_has_a_state_of_its_own(task: Path, tmp_path: Path) -> None:
+    job = tiny.job(task, tmp_path / "model.safetensors")
+    candidates = tmp_path / "candidates.tsv"
+    candidates.write_text("source\ttargets\n", "utf-8")
+    others = {
+        "seed": replace(job, seed=2),
+        "recipe": replace(job, recipe=tiny.settings(clip=0.2).training),
+        "network": replace(job, architecture=tiny.settings({"dropout": 0.3}).architecture),
+        "data": replace(job, folder=tiny.prepare(tmp_path / "other", pairs=150)),
+        "candidates": replace(job, candidates=candidates),
+    }
+    places = {name: folder(other) for name, other in others.items()} | {"first": folder(job)}
+    assert len(set(places.values())) == len(places)
+
+
+def test_what_changes_no_result_changes_no_state(task: Path, tmp_path: Path) -> None:
+    job = tiny.job(task, tmp_path / "model.safetensors")
+    recipe = tiny.settings(threads=2, checkpoint_minutes=1).training
+    other = replace(job, recipe=recipe, threads=2, output=tmp_path / "b", time_limit=3.0)
+    assert folder(other) == folder(job)
+
+
+def test_a_seed_starts_from_weights_of_its_own(task: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / str(seed) / "model.safetensors" for seed in (1, 2)]
+    # So low a rate leaves the weights as they were drawn.
+    settings = tiny.settings({"dropout": 0.0}, maximum_epochs=1, learning_rate=1e-9)
+    for seed, path in enumerate(paths, start=1):
+        train(tiny.job(task, path, settings, seed=seed))
+    states = [next(path.parent.glob("state/*/best.safetensors")) for path in paths]
+    first, second = (load_tensors(path)[0] for path in states)
+    for name in ("encoder.embedding.tokens", "decoder.output.weight_v"):
+        assert not first[name].allclose(second[name], atol=1e-3)
+
+
+@pytest.mark.parametrize("changes", [{}, {"velocity": "rescale"}], ids=["keep", "rescale"])
+def test_a_training_goes_on_after_its_rate_has_changed(
+    task: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    """The velocity is in units of the last rate, which the state has to know."""
+    steps = {"kind": "step", "hold": 1, "every": 1, "divide_by": 4}
+    settings = tiny.settings(maximum_epochs=4, learning_rate=0.1, schedule=steps, **changes)
+    whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
+    train(tiny.job(task, whole, settings))
+    finish = Trainer._finish_epoch
+    for stop in (2, 3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trainer, "_finish_epoch", _stopping_after(stop, finish))
+            with pytest.raises(KeyboardInterrupt):
+                train(tiny.job(task, parts, settings))
+    train(tiny.job(task, parts, settings))
+    assert sha256(whole) == sha256(parts)
+
+
+def _stopping_after(epoch: int, finish: Any) -> Any:
+    def finish_and_stop(trainer: Trainer) -> None:
+        finish(trainer)
+        if trainer.state.epoch == epoch + 1:
+            raise KeyboardInterrupt
+
+    return finish_and_stop
+
+
+# ---- the schedule where a loss is as good as another ----
+
+
+def test_an_equal_loss_is_no_improvement() -> None:
+    recipe = tiny.settings(maximum_epochs=None, learning_rate=0.1).training
+    schedule = Schedule(0.1)
+    for epoch, loss in enumerate([3.0, 2.0, 2.0], start=1):
+        schedule = schedule.after_epoch(epoch, loss, recipe)
+    assert schedule.annealing
+    assert schedule.learning_rate == pytest.approx(0.01)
+    assert (schedule.best_epoch, schedule.best_loss) == (2, 2.0)
