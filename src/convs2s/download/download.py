@@ -21,6 +21,9 @@ from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 
+CHECKSUM_LIST = "SHA256SUMS"
+"""The list of its checksums that a generated mirror holds."""
+
 WAITS = (1.0, 5.0, 25.0)
 """Seconds before each further try at a server that failed."""
 
@@ -30,6 +33,7 @@ def download_file(
     output: Path,
     *,
     mirrors: Sequence[str] = (),
+    generated_mirror: str | None = None,
     sha256: str | None = None,
     md5: str | None = None,
     size: int | None = None,
@@ -44,6 +48,8 @@ def download_file(
         url: the upstream address, http or https.
         output: where the file goes.
         mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
+        generated_mirror: the folder of a mirror that `convs2s mirror` wrote, whose files have other
+            content and checksums; nothing else is asked, and nothing else known of the file holds.
         sha256: the checksum in hexadecimal digits, if known; md5 likewise.
         md5: see sha256.
         size: in bytes, if known.
@@ -52,16 +58,34 @@ def download_file(
     Raises:
         UserError: no source gives the right file, or the disk has too little space for it.
     """
+    sources = _sources(url, mirrors)
+    if generated_mirror is not None:
+        sources, size, md5 = _sources(url, [generated_mirror])[:1], None, None
+        sha256 = listed_checksum(Path(generated_mirror), local_path(url, Path()).as_posix())
     record = output.with_name(output.name + ".sha256")
     is_recorded = not (sha256 or md5) and record.exists()
     expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
     part = PartialFile(output)
-    digests, failures = _fetch_any(_sources(url, mirrors), part, expected, waits)
+    digests, failures = _fetch_any(sources, part, expected, waits)
     if digests is None:
         raise _no_source(url, failures, record if is_recorded else None)
     if not expected.has_checksum:
         write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
     part.finish()
+
+
+def listed_checksum(mirror: Path, place: str) -> str:
+    """Return the SHA-256 that a generated mirror states of the file at a place.
+
+    Raises:
+        UserError: the mirror has no list, or does not hold the file.
+    """
+    sums = mirror / CHECKSUM_LIST
+    for line in read_lines(sums):
+        digest, _, listed = line.partition("  ")
+        if listed == place:
+            return digest
+    raise UserError(f"{sums}: no checksum for {place}: this scale's mirror does not hold the file")
 
 
 def _fetch_any(
@@ -109,7 +133,7 @@ def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) 
     else:
         advice = (
             "a mirror is no true copy, or upstream has changed: only if the new file is the one "
-            "you want, correct what config/downloads.yaml (or the scale's `checksums`) says of it"
+            "you want, correct what config/downloads.yaml says of it"
         )
     reasons = "; ".join(f"{source} ({error})" for source, error in failures.items())
     return UserError(f"{url}: no source gives this file: {reasons}; {advice}")

@@ -219,7 +219,7 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     hours fit; None where the size of a file is not known.
     """
     task = settings.tasks[name]
-    if task.paper_pairs and not settings.scale.checksums:
+    if task.paper_pairs and not settings.scale.mirror:
         return task.paper_pairs
     references = [side for pair in task.file_pairs("train") for side in pair]
     files = {file.location: file for file in map(parse_file_reference, references)}
@@ -236,12 +236,13 @@ def training_pairs(settings: Settings, name: str) -> int | None:
 def _bytes(file: FileReference, settings: Settings) -> int | None:
     """Return a file's size, from itself, a mirror's folder, or what is known of the download."""
     place = file.path(Path(settings.scale.downloads_dir))
-    folders = [Path(mirror) for mirror in settings.options.mirrors] if file.is_url else []
+    mirrors = [settings.scale.mirror] if settings.scale.mirror else settings.options.mirrors
+    folders = [Path(mirror) for mirror in mirrors] if file.is_url else []
     mirrored = [folder / local_path(file.location, Path()) for folder in folders]
     there = next((path for path in (place, *mirrored) if path.is_file()), None)
     if there:
         return there.stat().st_size
-    if settings.scale.checksums:
+    if settings.scale.mirror:
         return None
     known = settings.downloads.get(file.location)
     return None if known is None else known.bytes
