@@ -6,7 +6,7 @@ include: "inputs/download.smk"
 
 rule download_file:
     input:
-        [scale.mirror] if scale.mirror else [],
+        [layout.mirror] if scale.generated_mirror else [],
     output:
         "<downloads>/{host}/{path}",
     log:
@@ -40,17 +40,15 @@ rule write_demo_corpus:
         "../workflow/scripts/write_demo_corpus.py"
 
 
-if scale.mirror:
-
-    rule write_mirror:
-        output:
-            directory(scale.mirror),
-        log:
-            "<logs>/download/mirror.log",
-        localrule: True
-        conda:
-            "../envs/train.yaml"
-        params:
-            code=script_code("write_mirror.py"),
-        script:
-            "../workflow/scripts/write_mirror.py"
+rule write_mirror:
+    output:
+        directory(layout.mirror),
+    log:
+        "<logs>/download/mirror.log",
+    localrule: True
+    conda:
+        "../envs/train.yaml"
+    params:
+        code=script_code("write_mirror.py"),
+    script:
+        "../workflow/scripts/write_mirror.py"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.mirror.write import write_mirror
 from tests.support.loopback import LoopbackServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +24,14 @@ def shared() -> Path:
     folder = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
     if not folder.is_dir():
         pytest.skip(f"no golden data: {folder} is absent (set CONVS2S_SHARED to its place)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The miniature mirror, written once; no test changes it."""
+    folder = tmp_path_factory.mktemp("mirror")
+    write_mirror(folder)
     return folder
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 def add_mirror(command: argparse.ArgumentParser) -> None:
     """Add the options of ``mirror``."""
     command.description = (
-        "Write every file that the tasks download as FOLDER/HOST/PATH, in its real name and format, "
-        "with a few thousand generated sentences in the place of its text, and SHA256SUMS."
+        "Write every file that the tasks download as FOLDER/HOST/PATH, of its real name and "
+        "format but small and of generated sentences, and their list of checksums, SHA256SUMS."
     )
     command.add_argument("folder", type=Path, metavar="FOLDER", help="where the files go")
     command.set_defaults(run=_mirror)

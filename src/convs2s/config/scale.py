@@ -21,10 +21,10 @@ class Scale(Section):
     """Folder of everything that runs at this scale make; every scale has its own."""
     downloads_dir: Text
     """Folder of the downloads, kept between runs."""
-    mirror: Text | None = None
-    """Folder into which the workflow writes the miniature mirror (convs2s mirror), which then gives
-    every download, with its own checksums; null: files come from config.yaml's mirrors and from
-    their hosts."""
+    generated_mirror: bool = False
+    """Whether every download comes from the miniature mirror (convs2s mirror), which the workflow
+    writes below results_dir, with its own checksums; false: from config.yaml's mirrors and from
+    the hosts."""
     stand_in: str | None = None
     """What the data really is; it heads every score and table as STAND-IN DATA. null: the data is
     the paper's."""

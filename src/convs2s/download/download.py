@@ -41,32 +41,28 @@ def download_file(
 ) -> None:
     """Bring a file from the first source that gives the right bytes; report progress to stderr.
 
-    Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 beside the
-    output, in the format of sha256sum, and holds from then on.
+    Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 and holds.
 
     Args:
         url: the upstream address, http or https.
         output: where the file goes.
         mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
-        generated_mirror: the folder of a mirror that `convs2s mirror` wrote, whose files have other
-            content and checksums; nothing else is asked, and nothing else known of the file holds.
+        generated_mirror: what `convs2s mirror` wrote: asked alone, and by its own checksums.
         sha256: the checksum in hexadecimal digits, if known; md5 likewise.
-        md5: see sha256.
-        size: in bytes, if known.
+        md5: see sha256; size in bytes likewise.
+        size: see sha256.
         waits: seconds before each further try at a server that failed.
 
     Raises:
         UserError: no source gives the right file, or the disk has too little space for it.
     """
-    sources = _sources(url, mirrors)
     if generated_mirror is not None:
-        sources, size, md5 = _sources(url, [generated_mirror])[:1], None, None
-        sha256 = listed_checksum(Path(generated_mirror), local_path(url, Path()).as_posix())
+        size, sha256, md5 = None, listed_checksum(generated_mirror, url), None
     record = output.with_name(output.name + ".sha256")
     is_recorded = not (sha256 or md5) and record.exists()
     expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
     part = PartialFile(output)
-    digests, failures = _fetch_any(sources, part, expected, waits)
+    digests, failures = _fetch_any(_sources(url, mirrors, generated_mirror), part, expected, waits)
     if digests is None:
         raise _no_source(url, failures, record if is_recorded else None)
     if not expected.has_checksum:
@@ -74,16 +70,18 @@ def download_file(
     part.finish()
 
 
-def listed_checksum(mirror: Path, place: str) -> str:
-    """Return the SHA-256 that a generated mirror states of the file at a place.
+def listed_checksum(mirror: str, url: str) -> str:
+    """Return the SHA-256 that a generated mirror states of its file for a URL.
 
     Raises:
         UserError: the mirror has no list, or does not hold the file.
     """
-    sums = mirror / CHECKSUM_LIST
+    place, sums = local_path(url, Path()).as_posix(), Path(mirror) / CHECKSUM_LIST
     for line in read_lines(sums):
         digest, _, listed = line.partition("  ")
         if listed == place:
+            if not (sums.parent / place).is_file():
+                raise UserError(f"{sums.parent / place}: no such file: delete {mirror} to renew it")
             return digest
     raise UserError(f"{sums}: no checksum for {place}: this scale's mirror does not hold the file")
 
@@ -102,10 +100,12 @@ def _fetch_any(
     return None, failures
 
 
-def _sources(url: str, mirrors: Sequence[str]) -> list[str]:
+def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:
     place = local_path(url, Path()).as_posix()
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
+    if generated_mirror is not None:
+        return [f"{generated_mirror}/{place}"]
     for mirror in mirrors:
         if "://" in mirror and not is_url(mirror):
             raise UserError(f"mirrors: {mirror}: expected a folder or an http(s) URL")

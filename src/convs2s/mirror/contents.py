@@ -12,9 +12,9 @@ from convs2s.mirror.newstest import as_news, sgm_members
 from convs2s.mirror.packing import gzipped, packed_tar, packed_tgz, packed_zip, text
 from convs2s.mirror.planted import with_faults
 from convs2s.mirror.published_model import released_archive
-from convs2s.mirror.sentences import Pairs, translated
+from convs2s.mirror.sentences import SentencePairs, translated
 
-Drawn = Mapping[str, Pairs]
+Drawn = Mapping[str, SentencePairs]
 """(English, French) pairs by corpus."""
 
 _STATMT = "www.statmt.org"
@@ -38,13 +38,13 @@ def mirror_files(drawn: Drawn) -> dict[str, bytes]:
     }
 
 
-def _sides(stem: str, language: str, pairs: Pairs) -> dict[str, bytes]:
+def _sides(stem: str, language: str, pairs: SentencePairs) -> dict[str, bytes]:
     """Return both sides of a corpus as files."""
     english, other = zip(*pairs, strict=True)
     return {f"{stem}.{language}": text(other), f"{stem}.en": text(english)}
 
 
-def _both(stem: str, pairs: Pairs) -> dict[str, bytes]:
+def _both(stem: str, pairs: SentencePairs) -> dict[str, bytes]:
     """Return a corpus as English with German and with French."""
     return {
         name: content
@@ -87,8 +87,8 @@ def _wmt14_tests(drawn: Drawn) -> dict[str, bytes]:
     }
 
 
-def _newstest2014(folder: str, pairs: Pairs) -> dict[str, bytes]:
-    members = {}
+def _newstest2014(folder: str, pairs: SentencePairs) -> dict[str, bytes]:
+    members: dict[str, bytes] = {}
     for language in ("de", "fr"):
         there, name = translated(pairs, language), f"-{language}en"
         back = [(other, english) for english, other in there]
@@ -99,7 +99,7 @@ def _newstest2014(folder: str, pairs: Pairs) -> dict[str, bytes]:
 
 def _dev(drawn: Drawn) -> dict[str, bytes]:
     """The test sets of other years."""
-    members = {}
+    members: dict[str, bytes] = {}
     for year in ("newstest2012", "newstest2013"):
         pairs = as_news(drawn[year])
         for language in ("de", "fr"):
@@ -158,7 +158,7 @@ def _multi30k(drawn: Drawn) -> dict[str, bytes]:
     splits = {"train": "multi30k", "val": "val"} | {
         name: name for name in ("test_2016_flickr", "test_2017_flickr")
     }
-    files = {}
+    files: dict[str, bytes] = {}
     for split, corpus in splits.items():
         for language in ("de", "fr"):
             pairs = translated(drawn[corpus], language)
@@ -194,12 +194,12 @@ def _licensed(drawn: Drawn) -> dict[str, bytes]:
     return files
 
 
-def _articles(pairs: Pairs) -> Iterable[str]:
+def _articles(pairs: SentencePairs) -> Iterable[str]:
     """Return English sentences in small letters, # for each digit."""
     return [re.sub(r"\d", "#", _words(english).lower()) for english, _ in pairs]
 
 
-def _titles(pairs: Pairs) -> Iterable[str]:
+def _titles(pairs: SentencePairs) -> Iterable[str]:
     """Return the first longer words of each, which stand for its headline."""
     longer = ([word for word in line.split() if len(word) > 3] for line in _articles(pairs))
     return [" ".join(words[:6]) for words in longer]

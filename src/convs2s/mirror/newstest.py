@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from convs2s.mirror.packing import text
-from convs2s.mirror.sentences import Pairs
+from convs2s.mirror.sentences import SentencePairs
 
 _DOCUMENT_SEGMENTS = 20
 
 
-def as_news(pairs: Pairs) -> Pairs:
+def as_news(pairs: SentencePairs) -> SentencePairs:
     """Return pairs, some of which have quotes, dashes and blanks as newspapers set them."""
     return [
         (_typeset(number, left), _typeset(number, right))
@@ -27,12 +27,14 @@ def _typeset(number: int, line: str) -> str:
         case 3:
             return line.replace(" ", " \u200b", 1)
         case 4:
-            return line.replace(" ?", "\xa0?").replace(" ;", "\xa0;")
+            return line.replace(" ", "\xa0", 1)
         case _:
             return line
 
 
-def sgm_members(stem: str, pair: str, languages: tuple[str, str], pairs: Pairs) -> dict[str, bytes]:
+def sgm_members(
+    stem: str, pair: str, languages: tuple[str, str], pairs: SentencePairs
+) -> dict[str, bytes]:
     """Return both sides of a test set as files of an archive.
 
     Args:

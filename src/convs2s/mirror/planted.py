@@ -1,6 +1,6 @@
-"""What is wrong with real corpora, planted: pairs that cleaning drops, and characters it repairs."""
+"""Faults of real corpora, planted: pairs that cleaning drops, and characters that it repairs."""
 
-from convs2s.mirror.sentences import Pairs
+from convs2s.mirror.sentences import SentencePairs
 
 PLANTED = {"empty": 4, "too_long": 6, "ratio": 40, "long_word": 2}
 """Reason to drop -> the pairs that are planted for it in each corpus that has faults."""
@@ -24,7 +24,7 @@ _LONG_WORD = "w" * 1100
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def with_faults(pairs: Pairs) -> Pairs:
+def with_faults(pairs: SentencePairs) -> SentencePairs:
     """Return pairs with faults among them; the text is theirs, and none of them is missing.
 
     The first line of the English side opens with a byte order mark, as a file of Windows does.
@@ -38,7 +38,7 @@ def with_faults(pairs: Pairs) -> Pairs:
     return result + rest[len(planted) * step :]
 
 
-def _dropped(pairs: Pairs) -> Pairs:
+def _dropped(pairs: SentencePairs) -> SentencePairs:
     """Return pairs that cleaning drops, as many for each reason as ``PLANTED`` says."""
     source, target = pairs[0]
     empty = [("", target), (source, ""), ("", ""), (" \xa0 ", target)]
@@ -49,15 +49,17 @@ def _dropped(pairs: Pairs) -> Pairs:
     return empty + too_long + ratio + long_word
 
 
-def _joined(pairs: Pairs) -> tuple[str, str]:
+def _joined(pairs: SentencePairs) -> tuple[str, str]:
     source, target = (" ".join(side) for side in zip(*pairs, strict=True))
     return source, target
 
 
-def _odd(pairs: Pairs) -> Pairs:
+def _odd(pairs: SentencePairs) -> SentencePairs:
     """Return pairs with an odd character between the first two words of each side."""
     odd = zip(pairs, ODD_CHARACTERS.values(), strict=False)
-    return [(_marked(left, character), _marked(right, character)) for (left, right), character in odd]
+    return [
+        (_marked(left, character), _marked(right, character)) for (left, right), character in odd
+    ]
 
 
 def _marked(line: str, character: str) -> str:

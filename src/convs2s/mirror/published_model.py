@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from convs2s.mirror.packing import packed_tar_bz2, text
-from convs2s.mirror.sentences import Pairs
+from convs2s.mirror.sentences import SentencePairs
 
 _WIDTH = 16
 _KERNEL = 3
@@ -20,7 +20,7 @@ _SPECIAL_TOKENS = 4  # <s>, <pad>, </s> and <unk> have rows, but stand in no dic
 _WHOLE_WORDS = 150
 
 
-def released_archive(folder: str, languages: tuple[str, str], pairs: Pairs) -> bytes:
+def released_archive(folder: str, languages: tuple[str, str], pairs: SentencePairs) -> bytes:
     """Return the archive of a model for a language pair.
 
     Args:

@@ -37,18 +37,18 @@ TEST_PAIRS = {
 }
 """Where the real set is one of WMT's or Multi30k's, a tenth of its size."""
 
-Pairs = list[tuple[str, str]]
+SentencePairs = list[tuple[str, str]]
 """English sentences, each with what stands beside it."""
 
 
-def draw_sentences() -> dict[str, Pairs]:
+def draw_sentences() -> dict[str, SentencePairs]:
     """Return (English, French) pairs by corpus; no two have the same English sentence.
 
     Training text lacks the combinations that the demo corpus withholds from it; test sets hold some
     of them.
     """
     grammar, rng, seen = load_grammar(), random.Random(MIRROR_SEED), set[str]()
-    drawn: dict[str, Pairs] = {}
+    drawn: dict[str, SentencePairs] = {}
     for split, sizes in (("train", TRAINING_PAIRS), ("test", TEST_PAIRS)):
         for name, size in sizes.items():
             sentences = [draw_new(grammar, rng, seen, split, number) for number in range(size)]
@@ -56,6 +56,6 @@ def draw_sentences() -> dict[str, Pairs]:
     return drawn
 
 
-def translated(pairs: Pairs, language: str) -> Pairs:
+def translated(pairs: SentencePairs, language: str) -> SentencePairs:
     """Return (English, French) pairs with the French side in another language."""
     return [(english, FROM_FRENCH[language](french)) for english, french in pairs]
