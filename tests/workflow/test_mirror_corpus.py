@@ -81,9 +81,8 @@ def test_1_3_and_16_shards_give_the_same_bytes(
         copy = checkout.copy(tmp_path / str(shards))
         folder = prepare(copy, mirror, shards)
         results.append({name: sha256(copy / name) for name in copy.files(CORPUS)})
-        pairs = list(
-            read_line_pairs(*(folder / f"corpus/clean/train.{x}.zst" for x in ("en", "fr")))
-        )
+        english, french = (folder / f"corpus/clean/train.{x}.zst" for x in ("en", "fr"))
+        pairs = read_line_pairs(english, french)
         lengths = [sorted(len(side.split()) for side in pair) for pair in pairs]
         assert all(few > 0 and most <= 175 and most <= 1.5 * few for few, most in lengths)
     names = {name.removeprefix(f"{CORPUS}/") for name in results[0]}

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from convs2s.mirror.sentences import TEST_PAIRS
-from tests.support import own_pair
 from tests.support.checkout import Checkout
-from tests.support.mirror import DEVICE, RESULTS, add_mirror
+from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 
 TASK = "multi30k_en_de"
 HEADLINE = {"seeds": [1], "tests": ["test_2016_flickr"]}
@@ -30,7 +29,7 @@ def score(checkout: Checkout, results: str, lines: int) -> None:
 
 
 def test_from_download_to_a_score(checkout: Checkout, mirror: Path) -> None:
-    tiny = overrides(own_pair.TINY, vocabulary={"merges": 300})
+    tiny = overrides(QUICK, vocabulary={"merges": 300})
     add_mirror(mirror, checkout).configure({**DEVICE, "shards": 1, "overrides": tiny})
     score(checkout, RESULTS, TEST_PAIRS["test_2016_flickr"])
     downloads = checkout.files(f"{RESULTS}/downloads")

@@ -3,49 +3,37 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.support.checkout import Checkout
 from tests.support.mirror import DEVICE, RESULTS, add_mirror
 
 TASK = "wmt14_en_fr_released"
+MODELS = {TASK: "fconv_wmt_en_fr", "wmt14_en_de_released": "fconv_wmt_en_de"}
 
 
-@pytest.mark.parametrize(
-    ("task", "text", "language", "model"),
-    [
-        (TASK, "wmt14_en_fr", "fr", "fconv_wmt_en_fr"),
-        ("wmt14_en_de_released", "wmt14_en_de", "de", "fconv_wmt_en_de"),
-    ],
-)
-def test_from_the_archive_to_a_score(
-    checkout: Checkout, mirror: Path, task: str, text: str, language: str, model: str
-) -> None:
+def test_from_the_archives_to_scores(checkout: Checkout, mirror: Path) -> None:
     add_mirror(mirror, checkout)
-    checkout.write("data/test.en", "the red house\nin the kitchen\nthe unheard\n")
-    checkout.write(f"data/test.{language}", "a b c\nd e\nf\n")
-    pair = {"source": "data/test.en", "target": f"data/test.{language}"}
-    few = {
-        text: {"corpus": {"tests": {"newstest2014": [pair]}}},
-        task: {"headline": {"tests": ["newstest2014"]}},
-    }
-    checkout.configure({**DEVICE, "overrides": {"tasks": few}})
-    done = checkout.snakemake(f"{RESULTS}/{task}/bleu.txt")
+    checkout.write("data/test.en", "the red house\nin the\nthe unheard\n")
+    checkout.write("data/test.other", "a b c\nd e\nf\n")
+    test = {"newstest2014": [{"source": "data/test.en", "target": "data/test.other"}]}
+    texts = {text: {"corpus": {"tests": test}} for text in ("wmt14_en_fr", "wmt14_en_de")}
+    headlines = {task: {"headline": {"tests": list(test)}} for task in MODELS}
+    checkout.configure({**DEVICE, "overrides": {"tasks": {**texts, **headlines}}})
+    done = checkout.snakemake(*(f"{RESULTS}/{task}/bleu.txt" for task in MODELS))
     assert done.code == 0, done.said
-    assert done.planned["import_released"] == done.planned["download_file"] == 1
+    assert done.planned["import_released"] == done.planned["download_file"] == 2
     assert not {"train_model", "build_vocabulary", "learn_bpe"} & done.planned.keys()
-
-    headline = (checkout / f"{RESULTS}/{task}/bleu.txt").read_text("utf-8")
-    assert headline.startswith("STAND-IN DATA: ")
-    assert "newstest2014: 3 lines; one run (released)" in headline
-    folder = f"{RESULTS}/{task}/models/{model}/released"
-    assert checkout.files(folder)[0] == f"{folder}/model.safetensors"
-    path = checkout / f"{folder}/newstest2014.beam5_fairseq.jsonl"
-    tokens = [json.loads(row)["source_tokens"] for row in path.read_text("utf-8").splitlines()]
-    assert tokens[1] == ["in", "the", "kitchen"]
-    assert tokens[2][0] == "the"
-    assert len(tokens[2]) > 2
-    assert tokens[2][1].endswith("@@")
+    for task, model in MODELS.items():
+        headline = (checkout / f"{RESULTS}/{task}/bleu.txt").read_text("utf-8")
+        assert headline.startswith("STAND-IN DATA: ")
+        assert "newstest2014: 3 lines; one run (released)" in headline
+        folder = f"{RESULTS}/{task}/models/{model}/released"
+        assert checkout.files(folder)[0] == f"{folder}/model.safetensors"
+        path = checkout / f"{folder}/newstest2014.beam5_fairseq.jsonl"
+        rows = path.read_text("utf-8").splitlines()
+        _, known, unknown = (json.loads(row)["source_tokens"] for row in rows)
+        assert known == ["in", "the"]
+        assert len(unknown) > 2
+        assert unknown[1].endswith("@@")
 
 
 def test_stage_targets_of_a_released_model_train_nothing(checkout: Checkout) -> None:
