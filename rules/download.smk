@@ -1,10 +1,12 @@
-"""Files from elsewhere, and the demo corpus, which the package itself generates."""
+"""Files from elsewhere; the demo corpus and the miniature mirror, which the package generates."""
 
 
 include: "inputs/download.smk"
 
 
 rule download_file:
+    input:
+        [layout.mirror] if scale.generated_mirror else [],
     output:
         "<downloads>/{host}/{path}",
     log:
@@ -36,3 +38,17 @@ rule write_demo_corpus:
         code=script_code("write_demo_corpus.py"),
     script:
         "../workflow/scripts/write_demo_corpus.py"
+
+
+rule write_mirror:
+    output:
+        directory(layout.mirror),
+    log:
+        "<logs>/download/mirror.log",
+    localrule: True
+    conda:
+        "../envs/train.yaml"
+    params:
+        code=script_code("write_mirror.py"),
+    script:
+        "../workflow/scripts/write_mirror.py"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.mirror.write import write_mirror
 from tests.support.loopback import LoopbackServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +54,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The miniature mirror, written once; no test changes it."""
+    folder = tmp_path_factory.mktemp("mirror")
+    write_mirror(folder)
+    return folder
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ LAYERS = (
     ("models",),
     ("model_file",),
     ("decoding", "training"),
-    ("paper", "interop"),
+    ("paper", "interop", "mirror"),
     ("pipeline",),
     ("cli",),
     ("__main__",),
@@ -36,6 +36,7 @@ RUN_A_NETWORK = {
     "preflight.py",
     "score_n_best.py",
     "time_decoding.py",
+    "write_mirror.py",  # a released model's checkpoint
 }
 
 

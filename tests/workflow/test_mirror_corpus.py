@@ -1,4 +1,4 @@
-"""The preparation of WMT'14 English-French from the mirror's archives, in any number of shards."""
+"""The preparation of the paper's corpora from the mirror's archives, in any number of shards."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from convs2s.files import read_line_pairs, sha256
-from convs2s.text.corpus_filter import REASONS
+from convs2s.mirror.planted import ODD_CHARACTERS, PLANTED
+from convs2s.mirror.sentences import TRAINING_PAIRS
 from tests.support.checkout import Checkout
+from tests.support.mirror import DEVICE, RESULTS, add_mirror
 
 SPLITS = ("train", "valid")
-CORPUS = "results/scales/mirror/wmt14_en_fr"
-RESULTS = [
+CORPUS = f"{RESULTS}/wmt14_en_fr"
+KEPT = [
     "corpus/counts.txt",
     *(f"corpus/words/{language}.tsv.zst" for language in ("en", "fr")),
     *(f"corpus/raw/valid.{language}.zst" for language in ("en", "fr")),
@@ -21,15 +23,49 @@ RESULTS = [
 ]
 """What stays of a preparation; everything in between is removed."""
 
+CORPORA = {
+    "wmt14_en_fr": ["europarl", "commoncrawl", "un", "news_commentary", "giga"],
+    "wmt14_en_de": ["europarl", "commoncrawl", "news_commentary"],
+    "wmt14_en_de_stanford": ["europarl", "commoncrawl", "news_commentary"],
+    "gigaword": ["gigaword"],
+}
+"""Task -> what its training text is made of, in the mirror."""
 
-def prepare(checkout: Checkout, shared: Path, shards: int) -> Path:
+RATIO = {"wmt14_en_fr", "wmt14_en_de"}
+"""Tasks whose cleaning looks at the ratio, and whose text has the faults."""
+
+
+def test_every_corpus_is_extracted_and_cleaned(checkout: Checkout, mirror: Path) -> None:
+    add_mirror(mirror, checkout).configure({**DEVICE, "shards": 1})
+    done = checkout.snakemake(*(f"{RESULTS}/{task}/corpus/counts.txt" for task in CORPORA))
+    assert done.code == 0, done.said[-3000:]
+    for task, names in CORPORA.items():
+        folder = checkout / RESULTS / task
+        table = (folder / "corpus/counts.txt").read_text("utf-8")
+        assert table.startswith("STAND-IN DATA: ")
+        splits = [split for split in SPLITS if task != "gigaword" or split == "train"]
+        reports = [
+            json.loads((folder / f"corpus/clean/{split}.json").read_text("utf-8"))
+            for split in splits
+        ]
+        faults = sum(PLANTED.values()) + len(ODD_CHARACTERS) if task in RATIO else 0
+        pairs = sum(TRAINING_PAIRS[name] for name in names)
+        assert sum(report["read"] for report in reports) == pairs + faults, task
+        dropped = {name: sum(each["dropped"][name] for each in reports) for name in PLANTED}
+        if task in RATIO:
+            assert dropped.pop("ratio") >= PLANTED["ratio"]
+            assert dropped == {name: PLANTED[name] for name in dropped}
+        else:
+            assert not any(dropped.values()), task
+    counts = (checkout / CORPUS / "corpus/counts.txt").read_text("utf-8")
+    assert "The paper trains on 35,500,000 pairs." in counts
+
+
+def prepare(checkout: Checkout, mirror: Path, shards: int) -> Path:
     """Run the preparation, with few merges as learning them is not what is looked at."""
-    link = checkout.folder.parent / "shared"
-    if not link.exists():
-        link.symlink_to(shared)
     few = {"wmt14_en_fr": {"vocabulary": {"merges": 500}}}
-    scale = {"scale": "mirror", "mirrors": ["../shared/mirror"]}
-    checkout.configure({**scale, "shards": shards, "overrides": {"tasks": few}})
+    add_mirror(mirror, checkout)
+    checkout.configure({**DEVICE, "shards": shards, "overrides": {"tasks": few}})
     targets = [f"{CORPUS}/dataset/{split}.arrow" for split in SPLITS]
     done = checkout.snakemake(*targets, f"{CORPUS}/corpus/counts.txt")
     assert done.code == 0, done.said
@@ -37,36 +73,18 @@ def prepare(checkout: Checkout, shared: Path, shards: int) -> Path:
 
 
 @pytest.mark.slow
-def test_planted_pairs_are_dropped_and_counted(checkout: Checkout, shared: Path) -> None:
-    folder = prepare(checkout, shared, shards=2)
-    reports = [
-        json.loads((folder / f"corpus/clean/{split}.json").read_text("utf-8")) for split in SPLITS
-    ]
-    dropped = {name: sum(each["dropped"][name] for each in reports) for name in REASONS}
-    assert dropped["too_long"] == 60
-    assert dropped["ratio"] >= 400
-    assert dropped["empty"] >= 2
-    assert sum(report["read"] for report in reports) == 50_000 + 20_462 + 20_000 + 5_000 + 29_000
-    english, french = (folder / f"corpus/clean/train.{language}.zst" for language in ("en", "fr"))
-    lengths = [
-        sorted(len(side.split()) for side in pair) for pair in read_line_pairs(english, french)
-    ]
-    assert len(lengths) == reports[0]["kept"]
-    assert all(few > 0 and most <= 175 and most <= 1.5 * few for few, most in lengths)
-    table = (folder / "corpus/counts.txt").read_text("utf-8")
-    assert table.startswith("STAND-IN DATA: ")
-    assert "The paper trains on 35,500,000 pairs." in table
-
-
-@pytest.mark.slow
 def test_1_3_and_16_shards_give_the_same_bytes(
-    checkout: Checkout, shared: Path, tmp_path: Path
+    checkout: Checkout, mirror: Path, tmp_path: Path
 ) -> None:
     results = []
     for shards in (1, 3, 16):
         copy = checkout.copy(tmp_path / str(shards))
-        prepare(copy, shared, shards)
+        folder = prepare(copy, mirror, shards)
         results.append({name: sha256(copy / name) for name in copy.files(CORPUS)})
+        english, french = (folder / f"corpus/clean/train.{x}.zst" for x in ("en", "fr"))
+        pairs = read_line_pairs(english, french)
+        lengths = [sorted(len(side.split()) for side in pair) for pair in pairs]
+        assert all(few > 0 and most <= 175 and most <= 1.5 * few for few, most in lengths)
     names = {name.removeprefix(f"{CORPUS}/") for name in results[0]}
-    assert names == set(RESULTS)
+    assert names == set(KEPT)
     assert results[0] == results[1] == results[2]

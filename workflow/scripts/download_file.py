@@ -11,6 +11,7 @@ snakemake: Any
 with job(snakemake.log[0]):
     download_file(
         output=Path(snakemake.output[0]),
+        generated_mirror=next(iter(snakemake.input), None),
         # Where a file came from does not make it stale: no param, so that a new mirror changes
         # nothing.
         mirrors=snakemake.config.get("mirrors", []),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from convs2s import __version__
 from convs2s.cli.config import add_config
 from convs2s.cli.import_model import add_import
+from convs2s.cli.mirror import add_mirror
 from convs2s.cli.rerank import add_rerank
 from convs2s.cli.score import add_score
 from convs2s.cli.score_pairs import add_score_pairs
@@ -60,6 +61,7 @@ COMMANDS = {
     "tokenize": (add_tokenize, "tokenize the standard input"),
     "detokenize": (add_detokenize, "detokenize the standard input"),
     "import": (add_import, "make a model file of another toolkit's model"),
+    "mirror": (add_mirror, "write small generated archives in place of the tasks' downloads"),
     "config": (add_config, "print the effective configuration"),
 }
 """Name -> what adds its options, and its help."""

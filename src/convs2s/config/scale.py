@@ -21,8 +21,10 @@ class Scale(Section):
     """Folder of everything that runs at this scale make; every scale has its own."""
     downloads_dir: Text
     """Folder of the downloads, kept between runs."""
-    checksums: str | None = None
-    """A SHA256SUMS file that replaces the checksums of config/downloads.yaml; null keeps those."""
+    generated_mirror: bool = False
+    """Whether every download comes from the miniature mirror (convs2s mirror), which the workflow
+    writes below results_dir, with its own checksums; false: from config.yaml's mirrors and from
+    the hosts."""
     stand_in: str | None = None
     """What the data really is; it heads every score and table as STAND-IN DATA. null: the data is
     the paper's."""

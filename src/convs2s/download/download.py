@@ -21,6 +21,9 @@ from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 
+CHECKSUM_LIST = "SHA256SUMS"
+"""The list of its checksums that a generated mirror holds."""
+
 WAITS = (1.0, 5.0, 25.0)
 """Seconds before each further try at a server that failed."""
 
@@ -30,6 +33,7 @@ def download_file(
     output: Path,
     *,
     mirrors: Sequence[str] = (),
+    generated_mirror: str | None = None,
     sha256: str | None = None,
     md5: str | None = None,
     size: int | None = None,
@@ -37,31 +41,49 @@ def download_file(
 ) -> None:
     """Bring a file from the first source that gives the right bytes; report progress to stderr.
 
-    Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 beside the
-    output, in the format of sha256sum, and holds from then on.
+    Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 and holds.
 
     Args:
         url: the upstream address, http or https.
         output: where the file goes.
         mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
+        generated_mirror: what `convs2s mirror` wrote: asked alone, and by its own checksums.
         sha256: the checksum in hexadecimal digits, if known; md5 likewise.
-        md5: see sha256.
-        size: in bytes, if known.
+        md5: see sha256; size in bytes likewise.
+        size: see sha256.
         waits: seconds before each further try at a server that failed.
 
     Raises:
         UserError: no source gives the right file, or the disk has too little space for it.
     """
+    if generated_mirror is not None:
+        size, sha256, md5 = None, listed_checksum(generated_mirror, url), None
     record = output.with_name(output.name + ".sha256")
     is_recorded = not (sha256 or md5) and record.exists()
     expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
     part = PartialFile(output)
-    digests, failures = _fetch_any(_sources(url, mirrors), part, expected, waits)
+    digests, failures = _fetch_any(_sources(url, mirrors, generated_mirror), part, expected, waits)
     if digests is None:
         raise _no_source(url, failures, record if is_recorded else None)
     if not expected.has_checksum:
         write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
     part.finish()
+
+
+def listed_checksum(mirror: str, url: str) -> str:
+    """Return the SHA-256 that a generated mirror states of its file for a URL.
+
+    Raises:
+        UserError: the mirror has no list, or does not hold the file.
+    """
+    place, sums = local_path(url, Path()).as_posix(), Path(mirror) / CHECKSUM_LIST
+    for line in read_lines(sums):
+        digest, _, listed = line.partition("  ")
+        if listed == place:
+            if not (sums.parent / place).is_file():
+                raise UserError(f"{sums.parent / place}: no such file: delete {mirror} to renew it")
+            return digest
+    raise UserError(f"{sums}: no checksum for {place}: this scale's mirror does not hold the file")
 
 
 def _fetch_any(
@@ -78,10 +100,12 @@ def _fetch_any(
     return None, failures
 
 
-def _sources(url: str, mirrors: Sequence[str]) -> list[str]:
+def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:
     place = local_path(url, Path()).as_posix()
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
+    if generated_mirror is not None:
+        return [f"{generated_mirror}/{place}"]
     for mirror in mirrors:
         if "://" in mirror and not is_url(mirror):
             raise UserError(f"mirrors: {mirror}: expected a folder or an http(s) URL")
@@ -109,7 +133,7 @@ def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) 
     else:
         advice = (
             "a mirror is no true copy, or upstream has changed: only if the new file is the one "
-            "you want, correct what config/downloads.yaml (or the scale's `checksums`) says of it"
+            "you want, correct what config/downloads.yaml says of it"
         )
     reasons = "; ".join(f"{source} ({error})" for source, error in failures.items())
     return UserError(f"{url}: no source gives this file: {reasons}; {advice}")

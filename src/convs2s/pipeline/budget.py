@@ -20,6 +20,7 @@ from convs2s.config.settings import Settings
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.models.build import build_network
 from convs2s.paper.cells import Cell
+from convs2s.pipeline.layout import Layout
 
 _FLOAT_BYTES = 4
 _TYPES_PER_MERGE = 1.12  # 44,463 types of 40,000 merges (WMT'14 English-French)
@@ -219,7 +220,7 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     hours fit; None where the size of a file is not known.
     """
     task = settings.tasks[name]
-    if task.paper_pairs and not settings.scale.checksums:
+    if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
     references = [side for pair in task.file_pairs("train") for side in pair]
     files = {file.location: file for file in map(parse_file_reference, references)}
@@ -235,13 +236,16 @@ def training_pairs(settings: Settings, name: str) -> int | None:
 
 def _bytes(file: FileReference, settings: Settings) -> int | None:
     """Return a file's size, from itself, a mirror's folder, or what is known of the download."""
-    place = file.path(Path(settings.scale.downloads_dir))
-    folders = [Path(mirror) for mirror in settings.options.mirrors] if file.is_url else []
+    scale = settings.scale
+    layout = Layout(scale.results_dir, scale.downloads_dir)
+    place = file.path(Path(layout.downloads))
+    mirrors = [layout.mirror] if scale.generated_mirror else settings.options.mirrors
+    folders = [Path(mirror) for mirror in mirrors] if file.is_url else []
     mirrored = [folder / local_path(file.location, Path()) for folder in folders]
     there = next((path for path in (place, *mirrored) if path.is_file()), None)
     if there:
         return there.stat().st_size
-    if settings.scale.checksums:
+    if scale.generated_mirror:
         return None
     known = settings.downloads.get(file.location)
     return None if known is None else known.bytes

@@ -107,6 +107,11 @@ class Layout:
     results: str
     downloads: str
 
+    @property
+    def mirror(self) -> str:
+        """The miniature mirror, at a scale that generates one."""
+        return f"{self.results}/archives"
+
     def task(self, name: str) -> TaskFolder:
         """Return the folder of a task."""
         return TaskFolder(f"{self.results}/{name}")

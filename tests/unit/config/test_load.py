@@ -167,13 +167,13 @@ def test_every_scale_has_folders_of_its_own(root: Path, scale: str) -> None:
     assert (loaded.stand_in is None) == (scale == "paper")
 
 
-def test_the_mirrors_headline_is_on_a_test_set_that_it_has(root: Path) -> None:
+def test_the_mirror_has_the_papers_tasks_and_test_sets(root: Path) -> None:
     tasks = load(root, {"scale": "mirror"}).tasks
-    assert tasks["wmt14_en_de"].headline_tests() == ["newstest2014"]
+    assert tasks["wmt14_en_de"].headline_tests() == ["newstest2014_filtered", "newstest2014"]
     assert tasks["wmt14_en_de"].name == "wmt14_en_de"
 
 
 def test_a_scales_models_and_seeds_stand_in_headlines_too(root: Path) -> None:
     tasks = load(root, {"scale": "mirror"}).tasks
     headlines = [tasks[name].headline for name in ("wmt14_en_fr", "wmt16_en_ro")]
-    assert [(one.model, one.seeds) for one in headlines] == [("small", (1, 2))] * 2
+    assert [(one.model, one.seeds) for one in headlines] == [("demo", (1, 2))] * 2

@@ -82,10 +82,10 @@ def test_pairs_of_other_text_follow_from_its_size(here: Path) -> None:
 
 
 def test_at_another_scale_files_are_those_of_the_mirror(here: Path) -> None:
-    options = {"scale": "mirror", "mirrors": ["mirror"]}
+    options = {"scale": "mirror"}
     (here / "config/tasks/mine.yaml").write_text(TASK)
     assert headline("wmt14_en_fr", **options).pairs is None
-    mirrored = here / "mirror" / GIGA_FREN
+    mirrored = here / "results/scales/mirror/archives" / GIGA_FREN
     mirrored.parent.mkdir(parents=True)
     mirrored.write_bytes(bytes(1000))
     assert headline("wmt14_en_fr", **options).downloads[GIGA_FREN] == 1000

@@ -11,9 +11,8 @@ import pytest
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.runs import members
-from convs2s.config.scale import Scale
 from convs2s.config.task import Task
-from convs2s.download.sources import DownloadSource, at_scale
+from convs2s.download.download import listed_checksum
 from convs2s.errors import UserError
 from convs2s.pipeline import fingerprint as code
 from convs2s.pipeline import process
@@ -108,30 +107,25 @@ def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
     assert log.read_text() == "progress\nerror: a.en:3: bad\n"
 
 
-def checksum(sums: Path, place: str) -> str | None:
-    """The checksum of a file at a scale with a list of its own."""
-    stated = {"description": "a mirror", "results_dir": "results", "downloads_dir": "downloads"}
-    scale = Scale.model_validate({**stated, "checksums": str(sums)})
-    listed = at_scale(DownloadSource(f"http://{place}", 7, "12ab", "34cd"), place, scale)
-    assert (listed.size, listed.md5) == (None, None)
-    return listed.sha256
-
-
 def test_a_checksum_list(tmp_path: Path) -> None:
     sums = tmp_path / "SHA256SUMS"
     sums.write_text("ab12  host/a.gz\ncd34  host/b.gz\n")
-    assert checksum(sums, "host/b.gz") == "cd34"
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host/b.gz").touch()
+    assert listed_checksum(str(tmp_path), "http://host/b.gz") == "cd34"
     with pytest.raises(UserError, match=r"SHA256SUMS: no checksum for host/c\.gz"):
-        checksum(sums, "host/c.gz")
+        listed_checksum(str(tmp_path), "http://host/c.gz")
+    with pytest.raises(UserError, match=r"host/a\.gz: no such file: delete .* to renew it"):
+        listed_checksum(str(tmp_path), "http://host/a.gz")
 
 
 def test_a_checksum_list_that_cannot_be_read(tmp_path: Path) -> None:
     sums = tmp_path / "SHA256SUMS"
     with pytest.raises(UserError, match=r"SHA256SUMS: no such file"):
-        checksum(sums, "host/a.gz")
+        listed_checksum(str(tmp_path), "http://host/a.gz")
     sums.write_bytes(b"ab12  host/\xff.gz\n")
-    with pytest.raises(UserError, match=r"SHA256SUMS: cannot be read: .*0xff"):
-        checksum(sums, "host/a.gz")
+    with pytest.raises(UserError, match=r"SHA256SUMS:1: not UTF-8: byte 0xff"):
+        listed_checksum(str(tmp_path), "http://host/a.gz")
 
 
 def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
