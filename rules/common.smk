@@ -8,11 +8,38 @@ from convs2s.paper.cells import cells, is_made
 from convs2s.pipeline.fingerprint import fingerprint
 from convs2s.pipeline.layout import Layout
 
+# What stands for config.yaml in messages, where another workflow gives the configuration.
+GIVEN_BY = f"config of the module ({', '.join(workflow.configfiles) or 'no configfile'})"
+
 with failures_in_one_line():
-    settings = load(Path.cwd(), config)
+    settings = load(Path.cwd(), config, shipped=ROOT, given_by=GIVEN_BY if IS_MODULE else None)
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
-layout = Layout(scale.results_dir, scale.downloads_dir)
+
+
+pathvars:
+    results=scale.results_dir,
+    downloads=scale.downloads_below("<results>"),
+    logs="<results>/logs",
+
+
+# As another workflow has them, where its `module` states pathvars.
+layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
+
+
+pathvars:
+    model=layout.task("{task}").run("{model}", "").rstrip("/"),
+
+
+# The `prefix` of a module: Snakemake puts it before the paths of inputs, outputs and logs, wherever
+# they come from. What Python opens itself and what goes among params is prefixed by this.
+prefixed = workflow.modifier.path_modifier.replace_prefix
+workflow_modifier = workflow.modifier  # of this module, for the functions that run later
+
+
+report: "../workflow/report/workflow.rst"
+
+
 STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
@@ -22,20 +49,15 @@ CELLS = {name: cells(settings, name, layout.run_files) for name in settings.pape
 PLANNED = {name: [c for c in table if is_made(c, HAS_GPU)] for name, table in CELLS.items()}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
-STAGE_TASKS = options.tasks or list(dict.fromkeys(c.task for table in PLANNED.values() for c in table))
+STAGE_TASKS = options.tasks or list(
+    dict.fromkeys(c.task for table in PLANNED.values() for c in table)
+)
 TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 
 
 def alternatives(names):
     """A regular expression that matches exactly these names, or nothing without names."""
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
-
-
-pathvars:
-    results=layout.results,
-    downloads=layout.downloads,
-    logs=f"{layout.results}/logs",
-    model=layout.task("{task}").run("{model}", "").rstrip("/"),
 
 
 PART = "[0-9]+-of-[0-9]+"

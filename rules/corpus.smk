@@ -38,9 +38,9 @@ for pair, names in settings.language_pairs().items():
             conda:
                 "../envs/text.yaml"
             params:
-                pairs=lambda w: tasks[w.task].file_pairs(w.split),
+                pairs=lambda w: [list(map(prefixed_reference, p)) for p in pairs_of(w)],
                 hold_out=hold_out,
-                downloads=layout.downloads,
+                downloads=prefixed(layout.downloads),
                 code=script_code("extract_corpus.py"),
             script:
                 "../workflow/scripts/extract_corpus.py"

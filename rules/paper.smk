@@ -22,9 +22,11 @@ rule write_table:
     localrule: True
     conda:
         "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
     params:
         printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
-        cells=lambda w: list(map(asdict, CELLS[w.table])),
+        cells=cells_of,
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"

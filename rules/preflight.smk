@@ -14,5 +14,10 @@ rule preflight:
         tasks=STAGE_TASKS,
         cells=cells_to_fill,
         is_local=lambda w: not workflow.non_local_exec,
+        folders={
+            "results_dir": prefixed(layout.results),
+            "downloads_dir": prefixed(layout.downloads),
+        },
+        workflow_folder=ROOT,
     script:
         "../workflow/scripts/preflight.py"

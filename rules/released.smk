@@ -18,9 +18,9 @@ rule import_released:
     resources:
         mem_mb=8000,
     params:
-        released=lambda w: tasks[w.task].released.model_dump(mode="json"),
+        released=released_references,
         metadata=metadata_of("model_metadata"),
-        downloads=layout.downloads,
+        downloads=prefixed(layout.downloads),
         code=script_code("import_released.py"),
     script:
         "../workflow/scripts/import_released.py"

@@ -1,7 +1,7 @@
 """The whole configuration, and what of it applies to one task."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +45,11 @@ class Settings:
     paper: Mapping[str, Table]
     downloads: Mapping[str, Download]
     costs: Costs
+
+    def placed(self, results_dir: str, downloads_dir: str) -> "Settings":
+        """Return the configuration with the scale's folders where a run really has them."""
+        places = {"results_dir": results_dir, "downloads_dir": downloads_dir}
+        return replace(self, scale=self.scale.model_copy(update=places))
 
     def language_pairs(self) -> dict[tuple[str, str], list[str]]:
         """Return (source, target) languages -> the tasks with a corpus of their own in them."""
