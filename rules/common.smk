@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
 from convs2s.paper.cells import cells, is_made
 from convs2s.pipeline.fingerprint import fingerprint
@@ -31,10 +32,18 @@ pathvars:
     model=layout.task("{task}").run("{model}", "").rstrip("/"),
 
 
-# The `prefix` of a module: Snakemake puts it before the paths of inputs, outputs and logs, wherever
-# they come from. What Python opens itself and what goes among params is prefixed by this.
-prefixed = workflow.modifier.path_modifier.replace_prefix
-workflow_modifier = workflow.modifier  # of this module, for the functions that run later
+# Snakemake puts the `prefix` of a module before the paths of inputs, outputs and logs, wherever they
+# come from; paths among params, and those that Python looks at, are made by this.
+workflow_modifier = workflow.modifier  # of this module, also in the functions that run later
+prefixed = workflow_modifier.path_modifier.replace_prefix
+REFERENCES = {reference for task in tasks.values() for reference in task.references()}
+with failures_in_one_line():
+    PLACES = {
+        "results_dir": prefixed(layout.results),
+        "downloads_dir": prefixed(layout.downloads),
+        "files": {one: prefixed(one) for one in REFERENCES if not parse_file_reference(one).is_url},
+    }
+on_disk = settings.placed(**PLACES)
 
 
 report: "../workflow/report/workflow.rst"

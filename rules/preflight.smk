@@ -14,10 +14,7 @@ rule preflight:
         tasks=STAGE_TASKS,
         cells=cells_to_fill,
         is_local=lambda w: not workflow.non_local_exec,
-        folders={
-            "results_dir": prefixed(layout.results),
-            "downloads_dir": prefixed(layout.downloads),
-        },
+        places=PLACES,
         workflow_folder=ROOT,
     script:
         "../workflow/scripts/preflight.py"

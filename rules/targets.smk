@@ -83,7 +83,10 @@ rule report:
     conda:
         "../envs/score.yaml"
     params:
-        config=json.dumps(config),  # what --config and --configfile said, too
+        # Of the main workflow, with what --config and --configfile said.
+        config=lambda w: json.dumps(workflow.modifier_stack[0].globals["config"]),
+        snakefile=workflow.main_snakefile,
+        targets=list(map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"])),
     shell:
-        "snakemake --report {output} --configfile <(echo {params.config:q})"
-        " -- tables figures evaluate > {log} 2>&1"
+        "snakemake --report {output} --snakefile {params.snakefile:q}"
+        " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"

@@ -1,15 +1,11 @@
 """The input functions of rules/corpus.smk."""
 
 
-def pairs_of(wildcards):
-    """The (source, target) references of a split."""
-    with failures_in_one_line():
-        return tasks[wildcards.task].file_pairs(wildcards.split)
-
-
 def sources_of(wildcards):
     """The files that a split is extracted from, where downloads put them."""
-    return local_files(reference for pair in pairs_of(wildcards) for reference in pair)
+    with failures_in_one_line():
+        pairs = tasks[wildcards.task].file_pairs(wildcards.split)
+    return local_files(reference for pair in pairs for reference in pair)
 
 
 def hold_out(wildcards):

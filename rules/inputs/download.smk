@@ -5,6 +5,7 @@ from dataclasses import asdict
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.sources import at_scale, sources_by_place
 
+
 with failures_in_one_line():
     # Place of a file below the downloads folder -> where it comes from and what is known of it.
     DOWNLOADS = sources_by_place(settings)
@@ -14,11 +15,6 @@ def local_files(references):
     """Where the files that are referred to lie on this machine, once they have been downloaded."""
     files = map(parse_file_reference, references)
     return list(dict.fromkeys(str(file.path(Path(layout.downloads))) for file in files))
-
-
-def prefixed_reference(reference):
-    """A reference with a module's prefix before a local path; downloads have it by their folder."""
-    return reference if parse_file_reference(reference).is_url else prefixed(reference)
 
 
 def download_source(wildcards):

@@ -18,7 +18,7 @@ with failures_in_one_line():
         given_by="the workflow's configuration",
     )
     preflight(
-        settings.placed(**snakemake.params.folders),
+        settings.placed(**snakemake.params.places),
         tasks=snakemake.params.tasks,
         cells=[Cell(**cell) for cell in snakemake.params.cells],
         is_local=snakemake.params.is_local,

@@ -46,10 +46,20 @@ class Settings:
     downloads: Mapping[str, Download]
     costs: Costs
 
-    def placed(self, results_dir: str, downloads_dir: str) -> "Settings":
-        """Return the configuration with the scale's folders where a run really has them."""
-        places = {"results_dir": results_dir, "downloads_dir": downloads_dir}
-        return replace(self, scale=self.scale.model_copy(update=places))
+    def placed(self, results_dir: str, downloads_dir: str, files: Mapping[str, str]) -> "Settings":
+        """Return the configuration with files where a run really has them.
+
+        Args:
+            results_dir: in place of the scale's.
+            downloads_dir: likewise.
+            files: reference of a task -> the one that stands for it.
+        """
+        folders = {"results_dir": results_dir, "downloads_dir": downloads_dir}
+        return replace(
+            self,
+            scale=self.scale.model_copy(update=folders),
+            tasks={name: task.placed(files) for name, task in self.tasks.items()},
+        )
 
     def language_pairs(self) -> dict[tuple[str, str], list[str]]:
         """Return (source, target) languages -> the tasks with a corpus of their own in them."""
