@@ -4,6 +4,9 @@ import json
 
 STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
+TABLES = [layout.table(name) for name in CELLS]
+FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
+REPORTS = [folder.bleu for folder in STAGE_FOLDERS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 
 
@@ -40,7 +43,7 @@ rule decode:
 
 rule evaluate:
     input:
-        [folder.bleu for folder in STAGE_FOLDERS],
+        REPORTS,
     localrule: True
 
 
@@ -53,28 +56,28 @@ rule speed:
 
 rule tables:
     input:
-        [layout.table(name) for name in CELLS],
+        TABLES,
     localrule: True
 
 
 rule figures:
     input:
-        [plot for task in STAGE_TASKS for plot in plots_of(task)],
+        FIGURES,
     localrule: True
 
 
 rule paper:
     input:
-        rules.tables.input,
-        rules.figures.input,
+        TABLES,
+        FIGURES,
     localrule: True
 
 
 rule report:
     input:
-        rules.tables.input,
-        rules.figures.input,
-        rules.evaluate.input,
+        TABLES,
+        FIGURES,
+        REPORTS,
     output:
         "<results>/report.html",
     log:
