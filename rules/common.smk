@@ -89,6 +89,7 @@ wildcard_constraints:
     block=PART,
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
+    table=alternatives(CELLS),
 
 
 def script_code(name):

@@ -33,6 +33,7 @@ def taken_from_git(rules):
             archive.seek(0)
             with tarfile.open(fileobj=archive) as members:
                 members.extractall(Path(partial, "tree"), filter="data")
+            Path(partial, "tree", below, ".revision").write_text(commit.hexsha)
             put_in_place(Path(partial, "tree"), folder)
     return folder / below
 

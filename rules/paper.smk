@@ -17,8 +17,6 @@ rule write_table:
         ),
     log:
         "<logs>/paper/{table}.log",
-    wildcard_constraints:
-        table=alternatives(CELLS),
     localrule: True
     conda:
         "../envs/plot.yaml"

@@ -10,7 +10,7 @@ from typing import IO
 
 from convs2s.errors import UserError
 
-PACKAGE = Path(__file__).absolute().parents[1]
+PACKAGE_FOLDER = Path(__file__).absolute().parents[1]
 """The folder of this package, a link to it unresolved (``package_alone``)."""
 
 
@@ -23,18 +23,18 @@ def package_alone(folder: Path) -> Path:
     Args:
         folder: where a link to an installed package goes.
     """
-    if not any(PACKAGE.parent.glob("*.dist-info")):
-        return PACKAGE.parent
-    link = folder / PACKAGE.name
+    if not any(PACKAGE_FOLDER.parent.glob("*.dist-info")):
+        return PACKAGE_FOLDER.parent
+    link = folder / PACKAGE_FOLDER.name
     folder.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink() or link.resolve() != PACKAGE.resolve():
-        partial = folder / f".{PACKAGE.name}.{os.getpid()}"
-        partial.symlink_to(PACKAGE)
+    if not link.is_symlink() or link.resolve() != PACKAGE_FOLDER.resolve():
+        partial = folder / f".{PACKAGE_FOLDER.name}.{os.getpid()}"
+        partial.symlink_to(PACKAGE_FOLDER)
         partial.replace(link)
     return folder.absolute()
 
 
-def provide_environment(source: Path = PACKAGE.parent) -> None:
+def provide_environment(source: Path = PACKAGE_FOLDER.parent) -> None:
     """Let jobs find this package and the Python that runs now, whoever started it and how.
 
     A conda environment's own Python still comes first. Threads that wait give up their core: where
