@@ -12,40 +12,39 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-include: "rules/package.smk"
+# Joined here: for a file at the root of a git repository Snakemake itself would make it /rules/...
+include: workflow.current_basedir.join("rules/package.smk")
 
 
-configfile: "config.yaml"
+for file in option_files(Path.cwd()):
+
+    configfile: file
 
 
-if Path("config.local.yaml").is_file():
+for stage in [
+    "common",
+    "preflight",
+    "download",
+    "corpus",
+    "truecasing",
+    "vocabulary",
+    "alignment",
+    "training",
+    "released",
+    "decoding",
+    "tuning",
+    "scoring",
+    "rescoring",
+    "plots",
+    "paper",
+    "targets",
+]:
 
-    configfile: "config.local.yaml"
-
-
-report: "workflow/report/workflow.rst"
-
-
-include: "rules/common.smk"
-include: "rules/preflight.smk"
-include: "rules/download.smk"
-include: "rules/corpus.smk"
-include: "rules/truecasing.smk"
-include: "rules/vocabulary.smk"
-include: "rules/alignment.smk"
-include: "rules/training.smk"
-include: "rules/released.smk"
-include: "rules/decoding.smk"
-include: "rules/tuning.smk"
-include: "rules/scoring.smk"
-include: "rules/rescoring.smk"
-include: "rules/plots.smk"
-include: "rules/paper.smk"
-include: "rules/targets.smk"
+    include: ROOT / f"rules/{stage}.smk"
 
 
 rule demo:
-    default_target: True
+    default_target: not workflow.default_target  # another workflow's own comes first
     input:
         layout.task("demo_en_fr").bleu,
         layout.task("demo_en_fr").examples,
@@ -53,4 +52,4 @@ rule demo:
     localrule: True
 
 
-include: "rules/overrides.smk"
+include: ROOT / "rules/overrides.smk"

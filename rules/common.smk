@@ -3,16 +3,52 @@
 import re
 from pathlib import Path
 
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
 from convs2s.paper.cells import cells, is_made
 from convs2s.pipeline.fingerprint import fingerprint
 from convs2s.pipeline.layout import Layout
 
+# What stands for config.yaml in messages, where another workflow gives the configuration.
+GIVEN_BY = f"config of the module ({', '.join(workflow.configfiles) or 'no configfile'})"
+
 with failures_in_one_line():
-    settings = load(Path.cwd(), config)
+    settings = load(Path.cwd(), config, shipped=ROOT, given_by=GIVEN_BY if IS_MODULE else None)
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
-layout = Layout(scale.results_dir, scale.downloads_dir)
+
+
+pathvars:
+    results=scale.results_dir,
+    downloads=scale.downloads_below("<results>"),
+    logs="<results>/logs",
+
+
+# As another workflow has them, where its `module` states pathvars.
+layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
+
+
+pathvars:
+    model=layout.task("{task}").run("{model}", "").rstrip("/"),
+
+
+# Snakemake puts the `prefix` of a module before the paths of inputs, outputs and logs, wherever they
+# come from; paths among params, and those that Python looks at, are made by this.
+workflow_modifier = workflow.modifier  # of this module, also in the functions that run later
+prefixed = workflow_modifier.path_modifier.replace_prefix
+REFERENCES = {reference for task in tasks.values() for reference in task.references()}
+with failures_in_one_line():
+    PLACES = {
+        "results_dir": prefixed(layout.results),
+        "downloads_dir": prefixed(layout.downloads),
+        "files": {one: prefixed(one) for one in REFERENCES if not parse_file_reference(one).is_url},
+    }
+on_disk = settings.placed(**PLACES)
+
+
+report: "../workflow/report/workflow.rst"
+
+
 STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
@@ -31,13 +67,6 @@ TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 def alternatives(names):
     """A regular expression that matches exactly these names, or nothing without names."""
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
-
-
-pathvars:
-    results=layout.results,
-    downloads=layout.downloads,
-    logs=f"{layout.results}/logs",
-    model=layout.task("{task}").run("{model}", "").rstrip("/"),
 
 
 PART = "[0-9]+-of-[0-9]+"
@@ -60,6 +89,7 @@ wildcard_constraints:
     block=PART,
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
+    table=alternatives(CELLS),
 
 
 def script_code(name):

@@ -38,9 +38,9 @@ for pair, names in settings.language_pairs().items():
             conda:
                 "../envs/text.yaml"
             params:
-                pairs=lambda w: tasks[w.task].file_pairs(w.split),
+                pairs=lambda w: on_disk.tasks[w.task].file_pairs(w.split),
                 hold_out=hold_out,
-                downloads=layout.downloads,
+                downloads=on_disk.scale.downloads_dir,
                 code=script_code("extract_corpus.py"),
             script:
                 "../workflow/scripts/extract_corpus.py"

@@ -1,25 +1,75 @@
-"""This checkout's package, and the process that runs the workflow; before the configuration is read."""
+"""The workflow's files, its package, and the process that runs it; before the configuration is read.
 
+The workflow is the main one, or a module of another: from a folder, or from a git repository.
+"""
+
+import runpy
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from snakemake.utils import available_cpu_count
 
-ROOT = Path(str(workflow.current_basedir)).parent
-sys.path.insert(0, str(ROOT / "src"))  # installed or not
+# The version of the package that these rules are written for: its own, which a test compares.
+PACKAGE_VERSION = "0.1.0"
 
-from convs2s.config.load import check_option_files
+IS_MODULE = not workflow.modifier.is_main_snakefile()
+
+
+include: "from_git.smk"
+
+
+if IS_FROM_GIT:
+    ROOT = taken_from_git(workflow.current_basedir)
+else:
+    ROOT = Path(str(workflow.current_basedir)).parent
+
+
+def package():
+    """Return the __init__.py of the package that an import would find; None without one."""
+    found = find_spec("convs2s")
+    return found and found.origin  # a folder of that name, such as a clone's, has no origin
+
+
+def require(file):
+    """End with one line where there is no package or one of another version."""
+    if file is None:
+        sys.exit(
+            f"error: the Python package convs2s is neither in {ROOT / 'src'} nor installed: "
+            f"install convs2s {PACKAGE_VERSION}, or deploy the whole repository"
+        )
+    version = runpy.run_path(file)["__version__"]
+    if version != PACKAGE_VERSION:
+        sys.exit(
+            f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}, but "
+            f"{Path(file).parent} is {version}: install {PACKAGE_VERSION}, or deploy the workflow "
+            "of that version"
+        )
+
+
+# Jobs run the workflow's own package, installed or not. One that is installed beside a deployed
+# workflow must fit: the user's own `convs2s translate` runs it.
+if IS_FROM_GIT and package():
+    require(package())
+if (ROOT / "src/convs2s").is_dir():
+    sys.path.insert(0, str(ROOT / "src"))
+require(package())
+
+from convs2s.config.load import check_option_files, option_files
 from convs2s.pipeline.process import (
     failures_in_one_line,
+    package_alone,
     provide_environment,
     release_stale_locks,
 )
 
-provide_environment()
-this_process_is_alive = release_stale_locks(Path(".snakemake"))
+provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
 
-with failures_in_one_line():
-    check_option_files(Path.cwd())  # Snakemake's own message would not name the file
+# What another workflow locks and configures is its own affair.
+if not IS_MODULE:
+    this_process_is_alive = release_stale_locks(Path(".snakemake"))
+    with failures_in_one_line():
+        check_option_files(Path.cwd())  # Snakemake's own message would not name the file
 
 # All cores of this machine, where no number is asked for. `cores: all` in profiles/default would do,
 # but Snakemake reads that profile beside `--profile profiles/slurm` too, and would cut the threads of

@@ -17,14 +17,14 @@ rule write_table:
         ),
     log:
         "<logs>/paper/{table}.log",
-    wildcard_constraints:
-        table=alternatives(CELLS),
     localrule: True
     conda:
         "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
     params:
         printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
-        cells=lambda w: list(map(asdict, CELLS[w.table])),
+        cells=cells_of,
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"

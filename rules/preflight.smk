@@ -14,5 +14,7 @@ rule preflight:
         tasks=STAGE_TASKS,
         cells=cells_to_fill,
         is_local=lambda w: not workflow.non_local_exec,
+        places=PLACES,
+        workflow_folder=ROOT,
     script:
         "../workflow/scripts/preflight.py"

@@ -18,9 +18,9 @@ rule import_released:
     resources:
         mem_mb=8000,
     params:
-        released=lambda w: tasks[w.task].released.model_dump(mode="json"),
+        released=lambda w: on_disk.tasks[w.task].released.model_dump(mode="json"),
         metadata=metadata_of("model_metadata"),
-        downloads=layout.downloads,
+        downloads=on_disk.scale.downloads_dir,
         code=script_code("import_released.py"),
     script:
         "../workflow/scripts/import_released.py"

@@ -4,6 +4,9 @@ import json
 
 STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
+TABLES = [layout.table(name) for name in CELLS]
+FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
+REPORTS = [folder.bleu for folder in STAGE_FOLDERS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 
 
@@ -40,7 +43,7 @@ rule decode:
 
 rule evaluate:
     input:
-        [folder.bleu for folder in STAGE_FOLDERS],
+        REPORTS,
     localrule: True
 
 
@@ -53,28 +56,28 @@ rule speed:
 
 rule tables:
     input:
-        [layout.table(name) for name in CELLS],
+        TABLES,
     localrule: True
 
 
 rule figures:
     input:
-        [plot for task in STAGE_TASKS for plot in plots_of(task)],
+        FIGURES,
     localrule: True
 
 
 rule paper:
     input:
-        rules.tables.input,
-        rules.figures.input,
+        TABLES,
+        FIGURES,
     localrule: True
 
 
 rule report:
     input:
-        rules.tables.input,
-        rules.figures.input,
-        rules.evaluate.input,
+        TABLES,
+        FIGURES,
+        REPORTS,
     output:
         "<results>/report.html",
     log:
@@ -83,7 +86,10 @@ rule report:
     conda:
         "../envs/score.yaml"
     params:
-        config=json.dumps(config),  # what --config and --configfile said, too
+        # Of the main workflow, with what --config and --configfile said.
+        config=lambda w: json.dumps(workflow.modifier_stack[0].globals["config"]),
+        snakefile=workflow.main_snakefile,
+        targets=list(map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"])),
     shell:
-        "snakemake --report {output} --configfile <(echo {params.config:q})"
-        " -- tables figures evaluate > {log} 2>&1"
+        "snakemake --report {output} --snakefile {params.snakefile:q}"
+        " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"

@@ -41,7 +41,7 @@ rule train_model:
         runtime="1d",
         machine=lambda w: f"--device {options.device} --threads {threads(w)}",
     params:
-        folder=lambda w: layout.task(w.task).path,
+        folder=lambda w: prefixed(layout.task(w.task).path),
         tables=table_options,
         version=TRAINING_VERSION,
     shell:

@@ -1,6 +1,6 @@
 """The input functions of rules/paper.smk."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 
 def wanted_scores(wildcards):
@@ -10,5 +10,12 @@ def wanted_scores(wildcards):
     """
     paths = [path for cell in PLANNED[wildcards.table] for path in cell.paths]
     targets = workflow.dag_settings.targets
-    is_asked = "paper" in targets or (wildcards.table == "table3" and "speed" in targets)
-    return [path for path in dict.fromkeys(paths) if is_asked or Path(path).exists()]
+    paper, speed = map(workflow_modifier.modify_rulename, ("paper", "speed"))
+    is_asked = paper in targets or (wildcards.table == "table3" and speed in targets)
+    return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
+
+
+def cells_of(wildcards):
+    """The cells of a table, as plain values."""
+    cells = CELLS[wildcards.table]
+    return [asdict(replace(cell, paths=tuple(map(prefixed, cell.paths)))) for cell in cells]

@@ -44,4 +44,4 @@ def tables_of_text(wildcards):
 def table_options(wildcards):
     """Those tables as options of a training's command."""
     tables = tables_of_text(wildcards).items()
-    return " ".join(f"--{name} {' '.join(paths)}" for name, paths in tables)
+    return " ".join(f"--{name} {' '.join(map(prefixed, paths))}" for name, paths in tables)

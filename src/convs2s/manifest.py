@@ -30,7 +30,12 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
 
 
 def revision(root: Path) -> str | None:
-    """Return the git revision of a checkout, with a ``+`` if it has local changes, else None."""
+    """Return the git revision of a checkout, with a ``+`` if it has local changes, else None.
+
+    What rules/from_git.smk has taken from a commit says in a file which one that was.
+    """
+    if (root / ".revision").is_file():
+        return (root / ".revision").read_text("utf-8")
     if not (root / ".git").exists():
         return None
     commands = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])

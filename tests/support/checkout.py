@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-_FOLDERS = ("config", "envs", "profiles", "rules", "schemas", "src", "workflow")
+_FOLDERS = (".test", "config", "envs", "profiles", "rules", "schemas", "src", "workflow")
 _FILES = ("Snakefile", "config.yaml")
 
 

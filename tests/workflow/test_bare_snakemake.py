@@ -6,9 +6,10 @@ import pytest
 
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout, Done
+from tests.support.deployment import make_repository, outer_workflow
 
-# The configuration is YAML that pydantic checks; both come with Snakemake, too.
-PLANNING = ["snakemake", "PyYAML", "pydantic"]
+# The configuration is YAML that pydantic checks: both come with Snakemake.
+PLANNING = ["snakemake"]
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,17 @@ def test_the_workflow_is_linted(bare: Path, checkout: Checkout) -> None:
         ("paper", "write_table"),
         ("results/wmt14_en_fr/bleu.txt", "summarize_bleu"),
         ("paper --config scale=multi30k", "write_table"),
+        ("--directory .test", "train_model"),
     ],
 )
 def test_a_target_is_planned(bare: Path, checkout: Checkout, arguments: str, rule: str) -> None:
     done = snakemake(bare, checkout, "-n", *arguments.split())
     assert done.code == 0, done.said
     assert done.planned[rule] > 0
+
+
+def test_a_module_brings_its_package(bare: Path, root: Path, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path / "outer", make_repository(root, tmp_path).gitfile, "{}")
+    done = snakemake(bare, outer, "-n", "results/demo_en_fr/bleu.txt")
+    assert done.code == 0, done.said
+    assert done.planned["train_model"] == 2

@@ -11,8 +11,14 @@ from convs2s.pipeline.process import failures_in_one_line
 snakemake: Any
 
 with failures_in_one_line():
+    settings = load(
+        Path.cwd(),
+        snakemake.config,
+        shipped=snakemake.params.workflow_folder,
+        given_by="the workflow's configuration",
+    )
     preflight(
-        load(Path.cwd(), snakemake.config),
+        settings.placed(**snakemake.params.places),
         tasks=snakemake.params.tasks,
         cells=[Cell(**cell) for cell in snakemake.params.cells],
         is_local=snakemake.params.is_local,

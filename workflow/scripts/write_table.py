@@ -12,7 +12,12 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     write_table(
-        load(Path.cwd(), snakemake.config),
+        load(
+            Path.cwd(),
+            snakemake.config,
+            shipped=Path(snakemake.resources.workflow_folder),
+            given_by="the workflow's configuration",
+        ),
         snakemake.wildcards.table,
         cells=[Cell(**cell) for cell in snakemake.params.cells],
         scores=list(snakemake.input.scores),

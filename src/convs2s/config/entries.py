@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
+from convs2s.config.folders import ConfigurationFolders
 from convs2s.config.messages import unknown
 from convs2s.config.task import SHARED_WITH_TEXT
 from convs2s.config.yaml_file import Values, read_yaml
@@ -16,13 +16,13 @@ Entries = dict[str, Values]
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def read_entries(root: Path, file: str) -> Entries:
+def read_entries(folders: ConfigurationFolders, file: str) -> Entries:
     """Return the entries of a file as they stand there.
 
     Raises:
         UserError: the file is no mapping of names to mappings, or a name has no right form.
     """
-    entries = read_yaml(root / file, file) or {}
+    entries = read_yaml(folders.find(file), file) or {}
     if not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
         raise UserError(f"{file}: expected a mapping of names, each with a mapping of settings")
     for name in entries:
@@ -30,20 +30,20 @@ def read_entries(root: Path, file: str) -> Entries:
     return entries
 
 
-def read_tasks(root: Path) -> Entries:
+def read_tasks(folders: ConfigurationFolders) -> Entries:
     """Return the files of config/tasks by their names.
 
     Raises:
         UserError: a file is no mapping, or its name has no right form.
     """
     entries: Entries = {}
-    for path in sorted((root / "config/tasks").glob("*.yaml")):
-        file = f"config/tasks/{path.name}"
-        check_name(path.stem, file)
-        entry = read_yaml(path, file)
+    for name in folders.names("config/tasks"):
+        file = f"config/tasks/{name}.yaml"
+        check_name(name, file)
+        entry = read_yaml(folders.find(file), file)
         if not isinstance(entry, dict):
             raise UserError(f"{file}: expected a mapping of keys to values")
-        entries[path.stem] = entry
+        entries[name] = entry
     return entries
 
 

@@ -19,6 +19,7 @@ from convs2s.config.entries import (
     read_tasks,
     with_text,
 )
+from convs2s.config.folders import ConfigurationFolders
 from convs2s.config.messages import unknown, validated
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
@@ -32,11 +33,18 @@ from convs2s.config.task import Task
 from convs2s.config.yaml_file import Values, as_read, read_yaml
 from convs2s.errors import UserError
 
-__all__ = ["Effective", "Settings", "check_option_files", "effective", "load", "merged"]
+__all__ = [
+    "Effective",
+    "Settings",
+    "check_option_files",
+    "effective",
+    "load",
+    "merged",
+    "option_files",
+]
 
 S = TypeVar("S", bound=Section)
 
-_OPTION_FILES = ("config.yaml", "config.local.yaml")
 _COMMAND_LINE = "--config or --configfile"
 
 
@@ -51,39 +59,59 @@ class _Changes(NamedTuple):
         return f"{file} (with the overrides of {self.where})" if name in self.entries else file
 
 
-def load(root: Path, given: Mapping[str, object] | None = None) -> Settings:
+def load(
+    root: Path,
+    given: Mapping[str, object] | None = None,
+    *,
+    shipped: Path | None = None,
+    given_by: str | None = None,
+) -> Settings:
     """Read and validate the configuration below ``root``.
 
     Args:
         root: the folder of config.yaml and config/.
         given: what stands for config.yaml and config.local.yaml, already merged (the Snakefile's
             ``config``); None reads those two files.
+        shipped: the folder of a deployed workflow, whose config/ stands in for what ``root`` lacks.
+        given_by: what messages call ``given`` where another workflow states it; the files of
+            ``root`` then say nothing.
 
     Raises:
         UserError: one line that names the file, the key and what was expected.
     """
-    if not (root / "config").is_dir():
+    folders = ConfigurationFolders(root, shipped)
+    if not folders.find("config").is_dir():
         raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
-    options, origins = _options(root, given)
+    options, origins = _options(root, given, given_by)
     where = origins.get("overrides", "config.yaml")
-    scale = _scale(root, options.scale, origins.get("scale", "config.yaml"))
+    scale = _scale(folders, options.scale, origins.get("scale", "config.yaml"))
     settings = Settings(
         root=root,
         options=options,
         scale=scale,
-        tasks=_tasks(root, _Changes(options.overrides.tasks, where), scale),
-        models=_models(root, _Changes(options.overrides.models, where)),
-        decodings=_decodings(root, _Changes(options.overrides.decodings, where)),
-        paper=_paper(root),
-        downloads=_downloads(root),
-        costs=_file(root, Costs, "config/costs.yaml"),
+        tasks=_tasks(folders, _Changes(options.overrides.tasks, where), scale),
+        models=_models(folders, _Changes(options.overrides.models, where)),
+        decodings=_decodings(folders, _Changes(options.overrides.decodings, where)),
+        paper=_paper(folders),
+        downloads=_downloads(folders),
+        costs=_file(folders, Costs, "config/costs.yaml"),
     )
     check_references(settings)
     return settings
 
 
+def option_files(root: Path) -> list[str]:
+    """Return the files of options that there are, the later one wins.
+
+    A deployed workflow has its config.yaml in config/, where deployment puts it; a config.yaml
+    beside that folder is the one that counts.
+    """
+    options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
+    return [file for file in (options, "config.local.yaml") if (root / file).exists()]
+
+
 def check_option_files(root: Path) -> dict[str, Values]:
-    """Return what config.yaml and config.local.yaml state, each validated by itself.
+    """Return what each of the files of options states, validated by itself.
 
     A fault is then told of the file that states it. The Snakefile asks for this before Snakemake
     reads the files, whose own message on what is not YAML does not name the file.
@@ -92,28 +120,29 @@ def check_option_files(root: Path) -> dict[str, Values]:
         UserError: one line that names the file, the line or key and what was expected.
     """
     stated: dict[str, Values] = {}
-    for name in _OPTION_FILES:
-        if (root / name).exists():
-            content = read_yaml(root / name, name) or {}
-            validated(Options, content, name)
-            assert isinstance(content, dict)
-            stated[name] = content
+    for name in option_files(root):
+        content = read_yaml(root / name, name) or {}
+        validated(Options, content, name)
+        assert isinstance(content, dict)
+        stated[name] = content
     return stated
 
 
-def _options(root: Path, given: Mapping[str, object] | None) -> tuple[Options, dict[str, str]]:
+def _options(
+    root: Path, given: Mapping[str, object] | None, given_by: str | None
+) -> tuple[Options, dict[str, str]]:
     """Return config.yaml with its defaults, and which file or flag states each key."""
     stated: Values = {}
     origins: dict[str, str] = {}
-    for name, content in check_option_files(root).items():
+    for name, content in ({} if given_by else check_option_files(root)).items():
         stated = merged(stated, content)
         origins |= dict.fromkeys(content, name)
     if given is not None:
         read = as_read(given, _schema_of_options)
         changed = [key for key, value in read.items() if stated.get(key) != value]
-        origins |= dict.fromkeys(changed, _COMMAND_LINE)
+        origins |= dict.fromkeys(changed, given_by or _COMMAND_LINE)
         stated = read
-    return validated(Options, stated, _COMMAND_LINE), origins
+    return validated(Options, stated, given_by or _COMMAND_LINE), origins
 
 
 def _schema_of_options() -> Rule:
@@ -122,19 +151,19 @@ def _schema_of_options() -> Rule:
     return file_schema("config")
 
 
-def _file(root: Path, section: type[S], file: str) -> S:
-    return validated(section, read_yaml(root / file, file), file)
+def _file(folders: ConfigurationFolders, section: type[S], file: str) -> S:
+    return validated(section, read_yaml(folders.find(file), file), file)
 
 
-def _scale(root: Path, name: str, where: str) -> Scale:
-    known = sorted(path.stem for path in (root / "config/scales").glob("*.yaml"))
+def _scale(folders: ConfigurationFolders, name: str, where: str) -> Scale:
+    known = folders.names("config/scales")
     if name not in known:
         raise UserError(f"{where}: scale: {unknown('scale', name, known)}")
-    return _file(root, Scale, f"config/scales/{name}.yaml")
+    return _file(folders, Scale, f"config/scales/{name}.yaml")
 
 
-def _tasks(root: Path, changes: _Changes, scale: Scale) -> dict[str, Task]:
-    entries = overridden(read_tasks(root), changes.entries, "task", changes.where)
+def _tasks(folders: ConfigurationFolders, changes: _Changes, scale: Scale) -> dict[str, Task]:
+    entries = overridden(read_tasks(folders), changes.entries, "task", changes.where)
     tasks = {}
     for name in entries:
         place = changes.place(f"config/tasks/{name}.yaml", name)
@@ -143,9 +172,9 @@ def _tasks(root: Path, changes: _Changes, scale: Scale) -> dict[str, Task]:
     return tasks
 
 
-def _models(root: Path, changes: _Changes) -> dict[str, ModelSettings]:
+def _models(folders: ConfigurationFolders, changes: _Changes) -> dict[str, ModelSettings]:
     file = "config/models.yaml"
-    entries = overridden(read_entries(root, file), changes.entries, "model", changes.where)
+    entries = overridden(read_entries(folders, file), changes.entries, "model", changes.where)
     return {
         name: validated(
             ModelSettings, extended(entries, name, file), changes.place(f"{file}: {name}", name)
@@ -154,26 +183,26 @@ def _models(root: Path, changes: _Changes) -> dict[str, ModelSettings]:
     }
 
 
-def _decodings(root: Path, changes: _Changes) -> dict[str, DecodingSettings]:
+def _decodings(folders: ConfigurationFolders, changes: _Changes) -> dict[str, DecodingSettings]:
     file = "config/decodings.yaml"
-    entries = overridden(read_entries(root, file), changes.entries, "decoding", changes.where)
+    entries = overridden(read_entries(folders, file), changes.entries, "decoding", changes.where)
     return {
         name: validated(DecodingSettings, entry, changes.place(f"{file}: {name}", name))
         for name, entry in entries.items()
     }
 
 
-def _paper(root: Path) -> dict[str, Table]:
+def _paper(folders: ConfigurationFolders) -> dict[str, Table]:
     file = "config/paper.yaml"
     return {
         name: validated(Table, entry, f"{file}: {name}").filled()
-        for name, entry in read_entries(root, file).items()
+        for name, entry in read_entries(folders, file).items()
     }
 
 
-def _downloads(root: Path) -> dict[str, Download]:
+def _downloads(folders: ConfigurationFolders) -> dict[str, Download]:
     file = "config/downloads.yaml"
-    entries = read_yaml(root / file, file) or []
+    entries = read_yaml(folders.find(file), file) or []
     if not isinstance(entries, list):
         raise UserError(f"{file}: expected a list of downloads, each with its url")
     checked = [

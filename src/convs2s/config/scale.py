@@ -40,6 +40,11 @@ class Scale(Section):
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
 
+    def downloads_below(self, results: str) -> str:
+        """Return the downloads' folder where the results go to another one: in there, if it was."""
+        below = self.downloads_dir.removeprefix(f"{self.results_dir.rstrip('/')}/")
+        return self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
+
     def task_for(self, name: str) -> str:
         """Return the task that stands in for one of the paper's."""
         return self.tasks.get(name, name)

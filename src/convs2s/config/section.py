@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+from collections.abc import Mapping
 from functools import cache
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -34,6 +36,22 @@ class Section(BaseModel):
                 for key, text in _attribute_docstrings(base).items():
                     properties[key]["description"] = text
         return schema
+
+
+S = TypeVar("S", bound=Section)
+
+
+def replaced(section: S, texts: Mapping[str, str]) -> S:
+    """Return a section with other texts in place of some, wherever they stand in it."""
+    return type(section).model_validate(_replaced(section.model_dump(mode="json"), texts))
+
+
+def _replaced(value: object, texts: Mapping[str, str]) -> object:
+    if isinstance(value, dict):
+        return {key: _replaced(item, texts) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, texts) for item in value]
+    return texts.get(value, value) if isinstance(value, str) else value
 
 
 @cache

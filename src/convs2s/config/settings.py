@@ -1,7 +1,7 @@
 """The whole configuration, and what of it applies to one task."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +45,21 @@ class Settings:
     paper: Mapping[str, Table]
     downloads: Mapping[str, Download]
     costs: Costs
+
+    def placed(self, results_dir: str, downloads_dir: str, files: Mapping[str, str]) -> "Settings":
+        """Return the configuration with files where a run really has them.
+
+        Args:
+            results_dir: in place of the scale's.
+            downloads_dir: likewise.
+            files: reference of a task -> the one that stands for it.
+        """
+        folders = {"results_dir": results_dir, "downloads_dir": downloads_dir}
+        return replace(
+            self,
+            scale=self.scale.model_copy(update=folders),
+            tasks={name: task.placed(files) for name, task in self.tasks.items()},
+        )
 
     def language_pairs(self) -> dict[tuple[str, str], list[str]]:
         """Return (source, target) languages -> the tasks with a corpus of their own in them."""

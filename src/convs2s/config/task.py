@@ -1,6 +1,6 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from pydantic import PrivateAttr
@@ -10,7 +10,7 @@ from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems
 from convs2s.config.messages import validated
 from convs2s.config.metadata import CorpusMetadata, DatasetMetadata, ModelMetadata
 from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
-from convs2s.config.section import Section
+from convs2s.config.section import Section, replaced
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.errors import UserError
 
@@ -196,6 +196,13 @@ class Task(Section):
         """Return the file references of the released model; none where there is none."""
         files = self.released.model_dump().values() if self.released else ()
         return [file for file in files if file]
+
+    def placed(self, files: Mapping[str, str]) -> Self:
+        """Return the task with other references in place of some of its own."""
+        released = self.released and replaced(self.released, files)
+        return self.model_copy(
+            update={"corpus": replaced(self.corpus, files), "released": released}
+        )
 
     def vocabulary_size(self, language: str) -> int | None:
         """Return the most types of a language's vocabulary, or None for all."""

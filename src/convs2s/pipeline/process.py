@@ -10,18 +10,41 @@ from typing import IO
 
 from convs2s.errors import UserError
 
-SOURCE = Path(__file__).resolve().parents[2]
-"""The folder of this package."""
+PACKAGE_FOLDER = Path(__file__).absolute().parents[1]
+"""The folder of this package, a link to it unresolved (``package_alone``)."""
 
 
-def provide_environment() -> None:
+def package_alone(folder: Path) -> Path:
+    """Return a folder in which jobs find this package and no other.
+
+    Beside an installed package lie all others of its Python, which a job in a conda environment,
+    with a Python of its own, must not find.
+
+    Args:
+        folder: where a link to an installed package goes.
+    """
+    if not any(PACKAGE_FOLDER.parent.glob("*.dist-info")):
+        return PACKAGE_FOLDER.parent
+    link = folder / PACKAGE_FOLDER.name
+    folder.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink() or link.resolve() != PACKAGE_FOLDER.resolve():
+        partial = folder / f".{PACKAGE_FOLDER.name}.{os.getpid()}"
+        partial.symlink_to(PACKAGE_FOLDER)
+        partial.replace(link)
+    return folder.absolute()
+
+
+def provide_environment(source: Path = PACKAGE_FOLDER.parent) -> None:
     """Let jobs find this package and the Python that runs now, whoever started it and how.
 
     A conda environment's own Python still comes first. Threads that wait give up their core: where
     several jobs share a machine, busy waiting makes each of them many times slower.
+
+    Args:
+        source: the folder of this package.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    for name, folder in (("PYTHONPATH", SOURCE), ("PATH", Path(sys.executable).parent)):
+    for name, folder in (("PYTHONPATH", source), ("PATH", Path(sys.executable).parent)):
         rest = os.environ.get(name, "").split(os.pathsep)
         os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
 

@@ -90,8 +90,8 @@ def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> 
 
 
 def test_a_fingerprint_follows_imports() -> None:
-    decoding = code._read_code(code.PACKAGE / "decoding" / "translate.py")[1]
-    assert code.PACKAGE / "decoding" / "search.py" in decoding
+    decoding = code._read_code(code.PACKAGE_FOLDER / "decoding" / "translate.py")[1]
+    assert code.PACKAGE_FOLDER / "decoding" / "search.py" in decoding
 
 
 def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
@@ -139,3 +139,19 @@ def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
             assert lock.exists()
     with process.release_stale_locks(tmp_path):
         assert not lock.exists()
+
+
+def test_a_checkout_is_found_as_it_is(tmp_path: Path) -> None:
+    assert process.package_alone(tmp_path) == process.PACKAGE_FOLDER.parent
+
+
+def test_an_installed_package_is_found_without_its_neighbors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    for name in ("convs2s", "numpy", "convs2s-1.dist-info"):
+        (packages / name).mkdir(parents=True)
+    monkeypatch.setattr(process, "PACKAGE_FOLDER", packages / "convs2s")
+    for _ in range(2):
+        alone = process.package_alone(tmp_path / "alone")
+        assert [path.resolve() for path in alone.iterdir()] == [packages / "convs2s"]

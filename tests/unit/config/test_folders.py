@@ -1,0 +1,51 @@
+"""Where the files of the configuration come from: the user's folder, else the workflow's own."""
+
+from pathlib import Path
+
+from convs2s.config.load import load, option_files
+from convs2s.config.settings import Settings
+from tests.support.user_task import TASK
+from tests.unit.config.writing import write
+
+
+def test_the_workflow_has_what_the_user_has_not(
+    root: Path, settings: Settings, tmp_path: Path
+) -> None:
+    write(tmp_path / "config/tasks/mine.yaml", TASK)
+    write(tmp_path / "config.yaml", "unrelated: 1")
+    text = (root / "config/decodings.yaml").read_text("utf-8")
+    write(tmp_path / "config/decodings.yaml", text.replace("beam: 12", "beam: 13"))
+    loaded = load(tmp_path, {"cores": 3}, shipped=root, given_by="config of the module")
+    assert loaded.options.cores == 3
+    assert set(loaded.tasks) - set(settings.tasks) == {"mine"}
+    assert loaded.models == settings.models
+    assert loaded.decodings != settings.decodings
+
+
+def test_a_deployed_configuration_lies_in_its_folder(tmp_path: Path) -> None:
+    assert option_files(tmp_path) == []
+    write(tmp_path / "config/config.yaml", "")
+    assert option_files(tmp_path) == ["config/config.yaml"]
+    write(tmp_path / "config.yaml", "")
+    write(tmp_path / "config.local.yaml", "")
+    assert option_files(tmp_path) == ["config.yaml", "config.local.yaml"]
+
+
+def test_files_are_where_a_run_has_them(settings: Settings) -> None:
+    released = "wmt14_en_fr_released"
+    reference = settings.tasks[released].released_references()[0]
+    test = settings.tasks["demo_en_fr"].file_pairs("test")[0][0]
+    placed = settings.placed("r", "d", {reference: "a#b", test: "c"})
+    assert (placed.scale.results_dir, placed.scale.downloads_dir) == ("r", "d")
+    assert placed.tasks[released].released_references()[0] == "a#b"
+    assert placed.tasks["demo_en_fr"].file_pairs("test")[0][0] == "c"
+    assert placed.tasks["demo_en_fr"].name == "demo_en_fr"
+    same = settings.placed(settings.scale.results_dir, settings.scale.downloads_dir, {})
+    assert same == settings
+
+
+def test_downloads_follow_the_results_if_they_are_among_them(settings: Settings) -> None:
+    scale = settings.scale
+    assert scale.downloads_below("own") == "own/downloads"
+    elsewhere = scale.model_copy(update={"downloads_dir": "/big/disk"})
+    assert elsewhere.downloads_below("own") == "/big/disk"

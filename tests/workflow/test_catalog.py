@@ -1,0 +1,56 @@
+"""What the Snakemake workflow catalog and snakedeploy look for, where they look for it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from convs2s.config.json_schema import as_json
+from tests.support.checkout import Checkout
+
+
+def test_standardized_usage_is_described(root: Path) -> None:
+    settings = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text("utf-8"))
+    assert set(settings) == {"usage"}
+    assert set(settings["usage"]["mandatory-flags"]) == {"desc", "flags"}
+    assert settings["usage"]["software-stack-deployment"]["conda"] is True
+    assert (root / "workflow/Snakefile").is_file()
+    assert "config.yaml" in (root / "config/README.md").read_text("utf-8")
+
+
+def test_the_schema_is_where_the_catalog_reads_it(root: Path) -> None:
+    assert (root / "workflow/schemas/config.schema.json").read_text("utf-8") == as_json("config")
+
+
+@pytest.mark.parametrize("file", ["config/config.yaml", ".test/config/config.yaml"])
+def test_configurations_for_deployment_meet_the_schema(root: Path, file: str) -> None:
+    text = (root / file).read_text("utf-8")
+    schema = text.partition("\n")[0].partition("$schema=")[2]
+    rule = json.loads((root / file).parent.joinpath(schema).read_text("utf-8"))
+    Draft202012Validator(rule).validate(yaml.safe_load(text))
+
+
+def test_the_deployed_configuration_has_every_key_of_the_one_at_the_root(root: Path) -> None:
+    """After a change of a class: the new config.yaml's keys go below the heading of the other."""
+    texts = [(root / file).read_text("utf-8") for file in ("config.yaml", "config/config.yaml")]
+    assert len({text.partition("\n\n")[2] for text in texts}) == 1
+
+
+@pytest.mark.slow
+def test_the_test_configuration_runs(checkout: Checkout) -> None:
+    done = checkout.snakemake("--directory", ".test")
+    assert done.code == 0, done.said
+    assert "BLEU" in (checkout / ".test/results/demo_en_fr/bleu.txt").read_text("utf-8")
+
+
+def test_another_folder_needs_no_configuration(checkout: Checkout, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    done = checkout.snakemake("--dry-run", "--directory", str(elsewhere))
+    assert done.code == 0, done.said
+    assert done.planned["train_model"] == 2
+    shutil.copytree(checkout / ".test/config", elsewhere / "config")
+    smaller = checkout.snakemake("--dry-run", "--directory", str(elsewhere))
+    assert smaller.planned["train_model"] == 1, smaller.said

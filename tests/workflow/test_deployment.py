@@ -1,0 +1,165 @@
+"""The workflow inside of others: snakedeploy, modules by git and by path (docs/own_workflow.md)."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.checkout import Checkout
+from tests.support.deployment import TAG, URL, Repository, make_repository, outer_workflow, run
+
+BLEU = "results/demo_en_fr/bleu.txt"
+PREFIX = 'prefix: "translation"'
+TASK = """\
+description: English to Dutch
+languages: {source: en, target: nl}
+corpus:
+  train: [{source: data/train.en, target: data/train.nl}]
+  tests: {test: [{source: data/test.en, target: data/test.nl}]}
+hold_out: {every: 10}
+"""
+
+
+@pytest.fixture(scope="module")
+def repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    return make_repository(root, tmp_path_factory.mktemp("deployment"))
+
+
+@pytest.fixture
+def snakedeploy() -> str:
+    """The command, which the extra `dev` brings."""
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = shutil.which("snakedeploy", path=places)
+    if command is None:
+        pytest.skip("no snakedeploy: pip install snakedeploy")
+    return command
+
+
+def test_snakedeploy_from_a_host(repository: Repository, snakedeploy: str, tmp_path: Path) -> None:
+    deploy = f"{snakedeploy} deploy-workflow {URL} deployed --tag {TAG}"
+    done = Checkout(tmp_path).shell(deploy, repository.environment)
+    assert done.code == 0, done.said
+    deployed = Checkout(tmp_path / "deployed")
+    assert (
+        f'path="workflow/Snakefile", tag="{TAG}"' in (deployed / "workflow/Snakefile").read_text()
+    )
+    planned = run(deployed, "--dry-run", environment=repository.environment)
+    assert planned.code == 0, planned.said
+    assert planned.planned["train_model"] == 2  # the demo: two tasks or seeds, as in the repository
+    first = "results/demo_en_fr/corpus/raw/test.en.zst"
+    done = run(deployed, first, environment=repository.environment)
+    assert done.code == 0, done.said
+    assert done.planned["write_demo_corpus"] == 1
+    assert (deployed / first).stat().st_size > 1000
+
+
+def test_snakedeploy_from_a_folder(
+    repository: Repository, snakedeploy: str, tmp_path: Path
+) -> None:
+    deploy = f"{snakedeploy} deploy-workflow {repository.folder} deployed --branch main"
+    done = Checkout(tmp_path).shell(deploy, repository.environment)
+    assert done.code == 0, done.said
+    deployed = Checkout(tmp_path / "deployed")
+    # snakedeploy writes where the Snakefile is in the repository; which one, the user must say.
+    text = (deployed / "workflow/Snakefile").read_text("utf-8")
+    assert text.count('"workflow/Snakefile"') == 1
+    deployed.write("workflow/Snakefile", text.replace('"workflow/Snakefile"', repository.path))
+    options = yaml.safe_load((deployed / "config/config.yaml").read_text("utf-8"))
+    options["overrides"]["tasks"] = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
+    deployed.write("config/config.yaml", yaml.safe_dump(options))
+    planned = run(deployed, "--dry-run", BLEU)
+    assert planned.planned["train_model"] == 3, planned.said
+
+
+@pytest.mark.parametrize("source", ["gitfile", "path"])
+def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path, source: str) -> None:
+    outer = outer_workflow(
+        tmp_path, getattr(repository, source), "{scale: demo}", more=PREFIX, names="t_*"
+    )
+    options = ["--dry-run", "--printshellcmds", "--config", "unrelated=1", "--"]
+    done = run(outer, *options, "t_paper", "translation/results/scales/demo/report.html")
+    assert done.code == 0, done.said[-3000:]
+    assert done.planned["t_train_model"] > 4
+    assert done.planned["t_write_table"] > 4
+    assert "translation/results/scales/demo/paper/table1.md" in done.said
+    assert re.findall(r"(?<![\w/])results/\S*", done.said) == []
+
+
+def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path, repository.gitfile_of_catalog, "{tasks: [mine]}", more=PREFIX)
+    outer.write("config/tasks/mine.yaml", TASK)
+    for name in ("train.en", "train.nl", "test.en", "test.nl"):
+        outer.write(f"translation/data/{name}", "A man sees.\n" * 30)
+    table = "translation/results/paper/table2.md"
+    raw = "translation/results/mine/corpus/raw/test.en.zst"
+    done = run(outer, table, raw, "preflight")
+    assert done.code == 0, done.said
+    assert "not run" in (outer / table).read_text("utf-8")
+    assert (outer / raw).is_file()
+    assert "to download: nothing" in done.said
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {"Snakefile", ".snakemake", "config", "translation"}
+    assert run(outer, table, raw).nothing_to_do
+
+
+def test_a_module_has_a_results_folder_of_its_own(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(
+        tmp_path, repository.path, "{}", more='pathvars:\n    results="results/translation"'
+    )
+    done = run(outer, "--dry-run", "results/translation/demo_en_fr/bleu.txt")
+    assert done.planned["train_model"] == 2, done.said
+    assert "results/translation/downloads/demo/en_fr/train.en" in done.said
+    assert re.findall(r"\bresults/(?!translation/)\S*", done.said) == []
+
+
+def test_targets_and_files_of_the_outer_workflow_are_its_own(
+    repository: Repository, tmp_path: Path
+) -> None:
+    outer = outer_workflow(tmp_path, repository.gitfile, "{cores: 1}")
+    own = 'rule all:\n    input: "mine.txt"\n\nrule mine:\n    output: "mine.txt"\n'
+    text = (outer / "Snakefile").read_text("utf-8")
+    outer.write("Snakefile", f"{own}    shell: 'touch mine.txt'\n\n{text}")
+    outer.write("config.yaml", "samples: [mine]\n")
+    outer.write("config.local.yaml", "samples: [mine]\n")
+    done = run(outer, "--set-threads", "mine=1")
+    assert done.planned == {"all": 1, "mine": 1}, done.said
+
+
+def test_a_fault_of_the_config_is_told(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path, repository.path, "{scael: demo}")
+    done = run(outer, "--dry-run", BLEU)
+    assert done.code == 1
+    place = "config of the module (config/outer.yaml)"
+    assert done.errors == [f"error: {place}: unknown key 'scael'; did you mean 'scale'?"]
+
+
+def test_an_installed_package_of_another_version_is_refused(
+    repository: Repository, tmp_path: Path
+) -> None:
+    outer = outer_workflow(tmp_path / "outer", repository.gitfile, "{}")
+    other = Checkout(tmp_path).write("other/convs2s/__init__.py", '__version__ = "9.9.9"\n')
+    environment = {**repository.environment, "PYTHONPATH": str(tmp_path / "other")}
+    done = run(outer, "--dry-run", BLEU, environment=environment)
+    assert done.code == 1
+    (error,) = done.errors
+    assert re.match(rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: ", error)
+
+
+def test_an_installed_package_serves_where_there_is_none(
+    checkout: Checkout, root: Path, tmp_path: Path
+) -> None:
+    shutil.move(checkout / "src", tmp_path / "installed")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    done = run(checkout, "--dry-run", BLEU, environment=environment)
+    assert done.code == 0, done.said
+
+
+def test_the_workflow_states_the_version_of_its_package(root: Path) -> None:
+    from convs2s import __version__
+
+    text = (root / "rules/package.smk").read_text("utf-8")
+    assert f'PACKAGE_VERSION = "{__version__}"\n' in text
