@@ -134,6 +134,12 @@ def headline_files(task, suffix):
     ]
 
 
-def metadata_of(what):
-    """A params function: what stands beside a task's numbers, such as ``model_metadata``."""
-    return lambda wildcards: getattr(tasks[wildcards.task], what)().model_dump(mode="json")
+def model_metadata(wildcards):
+    """What a model file says of the wildcards' task."""
+    return tasks[wildcards.task].model_metadata().model_dump(mode="json")
+
+
+def dataset_metadata(wildcards):
+    """What stands beside the token stores of the wildcards' task."""
+    metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
+    return metadata.model_dump(mode="json")

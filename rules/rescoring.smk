@@ -65,7 +65,7 @@ rule rescore_n_best:
     conda:
         "../envs/score.yaml"
     params:
-        metadata=metadata_of("model_metadata"),
+        metadata=model_metadata,
         **STAND_IN,
         code=script_code("rescore_n_best.py"),
     script:

@@ -14,7 +14,7 @@ rule tune_length_penalty:
     conda:
         "../envs/score.yaml"
     params:
-        metadata=metadata_of("model_metadata"),
+        metadata=model_metadata,
         **STAND_IN,
         code=script_code("tune_length_penalty.py"),
     script:

@@ -19,7 +19,7 @@ LAYERS = (
     ("models",),
     ("model_file",),
     ("decoding", "training"),
-    ("paper", "interop"),
+    ("paper", "interop", "publish"),
     ("pipeline",),
     ("cli",),
     ("__main__",),

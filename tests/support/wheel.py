@@ -57,8 +57,8 @@ class Release:
     def install(self, folder: Path) -> Path:
         """Install the wheel where it and what it requires are alone; return the Python."""
         python = bare_python(folder, self.requirements())
-        command = ["-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
-        subprocess.run([sys.executable, *command, self.wheel], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", self.wheel], check=True)
         return python
 
 
