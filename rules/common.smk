@@ -31,6 +31,9 @@ def alternatives(names):
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
 
 
+container: options.container
+
+
 pathvars:
     results=layout.results,
     downloads=layout.downloads,

@@ -42,9 +42,9 @@ def _run(task: TaskFolder) -> None:
     train(tiny.job(Path(task.path), model))
     write_json(model.parents[1] / "settings.json", tiny.settings().training_settings())
     texts = {"raw": SENTENCES, "tok": SENTENCES}
-    for stage, lines in texts.items():
+    for stage, sentences in texts.items():
         for language in ("en", "fr"):
-            write_lines(task.text(stage, "test", language), lines)
+            write_lines(task.text(stage, "test", language), sentences)
     lines, text, scores = (
         Path(task.translations("small", "seed1", "test", "beam5", suffix))
         for suffix in ("jsonl", "txt", "bleu.json")
