@@ -148,7 +148,8 @@ def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
             "revision": made["revision"] or "no git checkout",
             "python": made["python"],
             **{name: version or "-" for name, version in _mapping(made, "packages").items()},
-            "processor": f"{made['processor']}, {made['threads']} threads",
+            "processor": made["processor"],
+            "CPU threads": made["threads"],
             "system": made["system"],
         }
     )
