@@ -53,6 +53,17 @@ def test_a_model_file_and_the_wheel_translate(python: Path, trained: Path, tmp_p
     assert done.stdout == subprocess.check_output(here, input="w1 w2\n\nw3\n", text=True)
 
 
+def test_the_wheel_prints_the_card_of_a_copied_model(
+    python: Path, trained: Path, tmp_path: Path
+) -> None:
+    copied = tmp_path / "model.safetensors"
+    copied.write_bytes(trained.read_bytes())
+    done = run_bare(python, str(python.with_name("convs2s")), "card", str(copied), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "- dataset/train.arrow: `" in done.stdout
+    assert "- seed: 1\n" in done.stdout
+
+
 def test_the_wheel_makes_the_demo_corpus(python: Path, tmp_path: Path) -> None:
     make = "from convs2s.demo.corpus import write_demo_corpus; write_demo_corpus(Path())"
     done = run_bare(python, "-c", f"from pathlib import Path; {make}", folder=tmp_path)
