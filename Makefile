@@ -1,9 +1,16 @@
 # A clone needs only make, Python >= 3.11 and a C compiler: every target makes .venv itself.
 #   make demo PYTHON=python3.12                    with a Python of your choice
-#   make demo PIP_FLAGS="--extra-index-url URL"    with further options for pip (docs/install.md)
+#   make demo TORCH=cuda                           with CUDA; TORCH=cpu: without (docs/install.md)
+#   make demo PIP_FLAGS="--extra-index-url URL"    with further options for pip
 
 PYTHON := python3 python3.13 python3.12 python3.11
 PIP_FLAGS :=
+EXTRAS := workflow,dev
+# torch with CUDA takes several GB more: only where there is a driver for it.
+TORCH := $(if $(shell command -v nvidia-smi),cuda,cpu)
+ifeq ($(filter cpu cuda,$(TORCH)),)
+    $(error TORCH=$(TORCH): expected cpu or cuda)
+endif
 
 VENV := .venv
 INSTALLED := $(VENV)/.installed
@@ -12,7 +19,7 @@ IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 DEMO := results/demo_en_fr
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all mutants lint format clean
+.PHONY: help demo test test-all mutants lint format release clean
 
 help:
 	@echo "make demo      train and score the demo, English to French, in minutes"
@@ -21,6 +28,7 @@ help:
 	@echo "make mutants   put faults into a copy of the code: the tests must find each (an hour)"
 	@echo "make lint      every check of style and types"
 	@echo "make format    rewrite the code in the house's style"
+	@echo "make release   everything that a release publishes, into dist/"
 	@echo "make clean     remove .venv, caches and .snakemake, but not results/"
 
 demo: $(INSTALLED)
@@ -52,6 +60,11 @@ format: $(INSTALLED)
 	@$(IN_VENV) ruff format
 	@$(IN_VENV) snakefmt Snakefile workflow/Snakefile rules
 
+# TASKS are those whose models, cards and results are published.
+release: TASKS := demo_en_fr multi30k_en_de
+release: $(INSTALLED)
+	@$(IN_VENV) .ci/release $(TASKS)
+
 clean:
 	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -72,6 +85,20 @@ if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
 endef
 export CHECK_BUILD_TOOLS
 
+# pip cannot choose between builds of one version: on Linux it takes torch with CUDA. uv can. Where pip
+# is told of a place of its own (an index, wheels), it alone is asked. Where uv cannot fetch the build,
+# say behind a firewall, what pip has is better than nothing.
+define INSTALL_TORCH_WITHOUT_CUDA
+pip="$(VENV)/bin/python -m pip"; \
+if [ $(TORCH) = cpu ] && [ "$$(uname -s)" = Linux ] && $(if $(PIP_FLAGS),false,true) && \
+    ! $$pip config list | grep -qE '(index-url|find-links|no-index)='; then \
+    $$pip install --quiet -c constraints.txt uv && \
+    $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --torch-backend cpu \
+        -c constraints.txt torch || \
+    echo "make: no build of torch without CUDA was found: pip installs what it has" >&2; \
+fi
+endef
+
 # The stamp goes first and comes last: after a killed install the next make starts over.
 $(INSTALLED): pyproject.toml constraints.txt
 	@for python in $(PYTHON) none; do \
@@ -84,5 +111,6 @@ $(INSTALLED): pyproject.toml constraints.txt
 	if [ ! -e $@ ]; then $$python -m venv --clear $(VENV) || exit 1; fi; \
 	rm -f $@; \
 	echo "make: installing into $(VENV), which takes a minute or more"; \
-	$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[workflow,dev]' && \
+	$(INSTALL_TORCH_WITHOUT_CUDA); \
+	$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[$(EXTRAS)]' && \
 	touch $@

@@ -69,6 +69,9 @@ def alternatives(names):
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
 
 
+container: options.container
+
+
 PART = "[0-9]+-of-[0-9]+"
 PARTS = [f"{number}-of-{options.shards}" for number in range(1, options.shards + 1)]
 RUN = "seed[0-9]+|ensemble[0-9]+|released"
@@ -166,6 +169,12 @@ def headline_files(task, suffix):
     ]
 
 
-def metadata_of(what):
-    """A params function: what stands beside a task's numbers, such as ``model_metadata``."""
-    return lambda wildcards: getattr(tasks[wildcards.task], what)().model_dump(mode="json")
+def model_metadata(wildcards):
+    """What a model file says of the wildcards' task."""
+    return tasks[wildcards.task].model_metadata().model_dump(mode="json")
+
+
+def dataset_metadata(wildcards):
+    """What stands beside the token stores of the wildcards' task."""
+    metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
+    return metadata.model_dump(mode="json")

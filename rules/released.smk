@@ -19,7 +19,7 @@ rule import_released:
         mem_mb=8000,
     params:
         released=lambda w: on_disk.tasks[w.task].released.model_dump(mode="json"),
-        metadata=metadata_of("model_metadata"),
+        metadata=model_metadata,
         downloads=on_disk.scale.downloads_dir,
         code=script_code("import_released.py"),
     script:

@@ -66,7 +66,7 @@ rule rescore_n_best:
         "../envs/score.yaml"
     params:
         **STAND_IN,
-        metadata=metadata_of("model_metadata"),
+        metadata=model_metadata,
         code=script_code("rescore_n_best.py"),
     script:
         "../workflow/scripts/rescore_n_best.py"

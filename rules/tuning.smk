@@ -15,7 +15,7 @@ rule tune_length_penalty:
         "../envs/score.yaml"
     params:
         **STAND_IN,
-        metadata=metadata_of("model_metadata"),
+        metadata=model_metadata,
         code=script_code("tune_length_penalty.py"),
     script:
         "../workflow/scripts/tune_length_penalty.py"

@@ -93,7 +93,7 @@ rule binarize:
     conda:
         "../envs/text.yaml"
     params:
-        metadata=metadata_of("dataset_metadata"),
+        metadata=dataset_metadata,
         code=script_code("binarize.py"),
     script:
         "../workflow/scripts/binarize.py"
@@ -122,7 +122,7 @@ rule join_blocks:
     conda:
         "../envs/text.yaml"
     params:
-        metadata=metadata_of("dataset_metadata"),
+        metadata=dataset_metadata,
         code=script_code("join_blocks.py"),
     script:
         "../workflow/scripts/join_blocks.py"

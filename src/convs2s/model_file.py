@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
 from convs2s.models.build import build_network
 from convs2s.models.network import EMBEDDING_TABLES, Network
-from convs2s.tensor_file import load_tensors, save_tensors
+from convs2s.tensor_file import load_description, load_tensors, save_tensors
 
 FORMAT = "convs2s model 2"
 
@@ -34,7 +35,9 @@ class ModelDescription:
         source_types: types of the source vocabulary in the order of their indices.
         target_types: likewise of the target.
         bpe_codes: BPE codes, or None for a word model.
-        training: summary of the training: seed, epochs, updates, validation perplexity.
+        training: where the weights come from: a training's summary (seed, epochs, updates,
+            validation perplexity), its identity (recipe, checksums of its data, version of
+            training) and the sources of its text; or what they were imported from.
         glossaries: patterns that BPE never splits.
         splittable: the source tokens that BPE may leave (vocabulary threshold), or None for all.
         dictionary: source word -> target word, for unknown-word replacement.
@@ -87,14 +90,8 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
         UserError: the file is missing, is no model, or its vocabularies do not match its weights.
     """
     weights, fields = load_tensors(path, device)
-    stated = fields.pop("format", None)
-    if stated != FORMAT:
-        raise UserError(
-            f"{path}: a model file of another version ({stated}; this one reads {FORMAT}): train "
-            "or import the model again"
-        )
-    architecture = parse_architecture(fields.pop("architecture"), str(path))
-    description = ModelDescription(architecture=architecture, **fields)
+    description = _description(path, fields)
+    architecture = description.architecture
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
     selects = architecture.vocabulary_selection
     if selects is not None:
@@ -110,3 +107,23 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     model = build_network(architecture, *sizes).to(device)
     model.load_state_dict(weights)
     return model.eval(), description
+
+
+def describe_model(path: Path) -> ModelDescription:
+    """Read what a model file says of its weights, without them: it has no table of candidates.
+
+    Raises:
+        UserError: the file is missing, or is no model.
+    """
+    return _description(path, load_description(path))
+
+
+def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
+    stated = fields.pop("format", None)
+    if stated != FORMAT:
+        raise UserError(
+            f"{path}: a model file of another version ({stated}; this one reads {FORMAT}): train "
+            "or import the model again"
+        )
+    architecture = parse_architecture(fields.pop("architecture"), str(path))
+    return ModelDescription(architecture=architecture, **fields)

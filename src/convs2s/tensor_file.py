@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +47,37 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], di
     Raises:
         UserError: there is no such file, or it is something else.
     """
+    with _opened(path, device) as stored:
+        description = _description(path, stored)
+        names = list(stored.keys())
+        return {name: stored.get_tensor(name) for name in names}, description
+
+
+def load_description(path: Path) -> dict[str, Any]:
+    """Read the description alone, which takes no time.
+
+    Raises:
+        UserError: there is no such file, or it is something else.
+    """
+    with _opened(path, "cpu") as stored:
+        return _description(path, stored)
+
+
+def _description(path: Path, stored: Any) -> dict[str, Any]:
+    metadata = stored.metadata() or {}
+    if METADATA_KEY not in metadata:
+        raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
+    description: dict[str, Any] = json.loads(metadata[METADATA_KEY])
+    return description
+
+
+@contextmanager
+def _opened(path: Path, device: str) -> Iterator[Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     try:
         with safe_open(path, framework="pt", device=device) as stored:
-            metadata = stored.metadata() or {}
-            if METADATA_KEY not in metadata:
-                raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
-            names = list(stored.keys())
-            return {name: stored.get_tensor(name) for name in names}, json.loads(
-                metadata[METADATA_KEY]
-            )
+            yield stored
     except SafetensorError as error:
         raise UserError(
             f"{path}: not a model: expected a .safetensors file that convs2s wrote ({error})"

@@ -19,7 +19,7 @@ LAYERS = (
     ("models",),
     ("model_file",),
     ("decoding", "training"),
-    ("paper", "interop", "mirror"),
+    ("paper", "interop", "mirror", "publish"),
     ("pipeline",),
     ("cli",),
     ("__main__",),

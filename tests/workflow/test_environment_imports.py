@@ -1,7 +1,6 @@
 """Each rule's conda environment installs all that the rule's job imports."""
 
 import json
-import tomllib
 from collections import defaultdict
 from importlib import metadata
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from convs2s import __version__
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout
 from tests.support.imports import imports_of_command, imports_of_script
@@ -94,10 +94,9 @@ def test_environment_of_jobs_without_a_network_is_light(root: Path, name: str) -
 
 
 def test_job_states_its_version_where_the_package_is_not_installed(
-    root: Path, checkout: Checkout, tmp_path: Path
+    checkout: Checkout, tmp_path: Path
 ) -> None:
     program = "from convs2s.manifest import manifest; print(manifest()['convs2s'])"
     python = bare_python(tmp_path / "environment", ["xopen"])  # with which files are read
     done = run_bare(python, "-c", program, folder=checkout / "src")
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    assert done.stdout.strip() == project["version"], done.stderr
+    assert done.stdout.strip() == __version__, done.stderr

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from convs2s import __version__
+from convs2s.cli.card import add_card
 from convs2s.cli.config import add_config
+from convs2s.cli.export_results import add_export_results
 from convs2s.cli.import_model import add_import
 from convs2s.cli.mirror import add_mirror
 from convs2s.cli.rerank import add_rerank
@@ -29,6 +31,8 @@ EXAMPLES = """examples:
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
   convs2s import fairseq model.pt --source-dictionary dict.en.txt --target-dictionary dict.fr.txt \\
     --bpe-codes bpecodes --output model.safetensors
+  convs2s card model.safetensors
+  convs2s export-results results/demo_en_fr demo.zip
   convs2s config --task demo_en_fr
 """
 
@@ -62,6 +66,8 @@ COMMANDS = {
     "detokenize": (add_detokenize, "detokenize the standard input"),
     "import": (add_import, "make a model file of another toolkit's model"),
     "mirror": (add_mirror, "write small generated archives in place of the tasks' downloads"),
+    "card": (add_card, "where a model file comes from"),
+    "export-results": (add_export_results, "pack results with what they rest on"),
     "config": (add_config, "print the effective configuration"),
 }
 """Name -> what adds its options, and its help."""

@@ -67,6 +67,9 @@ class Options(Section):
     gpus: PositiveInt | None = None
     """GPUs of one training, each with a worker that takes its share of every batch; null takes all
     that snakemake --resources gpu=N grants, and one where nothing is said."""
+    container: Text | None = None
+    """Image in which snakemake --sdm apptainer runs each job: a .sif file, or an address such as
+    docker://NAME; null: none."""
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()

@@ -6,9 +6,16 @@ from typing import Literal, Self
 from pydantic import PrivateAttr
 
 from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages
+from convs2s.config.download import Download
 from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems, Text
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.messages import validated
-from convs2s.config.metadata import CorpusMetadata, DatasetMetadata, ModelMetadata
+from convs2s.config.metadata import (
+    CorpusMetadata,
+    DatasetMetadata,
+    DataSource,
+    ModelMetadata,
+)
 from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
 from convs2s.config.section import Section, replaced
 from convs2s.config.vocabulary import VocabularySettings
@@ -227,9 +234,24 @@ class Task(Section):
             task=self.name, languages=self.languages, preparation=self.preparation.test
         )
 
-    def dataset_metadata(self) -> DatasetMetadata:
-        """Return what a token store's reader must know of its text."""
-        return DatasetMetadata(**dict(self.model_metadata()), vocabulary=self.vocabulary)
+    def dataset_metadata(
+        self, downloads: Mapping[str, Download], stand_in: str | None
+    ) -> DatasetMetadata:
+        """Return what a token store's reader must know of its text.
+
+        Args:
+            downloads: URL -> what is known of the file there.
+            stand_in: what the scale's data really is; None: it is the paper's.
+        """
+        # What is known is known of the true files, not of what stands in for them.
+        known = {} if stand_in else downloads
+        files = self._references_of(("train", "valid"))
+        return DatasetMetadata(
+            **dict(self.model_metadata()),
+            vocabulary=self.vocabulary,
+            sources=tuple(_source(file, known) for file in files),
+            stand_in=stand_in,
+        )
 
     def corpus_metadata(self, stand_in: str | None) -> CorpusMetadata:
         """Return what stands beside the numbers of the corpus's pairs.
@@ -240,3 +262,12 @@ class Task(Section):
         return CorpusMetadata(
             task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
         )
+
+
+def _source(file: str, known: Mapping[str, Download]) -> DataSource:
+    if file.startswith("demo://"):
+        return DataSource(file=file, licence="MIT: this project generates it")
+    download = known.get(parse_file_reference(file).location)
+    if download is None:
+        return DataSource(file=file)
+    return DataSource(file=file, sha256=download.sha256, md5=download.md5, licence=download.licence)

@@ -77,7 +77,13 @@ def _description(
         glossaries=list(described.vocabulary.glossaries),
         splittable=data.splittable,
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
-        training=summary,
+        training={**summary, **_origin(data, trainer)},
         shortlist=trainer.updater.shortlist,
         truecasers={language: read_truecaser(table) for language, table in truecasers},
     )
+
+
+def _origin(data: TrainingData, trainer: Trainer) -> dict[str, object]:
+    """Return what the model's card says of the data; nothing that scoring could change."""
+    described = data.description.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
+    return {"identity": trainer.folder.identity, **described}

@@ -24,8 +24,7 @@ class StateFolder:
     def __init__(self, parent: Path, identity: Mapping[str, Any]) -> None:
         """Name the folder in ``parent`` for the identity: what the training's result depends on."""
         self.parent, self.identity = parent, dict(identity)
-        text = json.dumps(self.identity, sort_keys=True)
-        self.path = parent / hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.path = parent / digest_of(self.identity)
         self.last, self.best = self.path / "last.safetensors", self.path / "best.safetensors"
 
     @contextmanager
@@ -64,6 +63,12 @@ class StateFolder:
                 changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
                 lines.append(f"{path.parent} is a state of another training ({changes})")
         return lines
+
+
+def digest_of(identity: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a training's identity: the name of its folder."""
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

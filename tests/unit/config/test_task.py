@@ -109,14 +109,33 @@ def test_names_of_bpe_codes() -> None:
 
 def test_metadata_are_plain_data_and_read_again() -> None:
     mine = task(paper_pairs=3, vocabulary={"glossaries": ["a"]})
-    dataset, corpus = mine.dataset_metadata(), mine.corpus_metadata("other data")
-    assert set(dataset.model_dump()) == {"task", "languages", "preparation", "vocabulary"}
+    dataset, corpus = mine.dataset_metadata({}, None), mine.corpus_metadata("other data")
+    assert set(dataset.model_dump()) == {
+        *("task", "languages", "preparation", "vocabulary", "sources", "stand_in")
+    }
     assert set(corpus.model_dump()) == {"task", "clean", "paper_pairs", "stand_in"}
     assert DatasetMetadata.model_validate(json.loads(dataset.model_dump_json())) == dataset
     assert CorpusMetadata.model_validate(json.loads(corpus.model_dump_json())) == corpus
     assert mine.model_metadata() == ModelMetadata(
         task="mine", languages=mine.languages, preparation="moses_test"
     )
+
+
+def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(settings: Settings) -> None:
+    multi30k = settings.tasks["multi30k_en_de"].dataset_metadata(settings.downloads, None).sources
+    assert [source.file.rpartition("/")[2] for source in multi30k] == [
+        *("train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz")
+    ]
+    assert all(source.sha256 and source.licence for source in multi30k)
+    demo = settings.tasks["demo_en_fr"].dataset_metadata(settings.downloads, None)
+    assert {source.licence for source in demo.sources} == {"MIT: this project generates it"}
+
+
+def test_nothing_is_known_of_files_that_others_stand_in_for(settings: Settings) -> None:
+    metadata = settings.tasks["wmt14_en_fr"].dataset_metadata(settings.downloads, "a mirror")
+    assert metadata.stand_in == "a mirror"
+    assert len(metadata.sources) > 4
+    assert not any(source.sha256 or source.md5 or source.licence for source in metadata.sources)
 
 
 def test_a_task_never_changes() -> None:

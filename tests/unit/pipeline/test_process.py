@@ -69,7 +69,7 @@ def test_a_test_set_of_another_task_is_refused() -> None:
 def test_a_model_prepares_raw_text_as_the_test_sets_of_its_task() -> None:
     recipes = {"train": "moses_train", "test": "moses_test"}
     mine = task(preparation=recipes)
-    assert mine.dataset_metadata().preparation == "moses_test"
+    assert mine.dataset_metadata({}, None).preparation == "moses_test"
     assert mine.model_metadata().preparation == "moses_test"
 
 

@@ -1,0 +1,28 @@
+# The workflow and all that it runs on (docs/container.md).
+#   docker build -t convs2s .                            for CPUs
+#   docker build -t convs2s --build-arg TORCH=cuda .     for GPUs of NVIDIA too
+FROM python:3.11-slim
+
+ARG TORCH=cpu
+
+# eflomal, the word aligner, exists as source only.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends gcc libc6-dev make \
+    && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /opt/convs2s
+COPY Makefile pyproject.toml constraints.txt README.md LICENSE ./
+COPY src src
+RUN PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 make .venv/.installed TORCH=$TORCH EXTRAS=workflow
+
+COPY Snakefile config.yaml ./
+COPY config config
+COPY envs envs
+COPY profiles profiles
+COPY rules rules
+COPY schemas schemas
+COPY workflow workflow
+
+# Whoever runs the image under an id of their own has no home there, and Snakemake keeps a cache in it.
+ENV HOME=/tmp PATH=/opt/convs2s/.venv/bin:$PATH
+CMD ["convs2s", "--help"]

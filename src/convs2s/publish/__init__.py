@@ -1,0 +1,1 @@
+"""What leaves this machine: model cards, and results with what they rest on."""

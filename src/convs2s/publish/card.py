@@ -1,0 +1,185 @@
+"""A model's card: where a model file comes from and what it scored, as Markdown.
+
+What training knows is in the model file itself, so that a file that was copied alone still says it.
+Scores come later and would change the file's bytes: they stand in the JSON files beside it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from convs2s.files import read_json, sha256
+from convs2s.model_file import ModelDescription, describe_model
+from convs2s.scoring.evaluation import Evaluation
+from convs2s.scoring.summary import read_evaluation
+from convs2s.training.state_folder import digest_of
+
+NOT_RECORDED = "not recorded here"
+
+Facts = Mapping[str, object]
+
+
+def model_card(model: Path) -> str:
+    """Return the card of a model file.
+
+    Raises:
+        UserError: it is no model file, or a file of scores beside it cannot be read.
+    """
+    description = describe_model(model)
+    lines = [*_heading(model, description), *_training(description.training)]
+    lines += [*_data(description.training), *_scores(model), *_versions(model, description)]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(model: Path, description: ModelDescription) -> Iterator[str]:
+    languages, training = description.languages, description.training
+    yield f"# {description.task}: {languages['source']} to {languages['target']}"
+    yield ""
+    if training.get("stand_in"):
+        yield f"STAND-IN DATA: {training['stand_in']}"
+        yield ""
+    bpe, recipe = description.bpe_codes is not None, description.preparation
+    sizes = f"{len(description.source_types):,} source and {len(description.target_types):,} target"
+    facts = {
+        "file": f"{model.name}, {model.stat().st_size:,} bytes",
+        "SHA-256": sha256(model),
+        "task": description.task,
+        "languages": f"{languages['source']} to {languages['target']}",
+        "parameters": _number(training.get("parameters")),
+        "preparation": f"{recipe}, then {'BPE' if bpe else 'whole words'}",
+        "truecased": "yes" if description.truecasers else "no",
+        "vocabulary": f"{sizes} types",
+        "dictionary for unknown words": f"{len(description.dictionary):,} source words",
+    }
+    yield from _listed(facts)
+    yield from _section("Architecture")
+    yield from _block(description.architecture.model_dump(mode="json", exclude_none=True))
+
+
+def _training(training: Facts) -> Iterator[str]:
+    yield from _section("Training")
+    if "imported_from" in training:
+        yield from _listed(
+            {
+                "imported from": training["imported_from"],
+                "SHA-256 of the checkpoint": training.get("checkpoint_sha256", NOT_RECORDED),
+            }
+        )
+        return
+    identity = _mapping(training, "identity")
+    perplexity = training.get("validation_perplexity")
+    yield from _listed(
+        {
+            "seed": training.get("seed", NOT_RECORDED),
+            "updates": _number(training.get("updates")),
+            "epochs": _number(training.get("epochs")),
+            "best epoch": _number(training.get("best_epoch")),
+            "validation perplexity": (
+                f"{perplexity:.4f}" if isinstance(perplexity, float) else NOT_RECORDED
+            ),
+            "ended": training.get("stop_reason", NOT_RECORDED),
+            "version of training": identity.get("version", NOT_RECORDED),
+            "fingerprint": digest_of(identity) if identity else NOT_RECORDED,
+        }
+    )
+    yield from _section("Recipe")
+    yield from _block(identity.get("training"))
+
+
+def _data(training: Facts) -> Iterator[str]:
+    yield from _section("Data")
+    if "imported_from" in training:
+        yield f"The text that it was trained on: {NOT_RECORDED}."
+        return
+    yield from _listed({"training pairs": _number(training.get("pairs"))})
+    yield from _section("Files that the text came from")
+    sources = cast(list[Mapping[str, str | None]], training.get("sources") or [])
+    for source in sources:
+        known = [f"{name} `{source[name]}`" for name in ("sha256", "md5") if source.get(name)]
+        checksum = ", ".join(known) or "no checksum known beforehand"
+        yield f"- {source['file']}: {checksum}; license: {source.get('licence') or 'not known'}"
+    if not sources:
+        yield f"- {NOT_RECORDED}"
+    yield from _section("Checksums (SHA-256) of what training read")
+    checksums = _mapping(_mapping(training, "identity"), "data")
+    yield from _listed({name: f"`{digest}`" for name, digest in checksums.items()})
+    if not checksums:
+        yield f"- {NOT_RECORDED}"
+
+
+def _scores(model: Path) -> Iterator[str]:
+    yield from _section("Scores")
+    found = [path for path in sorted(model.parent.glob("*.bleu.json")) if _is_evaluation(path)]
+    evaluations = {path: read_evaluation(path) for path in found}
+    digest = sha256(model) if found else ""
+    own = {path: one for path, one in evaluations.items() if _is_of(one, digest)}
+    if not own:
+        yield f"{NOT_RECORDED}: no scores of this very file lie beside it."
+        return
+    yield "| test set | lines | decoding | metric | score | signature |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for path, evaluation in own.items():
+        decoding = path.name.removeprefix(f"{evaluation.test_set}.").removesuffix(".bleu.json")
+        scores = {
+            "tokenized BLEU": evaluation.bleu.tokenized,
+            "detokenized BLEU": evaluation.bleu.detokenized,
+            "chrF": evaluation.chrf,
+        }
+        for metric, score in scores.items():
+            about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
+            signature = score.signature.replace("|", "\\|")
+            yield f"| {about} | {score.score:.2f} | `{signature}` |"
+
+
+def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
+    """Yield what made the model, where the records of this very training lie beside it."""
+    yield from _section("Made with")
+    records = model.with_name("training.json")
+    stated = cast(Facts, read_json(records)) if records.is_file() else {}
+    made = _mapping(stated, "manifest")
+    if not made or made.get("identity") != description.training.get("identity"):
+        yield f"{NOT_RECORDED}: no records of this very training lie beside it."
+        return
+    yield from _listed(
+        {
+            "convs2s": made["convs2s"],
+            "revision": made["revision"] or "no git checkout",
+            "python": made["python"],
+            **{name: version or "-" for name, version in _mapping(made, "packages").items()},
+            "processor": made["processor"],
+            "CPU threads": made["threads"],
+            "system": made["system"],
+        }
+    )
+
+
+def _is_evaluation(path: Path) -> bool:
+    return ".rescored-by-" not in path.name  # those are of a list, not of a model
+
+
+def _is_of(evaluation: Evaluation, digest: str) -> bool:
+    return digest in _mapping(evaluation.manifest, "sha256").values()
+
+
+def _mapping(facts: Facts, key: str) -> Facts:
+    return cast(Facts, facts.get(key) or {})
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else NOT_RECORDED
+
+
+def _section(title: str) -> Iterable[str]:
+    return "", f"## {title}", ""
+
+
+def _listed(facts: Facts) -> Iterable[str]:
+    return (f"- {name}: {value}" for name, value in facts.items())
+
+
+def _block(content: object) -> Iterator[str]:
+    """Yield nested settings as they would stand in the configuration."""
+    text = yaml.safe_dump(content, sort_keys=False) if content else NOT_RECORDED
+    yield from (f"    {line}" for line in text.splitlines())

@@ -1,0 +1,168 @@
+"""From a results folder to an archive whose every number a reader can check without training.
+
+The archive holds what scores rest on: translations, references, settings, histories, manifests and
+model cards. Token stores, training states and models stay behind; their checksums are stated.
+"""
+
+import os
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files import atomic_path, sha256, write_json, write_lines
+from convs2s.publish.card import model_card
+from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
+
+KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
+"""How the names of files end that are taken along."""
+
+LEFT_OUT = {"state", "logs", "downloads"}
+"""Folders of which nothing is."""
+
+WITH_TEXT = ("*.*.jsonl", "*.zst", "examples.txt", "*.attention*.svg", "*.attention*.png")
+"""Files that hold source sentences or references; ``history.jsonl`` does not."""
+
+_README = """# What the numbers of {name} rest on
+
+`{metadata}` (RO-Crate 1.1) names each score, what it was computed from, and the versions that
+computed it. `sha256sum -c SHA256SUMS` tells whether all files are as they were. This gives a score
+again, the detokenized BLEU that a `.bleu.json` file states, and trains nothing:
+
+    convs2s score bleu --reference REFERENCE < TRANSLATIONS
+
+REFERENCE is a `corpus/raw/TESTSET.LANGUAGE.zst`, TRANSLATIONS `MODEL/RUN/TESTSET.DECODING.txt`.
+The `card.md` of each run says how and on what its model was trained.
+"""
+
+
+def export_results(folder: Path, output: Path, *, with_text: bool = True) -> None:
+    """Write what a results folder's numbers rest on.
+
+    Args:
+        folder: of a task, such as results/demo_en_fr, or of all tasks.
+        output: a name that ends in .zip, or that of a folder to make.
+        with_text: whether source sentences and references go along; the data's license decides.
+
+    Raises:
+        UserError: there are no scores, the output exists, or a file is not the one that was scored.
+    """
+    if output.exists():
+        raise UserError(f"{output}: exists already: remove it, or give another name")
+    measured = _measurements(folder)
+    start = _start(folder, measured)
+    staged = output.with_name(f".partial.{output.name}.files")
+    shutil.rmtree(staged, ignore_errors=True)
+    try:
+        for path in {*_kept(folder), *_rested_on(measured, start)}:
+            if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
+                _copy(path, staged / _name(path, start))
+        for model in folder.rglob("model.safetensors"):
+            card = staged / _name(model.with_name("card.md"), start)
+            write_lines(card, model_card(model).splitlines())
+        _describe(staged, folder, {_name(path, start): one for path, one in measured.items()})
+        if output.suffix == ".zip":
+            _pack(staged, output)
+        else:
+            staged.rename(output)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _measurements(folder: Path) -> dict[Path, Measurement]:
+    """Return the files below a folder that state what they were computed from."""
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
+        )
+    paths = (path for path in _kept(folder) if path.suffix == ".json")
+    found = {path: one for path in paths if (one := read_measurement(path)) is not None}
+    if not any(path.name.endswith(".bleu.json") for path in found):
+        raise UserError(
+            f"{folder}: has no scores (*.bleu.json): make them first, such as with: snakemake "
+            "results/TASK/bleu.txt"
+        )
+    return found
+
+
+def _kept(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and path.name.endswith(KEPT) and not LEFT_OUT.intersection(parts):
+            yield path
+
+
+def _start(folder: Path, measured: dict[Path, Measurement]) -> Path:
+    """Return the folder that the recorded paths start from: where the workflow ran.
+
+    Raises:
+        UserError: it is none of those above this one.
+    """
+    recorded = next(iter(path for one in measured.values() for path in one.checksums))
+    for start in folder.resolve().parents:
+        if (start / recorded).exists():
+            return start
+    raise UserError(
+        f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "
+        "the results where the workflow has made them"
+    )
+
+
+def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]:
+    """Yield what scores were computed from, models aside; each is checked.
+
+    Raises:
+        UserError: a file is missing, or is not the one that was scored.
+    """
+    checked: dict[Path, str] = {}
+    for score, measurement in measured.items():
+        for recorded, digest in measurement.checksums.items():
+            path = start / recorded
+            is_model = path.suffix == ".safetensors"
+            if is_model and not path.exists():
+                continue
+            if not path.is_file():
+                raise UserError(f"{path}: {score} was computed from it, but it is not there")
+            if checked.setdefault(path, sha256(path)) != digest:
+                raise UserError(
+                    f"{path}: has changed since {score} was computed from it: run snakemake again"
+                )
+            if not is_model:
+                yield path
+
+
+def _name(path: Path, start: Path) -> str:
+    """Return a file's place in the archive: its path as the manifests record it."""
+    relative = Path(os.path.relpath(path.resolve(), start))
+    return "/".join(part for part in relative.parts if part != "..")
+
+
+def _copy(path: Path, copy: Path) -> None:
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, copy)
+
+
+def _describe(staged: Path, folder: Path, measured: dict[str, Measurement]) -> None:
+    """Write the archive's own files: how to use it, its metadata, its checksums."""
+    name = folder.resolve().name
+    readme = _README.format(name=name, metadata=METADATA_FILE)
+    write_lines(staged / "README.md", readme.splitlines())
+    write_json(staged / METADATA_FILE, crate(staged, name, _files(staged), measured))
+    sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
+    write_lines(staged / "SHA256SUMS", sums)
+
+
+def _files(folder: Path) -> Sequence[str]:
+    found: Iterable[Path] = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path.relative_to(folder).as_posix() for path in found]
+
+
+def _pack(folder: Path, output: Path) -> None:
+    """Write a folder's files as a zip archive; its bytes depend on theirs alone."""
+    with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for name in _files(folder):
+            member = zipfile.ZipInfo(name)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = 0o644 << 16
+            archive.writestr(member, (folder / name).read_bytes())

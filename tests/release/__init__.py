@@ -1,0 +1,1 @@
+"""What is published: wheel, model cards, results, container."""

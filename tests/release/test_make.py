@@ -1,0 +1,106 @@
+"""Which torch ``make`` installs, seen by stand-ins for Python, pip and uv: nothing is fetched."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# Makes an environment whose programs are this one, tells pip's settings, writes down all else.
+_STAND_IN = """#!/bin/sh
+case "$(basename "$0") $*" in
+    *"-m venv --clear "*) mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; cp "$0" "$4/bin/uv" ;;
+    *"-m pip config list") echo "$PIP_SETTINGS" ;;
+    *" -c import"*) ;;
+    uv*) echo "uv $*" >> "$INSTALLS"; [ -z "$UV_FAILS" ] ;;
+    *) echo "$*" >> "$INSTALLS" ;;
+esac
+"""
+
+WITHOUT_CUDA = "--torch-backend cpu -c constraints.txt torch"
+
+pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="pip's torch has no CUDA here")
+
+
+def make(
+    root: Path, folder: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    stand_in = folder / "python"
+    stand_in.write_text(_STAND_IN)
+    stand_in.chmod(0o755)
+    variables = {name: text for name, text in os.environ.items() if not name.startswith("PIP_")}
+    stated = [f"VENV={folder}/venv", f"PYTHON={stand_in}", *arguments]
+    return subprocess.run(
+        ["make", f"{folder}/venv/.installed", *stated],
+        cwd=root,
+        env={**variables, "INSTALLS": str(folder / "installs"), "PIP_SETTINGS": ""} | environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def installs(folder: Path) -> list[str]:
+    """Return what was asked of pip and uv, in order."""
+    return (folder / "installs").read_text("utf-8").splitlines()
+
+
+def test_torch_without_cuda_comes_first(root: Path, tmp_path: Path) -> None:
+    done = make(root, tmp_path, "TORCH=cpu")
+    assert done.returncode == 0, done.stderr
+    uv, torch, package = installs(tmp_path)
+    assert uv == "-m pip install --quiet -c constraints.txt uv"
+    assert torch.endswith(WITHOUT_CUDA)
+    assert package == "-m pip install --quiet -c constraints.txt -e .[workflow,dev]"
+    assert (tmp_path / "venv/.installed").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        (["TORCH=cuda"], ""),
+        (["TORCH=cpu", "PIP_FLAGS=--pre"], ""),
+        (["TORCH=cpu"], "global.index-url='https://example.org/simple'"),
+        (["TORCH=cpu"], ":env:.find-links='/opt/wheels'"),
+    ],
+)
+def test_pip_alone_is_asked_where_cuda_or_another_place_is_named(
+    root: Path, tmp_path: Path, arguments: list[str], settings: str
+) -> None:
+    done = make(root, tmp_path, *arguments, PIP_SETTINGS=settings)
+    assert done.returncode == 0, done.stderr
+    (package,) = installs(tmp_path)
+    assert package.endswith("-e .[workflow,dev]")
+
+
+def test_pip_installs_what_it_has_where_uv_cannot_fetch(root: Path, tmp_path: Path) -> None:
+    done = make(root, tmp_path, "TORCH=cpu", UV_FAILS="yes")
+    assert done.returncode == 0, done.stderr
+    assert "make: no build of torch without CUDA was found" in done.stderr
+    assert installs(tmp_path)[-1].endswith("-e .[workflow,dev]")
+
+
+@pytest.mark.parametrize("driver", [True, False])
+def test_a_driver_decides_where_nothing_is_said(root: Path, tmp_path: Path, driver: bool) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("make", "sh", "bash", "uname", "grep", "basename", "mkdir", "cp", "rm", "touch"):
+        place = subprocess.check_output(["which", name], text=True).strip()
+        (programs / name).symlink_to(place)
+    if driver:
+        (programs / "nvidia-smi").symlink_to("/bin/true")
+    done = make(root, tmp_path, PATH=str(programs))
+    assert done.returncode == 0, done.stderr
+    assert (len(installs(tmp_path)) == 1) == driver
+
+
+def test_another_torch_is_refused(root: Path, tmp_path: Path) -> None:
+    done = make(root, tmp_path, "TORCH=gpu")
+    assert done.returncode != 0
+    assert "TORCH=gpu: expected cpu or cuda" in done.stderr
+
+
+def test_extras_are_the_callers(root: Path, tmp_path: Path) -> None:
+    make(root, tmp_path, "TORCH=cuda", "EXTRAS=workflow")
+    assert installs(tmp_path)[-1].endswith("-e .[workflow]")

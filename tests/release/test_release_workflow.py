@@ -1,0 +1,44 @@
+"""What happens on a tag: the steps are those of this repository, and name what there is."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from convs2s.cli.main import COMMANDS
+from convs2s.config.load import load
+
+
+@pytest.fixture(scope="module")
+def steps(root: Path) -> list[dict[str, Any]]:
+    workflow = yaml.safe_load((root / ".github/workflows/release.yml").read_text("utf-8"))
+    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as a truth value
+    found: list[dict[str, Any]] = workflow["jobs"]["release"]["steps"]
+    return found
+
+
+def test_actions_are_those_of_the_tests_workflow(root: Path, steps: list[dict[str, Any]]) -> None:
+    used = {step["uses"] for step in steps if "uses" in step}
+    known = re.findall(r"uses: (\S+@v\d+)", (root / ".github/workflows/ci.yml").read_text("utf-8"))
+    assert used
+    assert used <= set(known)
+
+
+def test_the_tests_pass_before_anything_is_published(steps: list[dict[str, Any]]) -> None:
+    commands = [step["run"] for step in steps if "run" in step]
+    order = [commands.index(command) for command in ("make test", "make release")]
+    assert order == sorted(order)
+    assert commands[-1].startswith("gh release create")
+    assert commands[-1].endswith("dist/*")
+
+
+def test_the_script_names_commands_and_tasks_that_there_are(root: Path) -> None:
+    script = (root / ".ci/release").read_text("utf-8")
+    assert set(re.findall(r"^ *convs2s (\S+)", script, re.MULTILINE)) <= set(COMMANDS)
+    stated = re.search(r"^release: TASKS := (.*)$", (root / "Makefile").read_text("utf-8"), re.M)
+    assert stated
+    settings = load(root)
+    for task in stated[1].split():
+        assert settings.task(task).headline_runs()

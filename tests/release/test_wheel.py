@@ -1,0 +1,71 @@
+"""The wheel alone: what a user has who copies it and a model file to another machine."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.bare_python import closure, run_bare
+from tests.support.wheel import Release
+
+
+@pytest.fixture(scope="module")
+def python(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with the wheel and what it requires, and nothing else."""
+    return release.install(tmp_path_factory.mktemp("wheel") / "environment")
+
+
+def test_the_wheel_needs_neither_the_workflow_nor_a_compiler(release: Release) -> None:
+    packages = closure(release.requirements())
+    assert {"torch", "sacremoses", "subword-nmt", "pydantic"} <= packages
+    # eflomal exists as source only, and aligns words for the workflow alone.
+    assert not packages & {"snakemake", "eflomal", "pytest"}
+
+
+def test_the_wheel_has_every_file_of_the_package(root: Path, release: Release) -> None:
+    source = root / "src"
+    files = (path for path in (source / "convs2s").rglob("*") if path.is_file())
+    stated = {str(path.relative_to(source)) for path in files if path.suffix != ".pyc"}
+    assert stated <= release.members()
+    assert stated <= {name.removeprefix("src/") for name in release.source_members()}
+    assert "LICENSE" in release.source_members()
+
+
+def test_the_installed_package_is_the_wheels(python: Path, root: Path, tmp_path: Path) -> None:
+    program = "import convs2s; print(convs2s.__file__)"
+    place = run_bare(python, "-c", program, folder=tmp_path).stdout.strip()
+    assert Path(place).is_relative_to(python.parents[1])
+    assert not Path(place).resolve().is_relative_to(root)
+    missing = run_bare(python, "-c", "import snakemake", folder=tmp_path)
+    assert "No module named 'snakemake'" in missing.stderr
+
+
+def test_a_model_file_and_the_wheel_translate(python: Path, trained: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "model.safetensors"
+    copied.write_bytes(trained.read_bytes())
+    command = str(python.with_name("convs2s"))
+    asked = ["translate", str(copied), "--threads", "1", "--minimum-length", "3"]
+    done = run_bare(python, command, *asked, folder=tmp_path, text="w1 w2\n\nw3\n")
+    assert done.returncode == 0, done.stderr
+    here = [sys.executable, "-m", "convs2s", *asked]
+    assert done.stdout.split()
+    assert done.stdout == subprocess.check_output(here, input="w1 w2\n\nw3\n", text=True)
+
+
+def test_the_wheel_prints_the_card_of_a_copied_model(
+    python: Path, trained: Path, tmp_path: Path
+) -> None:
+    copied = tmp_path / "model.safetensors"
+    copied.write_bytes(trained.read_bytes())
+    done = run_bare(python, str(python.with_name("convs2s")), "card", str(copied), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "- dataset/train.arrow: `" in done.stdout
+    assert "- seed: 1\n" in done.stdout
+
+
+def test_the_wheel_makes_the_demo_corpus(python: Path, tmp_path: Path) -> None:
+    make = "from convs2s.demo.corpus import write_demo_corpus; write_demo_corpus(Path())"
+    done = run_bare(python, "-c", f"from pathlib import Path; {make}", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000

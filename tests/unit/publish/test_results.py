@@ -1,0 +1,196 @@
+"""Exported results: all that a reader needs to check a number, and nothing that has changed."""
+
+import hashlib
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.errors import UserError
+from convs2s.files import read_json, write_lines
+from convs2s.publish.results import export_results
+from tests.unit.conftest import Terminal
+
+RUN = "results/tiny/models/small/seed1"
+
+
+def graph(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the entities of a crate by their id, each of which is there once."""
+    metadata = json.loads((folder / "ro-crate-metadata.json").read_text("utf-8"))
+    assert metadata["@context"][0] == "https://w3id.org/ro/crate/1.1/context"
+    entities = {one["@id"]: one for one in metadata["@graph"]}
+    assert len(entities) == len(metadata["@graph"])
+    return entities
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def exported(results: Path, tmp_path: Path) -> Path:
+    export_results(results, tmp_path / "exported")
+    return tmp_path / "exported"
+
+
+def test_what_numbers_rest_on_is_there_and_no_store_state_or_model(exported: Path) -> None:
+    assert files(exported) == {
+        "README.md",
+        "SHA256SUMS",
+        "ro-crate-metadata.json",
+        "results/tiny/corpus/raw/test.fr.zst",
+        "results/tiny/corpus/tok/test.fr.zst",
+        "results/tiny/dataset/train.json",
+        "results/tiny/dataset/valid.json",
+        "results/tiny/models/small/settings.json",
+        *(
+            f"{RUN}/{name}"
+            for name in (
+                "card.md",
+                "history.jsonl",
+                "training.json",
+                "test.beam5.bleu.json",
+                "test.beam5.jsonl",
+                "test.beam5.txt",
+            )
+        ),
+    }
+    assert "| test | 3 | beam5 |" in (exported / RUN / "card.md").read_text("utf-8")
+
+
+def test_a_score_is_computed_again_from_the_archive_alone(
+    exported: Path, results: Path, run: Terminal
+) -> None:
+    shutil.rmtree(results)
+    said = run(
+        *("score", "bleu", "--reference", exported / "results/tiny/corpus/raw/test.fr.zst"),
+        text=(exported / RUN / "test.beam5.txt").read_bytes(),
+    )
+    stated = read_json(exported / RUN / "test.beam5.bleu.json")
+    assert isinstance(stated, dict)
+    score = stated["bleu"]["detokenized"]
+    assert said.startswith(f"BLEU = {score['score']:.2f}  {score['signature']}")
+
+
+def test_every_file_is_listed_with_its_checksum(exported: Path) -> None:
+    lines = (exported / "SHA256SUMS").read_text("utf-8").splitlines()
+    stated = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    assert set(stated) == files(exported) - {"SHA256SUMS"}
+    for name, digest in stated.items():
+        assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == digest
+
+
+def test_the_metadata_is_a_crate(exported: Path) -> None:
+    entities = graph(exported)
+    descriptor, root = entities["ro-crate-metadata.json"], entities["./"]
+    assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert descriptor["about"] == {"@id": "./"}
+    assert {"name", "description", "datePublished", "license"} <= set(root)
+    parts = {one["@id"] for one in root["hasPart"]}
+    assert parts == files(exported) - {"ro-crate-metadata.json", "SHA256SUMS"}
+    for part in parts:
+        entity, path = entities[part], exported / part
+        assert entity["@type"] == "File"
+        assert entity["contentSize"] == str(path.stat().st_size)
+        assert entity["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_every_reference_of_the_metadata_leads_somewhere(exported: Path) -> None:
+    entities = graph(exported)
+    outside = {"https://w3id.org/ro/crate/1.1"}
+
+    def ids(value: object) -> set[str]:
+        if isinstance(value, dict):
+            return ({value["@id"]} if set(value) == {"@id"} else set()).union(
+                *(ids(one) for one in value.values())
+            )
+        return set().union(*map(ids, value)) if isinstance(value, list) else set()
+
+    named = set().union(*(ids(one) for one in entities.values()))
+    assert named - outside <= set(entities)
+
+
+def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> None:
+    entities = graph(exported)
+    making = entities[f"#making-{RUN}/test.beam5.bleu.json"]
+    inputs = [one["@id"] for one in making["object"]]
+    assert f"{RUN}/test.beam5.jsonl" in inputs
+    model = next(one for one in inputs if one.endswith("model.safetensors"))
+    assert entities[model]["sha256"]  # stated, though the model is no part of the archive
+    versions = entities[making["instrument"]["@id"]]["softwareRequirements"]
+    assert any(one.startswith("sacrebleu ") for one in versions)
+    source = next(one for one in entities.values() if one.get("name", "").endswith("train.en.gz"))
+    assert (source["sha256"], source["usageInfo"]) == ("a" * 64, "research")
+
+
+def test_an_archive_holds_the_same_and_its_bytes_stay_the_same(
+    results: Path, exported: Path, tmp_path: Path, run: Terminal
+) -> None:
+    for name in ("one.zip", "two.zip"):
+        run("export-results", results, tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        archive.extractall(tmp_path / "unpacked")
+    assert files(tmp_path / "unpacked") == files(exported)
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    assert not list(tmp_path.glob(".partial*"))
+
+
+def test_text_stays_behind_where_its_license_asks_for_that(
+    results: Path, tmp_path: Path, run: Terminal
+) -> None:
+    output = tmp_path / "exported"
+    run("export-results", "--without-text", results, output)
+    left = files(output)
+    assert not [name for name in left if name.endswith((".zst", "beam5.jsonl"))]
+    assert {f"{RUN}/history.jsonl", f"{RUN}/test.beam5.bleu.json"} <= left
+    reference = graph(output)["#results/tiny/corpus/raw/test.fr.zst"]
+    assert len(reference["sha256"]) == 64
+
+
+def test_a_file_that_has_changed_since_it_was_scored_is_refused(
+    results: Path, tmp_path: Path
+) -> None:
+    write_lines(results / "corpus/raw/test.fr.zst", ["w1", "w2", "w3"])
+    with pytest.raises(
+        UserError, match=r"raw/test\.fr\.zst: has changed since .*beam5\.bleu\.json"
+    ):
+        export_results(results, tmp_path / "exported.zip")
+    assert not list(tmp_path.glob("*exported*"))
+
+
+def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
+    results: Path, tmp_path: Path
+) -> None:
+    (results / "models/small/seed1/model.safetensors").unlink()
+    export_results(results, tmp_path / "exported")
+    assert f"{RUN}/card.md" not in files(tmp_path / "exported")
+    (results / "corpus/tok/test.fr.zst").unlink()
+    with pytest.raises(UserError, match=r"tok/test\.fr\.zst: .* but it is not there"):
+        export_results(results, tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("no scores", r"has no scores \(\*\.bleu\.json\)"),
+        ("moved", r"not found in a folder above"),
+        ("exists", r"exported\.zip: exists already"),
+        ("no folder", r"no such folder"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_one_line(
+    results: Path, tmp_path: Path, change: str, message: str
+) -> None:
+    if change == "no scores":
+        (results / "models/small/seed1/test.beam5.bleu.json").unlink()
+    elif change == "moved":
+        results = results.rename(tmp_path / "elsewhere")
+    elif change == "exists":
+        (tmp_path / "exported.zip").touch()
+    else:
+        results = tmp_path / "nowhere"
+    with pytest.raises(UserError, match=message):
+        export_results(results, tmp_path / "exported.zip")
