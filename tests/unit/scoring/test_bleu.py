@@ -1,7 +1,9 @@
 """Scores, their signatures and the errors on the way to them."""
 
+import math
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -26,6 +28,44 @@ def test_signatures_name_the_kind() -> None:
     assert chrf(HYPOTHESIS, REFERENCE).signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0")
     two = tokenized_bleu(HYPOTHESIS, REFERENCE, REFERENCE, lowercase=True).signature
     assert two.startswith("nrefs:2|case:lc|")
+
+
+def bleu_by_hand(hypotheses: list[str], references: list[str]) -> float:
+    """Return BLEU of words as they are, up to four of them, not smoothed (Papineni et al. 2002)."""
+    pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
+    logs = []
+    for order in range(1, 5):
+        matches = total = 0
+        for words, others in pairs:
+            found, known = (
+                Counter(tuple(one[i : i + order]) for i in range(len(one) - order + 1))
+                for one in (words, others)
+            )
+            matches += sum(min(count, known[ngram]) for ngram, count in found.items())
+            total += sum(found.values())
+        if not matches:
+            return 0.0
+        logs.append(math.log(matches / total))
+    ratio = sum(len(others) for _, others in pairs) / sum(len(words) for words, _ in pairs)
+    return 100 * math.exp(sum(logs) / 4 + min(0.0, 1 - ratio))
+
+
+@pytest.mark.parametrize(
+    "hypotheses",
+    [HYPOTHESIS, HYPOTHESIS[::-1], [line.upper() for line in HYPOTHESIS], REFERENCE],
+    ids=["near", "exchanged", "in capitals", "equal"],
+)
+def test_tokenized_bleu_is_that_by_hand(hypotheses: list[str]) -> None:
+    found = tokenized_bleu(hypotheses, REFERENCE).score
+    assert found == pytest.approx(bleu_by_hand(hypotheses, REFERENCE))
+
+
+def test_plain_text_is_tokenized_before_it_is_scored() -> None:
+    text = ["Two cars, red.", "It rains in Lyon, today."]
+    split = ["Two cars , red .", "It rains in Lyon , today ."]
+    reference = ["Two red cars, there.", "It rains in Lyon, now, today."]
+    assert detokenized_bleu(text, reference) == detokenized_bleu(split, reference)
+    assert tokenized_bleu(text, reference).score != tokenized_bleu(split, reference).score
 
 
 def test_identical_text_scores_100() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files import write_lines
+from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.scoring.examples import write_examples
 from convs2s.scoring.summary_report import summarize_bleu
@@ -96,6 +97,29 @@ def test_evaluation_holds_both_states(tmp_path: Path) -> None:
     assert result["before_replacement"]["bleu"]["tokenized"]["score"] < 95
     assert result["before_replacement"]["bleu"]["detokenized"]["score"] < 95
     assert result["unknown_words"] == {"total": 2, "dictionary": 1, "copied": 1}
+
+
+def test_each_score_has_its_own_reference(tmp_path: Path) -> None:
+    """Words and text differ by more than blanks, and so do they before replacement."""
+    words, text = (
+        ["l&apos;", "avion", "low", "@-@", "cost", "est", "là", "."],
+        "l'avion low-cost est là.",
+    )
+    before, text_before = [*words[:-2], "<unk>", "."], "l'avion low-cost est <unk>."
+    record = translation(1, words, text=text, words_before=before, text_before=text_before)
+    test_set = TestSet(tmp_path, [record])
+    write_lines(test_set.tokenized, [" ".join(words)])
+    write_lines(test_set.raw, [text])
+    result = test_set.evaluate()
+    for kind, wrong, right in (
+        ("tokenized", " ".join(before), " ".join(words)),
+        ("detokenized", text_before, text),
+    ):
+        assert result["bleu"][kind]["score"] == pytest.approx(100)
+        metric = tokenized_bleu if kind == "tokenized" else detokenized_bleu
+        expected = metric([wrong], [right]).score
+        assert 0 < expected < 95
+        assert result["before_replacement"]["bleu"][kind]["score"] == pytest.approx(expected)
 
 
 def test_unknown_words_that_stay_are_counted(tmp_path: Path) -> None:

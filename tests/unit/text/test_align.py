@@ -73,6 +73,9 @@ def test_growing_final_and() -> None:
     assert grow_diag_final_and(agreed, agreed) == [(0, 0)]
     assert grow_diag_final_and([(0, 0), (0, 1)], agreed) == [(0, 0), (0, 1)], "beside a link"
     assert grow_diag_final_and([(0, 0), (1, 1)], agreed) == [(0, 0), (1, 1)], "at its corner"
+    apart = [(0, 0), (1, 5)]
+    corner = grow_diag_final_and([*apart, (1, 1)], apart)
+    assert corner == [(0, 0), (1, 1), (1, 5)], "at a corner, of a word that has a link"
     assert grow_diag_final_and(agreed, [(0, 0), (5, 5)]) == [(0, 0), (5, 5)], "final"
     assert grow_diag_final_and([(0, 0), (0, 5)], agreed) == [(0, 0)], "and: both words free"
     assert grow_diag_final_and([(4, 5)], [(4, 6)]) == [(4, 5)], "forward first"

@@ -51,6 +51,15 @@ def test_stanfords_training_text_reads_like_tokenized_test_text() -> None:
     assert Preparation("moses_test", "en").prepare("the 9-year-old said ' hello ' & went") == line
 
 
+@pytest.mark.parametrize("name", ["moses_train", "moses_test"])
+def test_a_kind_of_text_is_tokenized_as_its_language(name: str) -> None:
+    line = "L'homme n'est pas M. Dupont, e.g. 5,3."
+    kind, french, english = (Preparation(name, code) for code in ("fr_title", "fr", "en"))
+    assert kind.prepare(line) == french.prepare(line) != english.prepare(line)
+    words = "l&apos; homme"
+    assert kind.restore(words) == french.restore(words) == "l'homme"
+
+
 @pytest.mark.parametrize("name", PREPARATIONS)
 def test_restore_gives_text_without_entities(name: str) -> None:
     preparation = Preparation(name, "fr")

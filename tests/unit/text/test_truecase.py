@@ -11,7 +11,13 @@ from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.model_file import load_model, save_model
-from convs2s.text.truecase import Truecaser, learn_truecaser, read_truecaser, truecase_file
+from convs2s.text.truecase import (
+    Truecaser,
+    detruecase,
+    learn_truecaser,
+    read_truecaser,
+    truecase_file,
+)
 
 
 def learned(folder: Path, *lines: str) -> Path:
@@ -27,6 +33,27 @@ def test_the_order_of_the_text_does_not_decide(tmp_path: Path) -> None:
     rows = ("word\tcount", "a\t1", "A\t1", "rot\t2", "Rot\t1", "ROT\t1", "the\t2", "The\t2")
     assert tuple(tables[0].decode().splitlines()) == rows
     assert Truecaser(read_truecaser(tmp_path / "truecaser.tsv"))("The A . ROT") == "the A . rot"
+
+
+def test_what_starts_a_sentence_has_no_case_of_its_own(tmp_path: Path) -> None:
+    """Neither a line's first word counts, nor one after a full stop, nor after an opening quote."""
+    table = learned(tmp_path, "Rot ist es . Gelb auch ? Blau", "&quot; ( Weiß ist rot")
+    words = dict(line.split("\t") for line in list(read_lines(table))[1:])
+    assert words == {"ist": "2", "es": "1", "auch": "1", "rot": "1"}
+
+
+def test_the_first_words_of_sentences_alone_change() -> None:
+    truecase = Truecaser(["das", "Das", "Haus"])
+    assert truecase("Das Haus sah Das . Das Tor : Das") == "das Haus sah Das . das Tor : das"
+    assert truecase("&quot; Das Haus") == "&quot; das Haus"
+    # A case that nobody has seen is the most frequent one's wherever it stands.
+    assert truecase("sah DAS HAUS") == "sah das Haus"
+
+
+def test_capitals_come_back() -> None:
+    words = ["das", "haus", ".", "es", "ist", "?", "&quot;", "(", "so", "ist", "es"]
+    cased = ["Das", "haus", ".", "Es", "ist", "?", "&quot;", "(", "So", "ist", "es"]
+    assert detruecase(words) == cased
 
 
 def test_a_text_whose_words_have_no_case(tmp_path: Path) -> None:
