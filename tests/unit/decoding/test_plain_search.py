@@ -39,17 +39,23 @@ SWITCHES: dict[str, dict[str, Any]] = {
 }
 
 
-def biased(unknown: float = 0.0, end: float = 0.0) -> ConvS2S:
-    """Return a network that likes unknown words and ends."""
+def biased(unknown: float = 0.0, end: float = 0.0, padding: float = 0.0) -> ConvS2S:
+    """Return a network that likes unknown words, ends, or padding, which nobody may write."""
     model = network(1).eval()
     with torch.no_grad():
         model.decoder.out_projection.weight_g.mul_(0.05)  # so that much is nearly as probable
         model.output.bias[UNKNOWN] += unknown
         model.output.bias[END] += end
+        model.output.bias[PADDING] += padding
     return model
 
 
-NETWORKS = {"as drawn": {}, "fond of unknown words": {"unknown": 2.0}, "short": {"end": 4.0}}
+NETWORKS = {
+    "as drawn": {},
+    "fond of unknown words": {"unknown": 2.0},
+    "short": {"end": 4.0},
+    "fond of padding": {"padding": 3.0},
+}
 
 
 def settings(switch: str) -> DecodingSettings:
