@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.files import write_lines
+from convs2s.model_file import load_model
 from tests.support import tiny
 from tests.unit.conftest import Terminal
 
@@ -85,8 +86,9 @@ def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixt
     settings.write_text(json.dumps(tiny.settings().training_settings()))
     task = tiny.prepare(tmp_path / "task")
     output = tmp_path / "mine" / "model.safetensors"
-    run("train", task, "--settings", settings, "--output", output, "--threads", 1)
-    assert output.is_file()
+    options = ("--output", output, "--threads", 1, "--seed", 7)
+    run("train", task, "--settings", settings, *options)
+    assert load_model(output)[1].training["seed"] == 7
     assert (output.parent / "history.jsonl").is_file()
 
 

@@ -94,6 +94,33 @@ def test_a_fingerprint_follows_imports() -> None:
     assert code.PACKAGE / "decoding" / "search.py" in decoding
 
 
+def test_an_edit_of_what_is_imported_changes_a_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "package"
+    (package / "data").mkdir(parents=True)
+    files = {name: package / name for name in ("a.py", "b.py", "c.py", "other.py", "data/w.tsv")}
+    for file in files.values():
+        file.write_text("1\n", "utf-8")
+    files["a.py"].write_text("from package import b\n", "utf-8")
+    files["b.py"].write_text("import package.c\n", "utf-8")
+    monkeypatch.setattr(code, "PACKAGE", package)
+
+    def now() -> str:
+        code.fingerprint.cache_clear()
+        code._read_code.cache_clear()
+        return code.fingerprint(files["a.py"])
+
+    seen = [now()]
+    for name in ("b.py", "c.py", "data/w.tsv"):
+        files[name].write_text(f"{files[name].read_text('utf-8')}2\n", "utf-8")
+        seen.append(now())
+    assert len(set(seen)) == len(seen)
+    files["other.py"].write_text("2\n", "utf-8")
+    assert now() == seen[-1]
+    code._read_code.cache_clear()
+
+
 def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom convs2s.errors import UserError\nfrom convs2s.pipeline.job import job\n"

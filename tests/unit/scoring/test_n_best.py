@@ -11,7 +11,15 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.scoring.bleu import SentenceBleu, tokenized_bleu
-from convs2s.scoring.n_best import ListedHypothesis, average_with, best, own_score, read_n_best
+from convs2s.scoring.n_best import (
+    ListedHypothesis,
+    average_with,
+    best,
+    escaped,
+    own_score,
+    read_n_best,
+    unescaped,
+)
 from convs2s.scoring.oracle import first_and_oracle
 from convs2s.scoring.rescoring import rescore_n_best
 from tests.support import tiny
@@ -87,6 +95,15 @@ def test_a_feature_is_found_by_its_name_and_not_added_twice() -> None:
         one.feature("Model")
     with pytest.raises(UserError, match="list:7: has a feature 'LM=' already"):
         one.with_feature("LM", 1.0)
+
+
+def test_a_bar_is_written_so_that_it_separates_nothing() -> None:
+    text = "a ||| b | c"
+    assert "|" not in escaped(text)
+    assert unescaped(escaped(text)) == text
+    one = ListedHypothesis(0, escaped(text), "F= 1", -1.0)
+    ((found,),) = read_n_best([one.line()], "list")
+    assert (unescaped(found.text), found.score) == (text, -1.0)
 
 
 def test_a_list_is_read_sentence_by_sentence() -> None:

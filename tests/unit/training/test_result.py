@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +95,26 @@ def test_a_training_that_gets_worse_exports_what_validates_best(task: Path, tmp_
     updater = Updater(network, settings.training, seed=1, device="cpu")
     found = updater.validate(TrainingData.read(task).valid)
     assert found == pytest.approx(min(losses), rel=1e-6)
+
+
+def test_a_model_file_brings_what_translation_needs(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = "source\ttarget\tcount\tsource_count"
+    dictionary, *truecasers = (tmp_path / name for name in ("dictionary.tsv", "en.tsv", "fr.tsv"))
+    dictionary.write_text(f"{header}\nw1\tw1x\t3\t4\n", "utf-8")
+    for word, table in zip(("London", "Londres"), truecasers, strict=True):
+        table.write_text(f"word\tcount\n{word}\t2\n", "utf-8")
+    data = replace(TrainingData.read(task), bpe_codes="#version: 0.2\n", splittable=["w1", "w2"])
+    monkeypatch.setattr(TrainingData, "read", lambda _: data)
+    path = tmp_path / "model.safetensors"
+    settings = tiny.settings(maximum_epochs=1)
+    train(tiny.job(task, path, settings, dictionary=dictionary, truecasers=truecasers))
+    _, found = load_model(path)
+    assert found.dictionary == {"w1": "w1x"}
+    assert found.truecasers == {"en": ["London"], "fr": ["Londres"]}
+    assert (found.bpe_codes, found.splittable) == ("#version: 0.2\n", ["w1", "w2"])
+    assert (found.source_types, found.target_types) == (data.types["source"], data.types["target"])
+    assert (found.task, found.preparation) == ("tiny", "moses_test")
+    assert found.languages == {"source": "en", "target": "fr"}
+    assert found.architecture == settings.architecture
