@@ -91,8 +91,8 @@ def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> 
 
 
 def test_a_fingerprint_follows_imports() -> None:
-    decoding = code._read_code(code.PACKAGE_FOLDER / "decoding" / "translate.py")[1]
-    assert code.PACKAGE_FOLDER / "decoding" / "search.py" in decoding
+    decoding = code._read_code(code.PACKAGE / "decoding" / "translate.py")[1]
+    assert code.PACKAGE / "decoding" / "search.py" in decoding
 
 
 def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
