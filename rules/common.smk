@@ -10,7 +10,7 @@ from convs2s.pipeline.fingerprint import fingerprint
 from convs2s.pipeline.layout import Layout
 
 # What stands for config.yaml in messages, where another workflow gives the configuration.
-GIVEN_BY = f"config of the module ({', '.join(workflow.configfiles) or 'no configfile'})"
+GIVEN_BY = f"config of the module ({', '.join(map(str, workflow.configfiles)) or 'no configfile'})"
 
 with failures_in_one_line():
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=GIVEN_BY if IS_MODULE else None)
