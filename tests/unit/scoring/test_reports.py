@@ -12,6 +12,7 @@ from convs2s.files import write_lines
 from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.scoring.examples import write_examples
+from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.summary_report import summarize_bleu
 
 NAMED = {"task": "demo_en_fr", "model": "demo", "decoding": "beam5", "scale": "demo"}
@@ -184,6 +185,13 @@ def test_summary_has_mean_and_sample_deviation(
     (line,) = (line for line in text.split("\n") if line.startswith("test tokenized BLEU "))
     assert mean in line
     assert line.endswith(summary["signature"])
+
+
+def test_a_mean_is_no_median_and_its_deviation_the_samples() -> None:
+    found = mean_and_deviation([1.0, 2.0, 6.0])
+    assert found.mean == pytest.approx(3.0)
+    assert found.deviation == pytest.approx(7.0**0.5)
+    assert mean_and_deviation([4.0]).deviation is None
 
 
 def test_summary_says_what_every_number_is(

@@ -1,0 +1,109 @@
+"""From words to numbers, small enough for doing it by hand: codes, vocabularies, stores."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.corpus import Languages
+from convs2s.config.metadata import DatasetMetadata
+from convs2s.config.vocabulary import VocabularySettings
+from convs2s.data.dataset import (
+    binarize,
+    build_vocabulary,
+    frequent_tokens,
+    learn_bpe,
+    read_description,
+)
+from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import END, UNKNOWN, most_frequent, read_counts, write_counts
+from convs2s.files import sha256, write_lines
+
+SOURCE = ["the dog sees the cat", "the cat", "a dog"]
+TARGET = ["le chien voit le chat", "le chat dort", "un chien"]
+
+
+def vocabulary(folder: Path, name: str, counts: list[tuple[str, int]], size: int | None) -> Path:
+    words, table = folder / f"{name}.words.tsv", folder / f"{name}.tsv"
+    write_counts(words, sorted(counts))
+    build_vocabulary(
+        words=words,
+        bpe_codes=None,
+        output=table,
+        size=size,
+        threshold=0,
+        glossaries=(),
+        minimum_count=1,
+    )
+    return table
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, Path]:
+    """The store of three pairs, of which the rarest words are unknown, and its description."""
+    english = [("the", 3), ("dog", 2), ("cat", 2), ("a", 1), ("sees", 1)]
+    french = [("le", 3), ("chien", 2), ("chat", 2), ("un", 1), ("voit", 1), ("dort", 1)]
+    tables = [vocabulary(tmp_path, "en", english, 3), vocabulary(tmp_path, "fr", french, 4)]
+    sides = tmp_path / "train.en", tmp_path / "train.fr"
+    for path, lines in zip(sides, (SOURCE, TARGET), strict=True):
+        write_lines(path, lines)
+    store, description = tmp_path / "train.arrow", tmp_path / "train.json"
+    metadata = DatasetMetadata(
+        task="tiny",
+        languages=Languages(source="en", target="fr"),
+        preparation="moses_test",
+        vocabulary=VocabularySettings(kind="word"),
+    )
+    binarize(
+        text=sides,
+        bpe_codes=(),
+        vocabularies=tables,
+        store=store,
+        description=description,
+        metadata=metadata,
+    )
+    return store, description
+
+
+def test_the_most_frequent_words_have_the_first_numbers(tmp_path: Path) -> None:
+    table = vocabulary(tmp_path, "en", [("b", 2), ("a", 1), ("c", 5), ("d", 2)], 3)
+    assert list(read_counts(table)) == [("c", 5), ("b", 2), ("d", 2)]
+
+
+def test_equal_counts_go_by_code_point_from_the_first_letter() -> None:
+    words = ["ba", "ab", "zA", "Az", "éa"]
+    for size in (None, 5):
+        found = [word for word, _ in most_frequent([(word, 1) for word in words], size)]
+        assert found == ["Az", "ab", "ba", "zA", "éa"]
+
+
+def test_a_store_holds_the_words_numbers_each_with_its_end(made: tuple[Path, Path]) -> None:
+    # the 3, cat 4, dog 5; le 3, chat 4, chien 5, dort 6.
+    expected = [
+        ([3, 5, UNKNOWN, 3, 4, END], [3, 5, UNKNOWN, 3, 4, END]),
+        ([3, 4, END], [3, 4, 6, END]),
+        ([UNKNOWN, 5, END], [UNKNOWN, 5, END]),
+    ]
+    assert [tuple(side.tolist() for side in pair) for pair in TokenStore(made[0])] == expected
+    assert TokenStore(made[0]).lengths("target").tolist() == [6, 4, 3]
+
+
+def test_a_description_counts_what_the_store_holds(made: tuple[Path, Path]) -> None:
+    said = read_description(made[1])
+    assert said.pairs == 3
+    assert (said.source_tokens, said.target_tokens) == (12, 13)
+    assert (said.source_unknown, said.target_unknown) == (2, 2)
+    assert said.sha256 == sha256(made[0])
+
+
+def test_joint_codes_are_of_both_sides_words(tmp_path: Path) -> None:
+    """x y is the most frequent pair of letters of both sides together, and of neither alone."""
+    tables = tmp_path / "en.tsv", tmp_path / "fr.tsv"
+    write_counts(tables[0], [("ab", 5), ("xy", 4)])
+    write_counts(tables[1], [("cd", 5), ("xy", 4)])
+    codes = tmp_path / "codes"
+    learn_bpe(words=tables, output=codes, merges=1)
+    assert codes.read_text("utf-8").splitlines()[1:] == ["x y</w>"]
+
+
+def test_a_token_that_reaches_the_threshold_is_frequent() -> None:
+    assert frequent_tokens([("a", 3), ("b", 2), ("c", 4)], 3) == {"a", "c"}
