@@ -51,9 +51,11 @@ def run_tests(root: Path, tests: Iterable[str]) -> tuple[int, str]:
         cwd=root,
         env=environment,
         check=False,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=LIMIT_SECONDS,
+        start_new_session=True,  # tests of signals must not reach this terminal
     )
     return done.returncode, done.stdout + done.stderr
 

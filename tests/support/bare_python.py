@@ -36,12 +36,17 @@ def run_bare(
     return subprocess.run(
         [python, *arguments],
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        env=without_pythonpath(),
         input=text,
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
+
+
+def without_pythonpath() -> dict[str, str]:
+    """Return the environment less the variable that adds packages to every Python."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def closure(requirements: Iterable[str]) -> set[str]:

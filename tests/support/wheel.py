@@ -9,7 +9,7 @@ from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
 
-from tests.support.bare_python import bare_python
+from tests.support.bare_python import bare_python, without_pythonpath
 from tests.support.checkout import check_out
 
 _BUILD = """
@@ -57,8 +57,12 @@ class Release:
     def install(self, folder: Path) -> Path:
         """Install the wheel where it and what it requires are alone; return the Python."""
         python = bare_python(folder, self.requirements())
-        pip = [sys.executable, "-m", "pip", "--python", str(python)]
-        subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", self.wheel], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
+        # An editable install leaves its metadata in src/, which a PYTHONPATH makes pip find there:
+        # it would say that this version is installed already.
+        subprocess.run(
+            [*pip, "--no-deps", "--no-index", self.wheel], env=without_pythonpath(), check=True
+        )
         return python
 
 
