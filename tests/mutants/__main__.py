@@ -1,8 +1,8 @@
 """Put each fault into a copy of the checkout, run its tests, and say which faults they miss.
 
 ``make mutants``, or ``python -m tests.mutants WORD ...`` for the faults of an area (a file of
-tests/mutants/faults) or with a word in their names. Ends with 1 where a fault survives. The copy
-has no folder of shared data beside it, as a public clone.
+tests/mutants/faults) or with a word in their names. Ends with 1 where a fault survives. Each core
+works in a copy of its own, which has no folder of shared data beside it, as a public clone.
 """
 
 import os
@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from tests.mutants.faults import Fault, read_faults
@@ -19,7 +21,7 @@ from tests.mutants.faults import Fault, read_faults
 ROOT = Path(__file__).resolve().parents[2]
 
 PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu")
-PASSED, FAILED = 0, 1
+PASSED, FAILED, TOO_LONG = 0, 1, 124
 FOUND, SURVIVES = "found", "SURVIVES"
 LIMIT_SECONDS = 600
 
@@ -39,12 +41,15 @@ def copy_checkout(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
-def run_tests(root: Path, tests: Iterable[str]) -> tuple[int, str]:
+def run_tests(
+    root: Path, tests: Iterable[str], limit: float | None = LIMIT_SECONDS
+) -> tuple[int, str]:
     """Return pytest's exit status in the copy, and what it printed."""
     environment = os.environ | {
         "PYTHONPATH": str(root / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",  # one edit and the next may fall into the same second
         "CONVS2S_SHARED": "/nonexistent",
+        "OMP_NUM_THREADS": "1",  # every core has a fault of its own
     }
     done = subprocess.run(
         [sys.executable, *PYTEST, *tests],
@@ -54,7 +59,7 @@ def run_tests(root: Path, tests: Iterable[str]) -> tuple[int, str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=LIMIT_SECONDS,
+        timeout=limit,
         start_new_session=True,  # tests of signals must not reach this terminal
     )
     return done.returncode, done.stdout + done.stderr
@@ -65,12 +70,45 @@ def verdict(root: Path, fault: Fault) -> str:
     kept = {edit.file: (root / edit.file).read_bytes() for edit in fault.edits}
     for edit in fault.edits:
         edit.apply(root)
-    status, output = run_tests(root, fault.tests)
+    try:
+        status, output = run_tests(root, fault.tests)
+    except subprocess.TimeoutExpired:
+        status, output = TOO_LONG, f"more than {LIMIT_SECONDS} s"
     for file, content in kept.items():
         (root / file).write_bytes(content)
     if status not in (PASSED, FAILED):
         return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
     return SURVIVES if status == PASSED else FOUND
+
+
+def check_without_fault(root: Path, faults: Iterable[Fault]) -> None:
+    """End here unless the faults' tests pass in an unchanged copy."""
+    tests = sorted({test for fault in faults for test in fault.tests})
+    status, output = run_tests(root, tests, limit=None)
+    if status != PASSED:
+        sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
+
+
+def missed_faults(copies: Iterable[Path], faults: Sequence[Fault]) -> list[str]:
+    """Return the names of the faults that the tests miss; print what they say of each."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def try_one(fault: Fault) -> str:
+        root, started = free.get(), time.monotonic()
+        said = verdict(root, fault)
+        free.put(root)
+        return f"{said} ({time.monotonic() - started:.0f} s)"
+
+    missed = []
+    with ThreadPoolExecutor(free.qsize()) as pool:
+        for number, (fault, said) in enumerate(
+            zip(faults, pool.map(try_one, faults), strict=True), start=1
+        ):
+            missed += [] if said.startswith(FOUND) else [fault.name]
+            print(f"{number}/{len(faults)} {said}: {fault.name}", flush=True)
+    return missed
 
 
 def main(words: Sequence[str]) -> None:
@@ -79,19 +117,11 @@ def main(words: Sequence[str]) -> None:
     if not faults:
         sys.exit(f"no fault is named {' or '.join(words)}")
     with TemporaryDirectory(prefix="mutants.") as name:
-        root = Path(name)
-        copy_checkout(root)
-        tests = sorted({test for fault in faults for test in fault.tests})
-        status, output = run_tests(root, tests)
-        if status != PASSED:
-            sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
-        missed = []
-        for number, fault in enumerate(faults, start=1):
-            started = time.monotonic()
-            said = verdict(root, fault)
-            missed += [] if said == FOUND else [fault.name]
-            seconds = time.monotonic() - started
-            print(f"{number}/{len(faults)} {said} ({seconds:.0f} s): {fault.name}", flush=True)
+        copies = [Path(name, str(number)) for number in range(os.cpu_count() or 1)]
+        for copy in copies:
+            copy_checkout(copy)
+        check_without_fault(copies[0], faults)
+        missed = missed_faults(copies, faults)
     print(f"{len(faults) - len(missed)} of {len(faults)} faults were found")
     if missed:
         sys.exit("not found:\n" + "\n".join(f"  {name}" for name in missed))
