@@ -13,6 +13,9 @@ def add_score(command: argparse.ArgumentParser) -> None:
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
+    bleu.add_argument(
+        "--lowercase", action="store_true", help="without case of A to Z (multi-bleu -lc)"
+    )
     bleu.set_defaults(run=_score_bleu)
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
     comparison.add_argument("baseline", type=Path, help="file of one system's lines")
@@ -35,7 +38,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())
-    score = metric(hypotheses, *references)
+    score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     names = " ".join(str(path) for path in arguments.reference)
     print(f"BLEU = {score.score:.2f}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 

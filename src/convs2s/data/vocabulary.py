@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_text, read_lines
+from convs2s.text.reserved_words import RESERVED_WORDS
 
 PADDING, END, UNKNOWN = 0, 1, 2
 """Indices of the special tokens; ``</s>`` ends both sides and is the decoder's first input."""
@@ -47,12 +48,13 @@ def most_frequent(
 ) -> list[tuple[str, int]]:
     """Return at most ``size`` types by falling count, equal counts by code point.
 
+    Words of the text that are spelt like a special token are left out: they are unknown words.
     Memory grows with ``size``, not with the number of types, where there is a size.
     """
     kept = (
         (token, count)
         for token, count in counts
-        if count >= minimum_count and token not in SPECIAL_TOKENS
+        if count >= minimum_count and token not in RESERVED_WORDS
     )
     if size is None:
         return sorted(kept, key=_by_falling_count)

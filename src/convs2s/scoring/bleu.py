@@ -1,14 +1,22 @@
 """BLEU in its two kinds and chrF, each number with the signature that says what it is.
 
 One output has many BLEU scores: facebookresearch/fairseq #2860 reports 43.43 on BPE tokens and
-40.55 on words for the same translations. All numbers come from sacrebleu; the settings here make
-them equal to the tools that the paper scores with: multi-bleu.perl and mteval-v13a.pl, both cased.
+40.55 on words for the same translations. All numbers come from sacrebleu; what is set and read here
+makes them equal to the tools that the paper scores with: multi-bleu.perl and mteval-v13a.pl.
+
+Both scripts lower A to Z alone. Of blanks they know different ones: multi-bleu.perl splits bytes,
+where Perl's ``split`` knows space, tab, line feed, vertical tab, form feed and carriage return; a
+no-break space, U+0085 or U+2028 is part of a word. mteval-v13a.pl decodes its files and splits at
+all of Unicode's blanks. So does Python's ``split``, but also at U+001C to U+001F, which are blanks
+in neither script.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Literal
 
+from sacrebleu.metrics.base import Signature
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
@@ -20,6 +28,24 @@ BleuKind = Literal["tokenized", "detokenized"]
 SAMPLES = 1000
 """Resamples of a comparison; sacrebleu's own default."""
 
+SEPARATORS = "\x1c\x1d\x1e\x1f"
+"""Blanks of Python's that are blanks in neither script."""
+
+WIDE_BLANKS = (
+    "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+"""Unicode's blanks beyond ASCII, at which multi-bleu.perl does not split."""
+
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+# Characters that sacrebleu must not split at become surrogates, which no text in UTF-8 holds: words
+# stay as different as they were.
+_SURROGATES = {ord(blank): 0xD800 + n for n, blank in enumerate(SEPARATORS + WIDE_BLANKS)}
+_NO_BLANKS: dict[BleuKind, dict[int, int]] = {
+    "tokenized": _SURROGATES,
+    "detokenized": {ord(blank): _SURROGATES[ord(blank)] for blank in SEPARATORS},
+}
+
 
 @dataclass(frozen=True)
 class Score:
@@ -27,7 +53,9 @@ class Score:
 
     Attributes:
         score: 0 to 100 for BLEU and chrF, a quotient for the length ratio.
-        signature: sacrebleu's signature of the metric's settings and version.
+        signature: sacrebleu's signature of the metric's settings and version; ``lc-ascii`` and
+            ``none-ascii`` are this module's own, where sacrebleu's ``lc`` and ``none`` go by
+            Unicode.
     """
 
     score: float
@@ -63,18 +91,18 @@ def tokenized_bleu(
 ) -> Score:
     """Score tokenized text by its words as they are, as multi-bleu.perl does.
 
-    Not smoothed: without a single match of four words the score is 0, as it is without any word
-    (where the script stops with a division by zero).
+    Words end at ASCII's blanks alone. Not smoothed: without a single match of four words the score
+    is 0, as it is without any word (where the script stops with a division by zero).
 
     Args:
-        hypotheses: lines of words separated by spaces.
+        hypotheses: lines of words separated by ASCII blanks.
         references: one or more lists of lines, tokenized like the hypotheses.
-        lowercase: compare without case, as ``multi-bleu.perl -lc``.
+        lowercase: compare without case of A to Z, as ``multi-bleu.perl -lc``.
 
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
-    return _bleu(_tokenized(lowercase), hypotheses, references)
+    return _bleu(_multi_bleu(lowercase), hypotheses, references)
 
 
 def detokenized_bleu(
@@ -85,12 +113,12 @@ def detokenized_bleu(
     Args:
         hypotheses: lines of plain text.
         references: one or more lists of lines of plain text.
-        lowercase: compare without case, as mteval-v13a.pl without ``-c``.
+        lowercase: compare without case of A to Z, as mteval-v13a.pl without ``-c``.
 
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
-    return _bleu(_detokenized(lowercase), hypotheses, references)
+    return _bleu(_mteval(lowercase), hypotheses, references)
 
 
 class SentenceBleu:
@@ -102,8 +130,7 @@ class SentenceBleu:
 
     def __init__(self, kind: BleuKind) -> None:
         """Take the words as they are (``tokenized``) or as mteval-v13a does."""
-        words = "none" if kind == "tokenized" else "13a"
-        self._metric = BLEU(tokenize=words, smooth_method="exp", effective_order=True, force=True)
+        self._metric = _ScriptBleu(kind, smooth_method="exp", effective_order=True)
 
     def __call__(self, hypothesis: str, *references: str) -> float:
         """Return the score, 0 to 100, of one sentence against one or more references."""
@@ -138,7 +165,7 @@ def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
     _check_lines(hypotheses, references)
-    metric = BLEU(tokenize="none", smooth_method="none", force=True, max_ngram_order=1)
+    metric = _ScriptBleu("tokenized", smooth_method="none", max_ngram_order=1)
     ratio = metric.corpus_score(hypotheses, references).ratio
     return Score(ratio, str(metric.get_signature()))
 
@@ -168,7 +195,7 @@ def compare(
     """
     _check_lines(baseline, references, names[0])
     _check_lines(system, references, names[1])
-    metrics = {"BLEU": _tokenized() if kind == "tokenized" else _detokenized()}
+    metrics = {"BLEU": _multi_bleu() if kind == "tokenized" else _mteval()}
     systems = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, metrics, references, test_type="bs", n_samples=samples)
     signatures, columns = test()
@@ -185,13 +212,52 @@ def compare(
     )
 
 
-def _tokenized(lowercase: bool = False) -> BLEU:
-    # force: these lines are tokenized on purpose, sacrebleu need not warn of it
-    return BLEU(tokenize="none", smooth_method="none", lowercase=lowercase, force=True)
+class _ScriptBleu(BLEU):
+    """sacrebleu's BLEU with the words and the case that the scripts know."""
+
+    def __init__(
+        self,
+        kind: BleuKind,
+        *,
+        smooth_method: str,
+        lowercase: bool = False,
+        effective_order: bool = False,
+        max_ngram_order: int = 4,
+    ) -> None:
+        """Take the words as they are (``tokenized``) or as mteval-v13a does."""
+        super().__init__(
+            tokenize="none" if kind == "tokenized" else "13a",
+            smooth_method=smooth_method,
+            effective_order=effective_order,
+            max_ngram_order=max_ngram_order,
+            # some lines are tokenized on purpose, sacrebleu need not warn of it
+            force=kind == "tokenized" or effective_order,
+        )
+        self._kind, self._lowers = kind, lowercase
+
+    def _preprocess_segment(self, sent: str) -> str:
+        if not sent.isprintable():  # nearly every line is; the only blank in it is the space
+            sent = sent.translate(_NO_BLANKS[self._kind])
+        words: str = self.tokenizer(sent)
+        # mteval-v13a.pl lowers what it has decoded: "&AMP;" is no entity
+        return words.translate(_LOWER) if self._lowers else words
+
+    def get_signature(self) -> Signature:
+        """Return sacrebleu's signature with what is done in another way than sacrebleu's."""
+        signature = super().get_signature()
+        if self._lowers:
+            signature.update("case", "lc-ascii")
+        if self._kind == "tokenized":
+            signature.update("tok", "none-ascii")
+        return signature
 
 
-def _detokenized(lowercase: bool = False) -> BLEU:
-    return BLEU(tokenize="13a", smooth_method="exp", lowercase=lowercase)
+def _multi_bleu(lowercase: bool = False) -> BLEU:
+    return _ScriptBleu("tokenized", smooth_method="none", lowercase=lowercase)
+
+
+def _mteval(lowercase: bool = False) -> BLEU:
+    return _ScriptBleu("detokenized", smooth_method="exp", lowercase=lowercase)
 
 
 def _bleu(metric: BLEU, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:

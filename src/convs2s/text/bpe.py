@@ -15,6 +15,7 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
+from convs2s.text.reserved_words import RESERVED_WORDS
 
 _JOINT = re.compile("@@( |$)")
 _VERSION = "#version: 0.2\n"
@@ -26,7 +27,8 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     """Learn merge operations; the same counts in any order give the same codes.
 
     Args:
-        word_counts: each word with its frequency, the sum of both languages for joint codes.
+        word_counts: each word with its frequency, the sum of both languages for joint codes;
+            reserved words are passed over.
         merges: the most merges to learn; fewer where no pair of tokens occurs twice.
 
     Returns:
@@ -37,8 +39,9 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     """
     lines, longest = [], 0
     for word, count in word_counts:
-        lines.append(f"{word} {count}\n")
-        longest = max(longest, len(word))
+        if word not in RESERVED_WORDS:
+            lines.append(f"{word} {count}\n")
+            longest = max(longest, len(word))
     if not lines:
         raise UserError("BPE codes cannot be learnt: the training text holds no word")
     if longest == 1:
@@ -85,12 +88,15 @@ class Bpe:
 
     def split(self, words: str) -> str:
         """Return the tokens of words that are joined by spaces; outer blanks stay."""
-        if words.strip("\r\n ") != words:
-            return str(self._bpe.process_line(words))
-        return " ".join([self._joined_tokens(word) for word in words.split(" ") if word])
+        inner = words.strip("\r\n ")
+        start = words.index(inner)
+        tokens = " ".join([self._joined_tokens(word) for word in inner.split(" ") if word])
+        return words[:start] + tokens + words[start + len(inner) :]
 
     def tokens(self, word: str) -> list[str]:
-        """Return the tokens of one word, which is not remembered."""
+        """Return the tokens of one word, which is not remembered; a reserved word is one token."""
+        if word in RESERVED_WORDS:
+            return [word]
         self._bpe.cache.clear()  # subword-nmt's own, which has no bound
         tokens: list[str] = self._bpe.segment_tokens([word])
         return tokens

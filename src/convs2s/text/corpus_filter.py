@@ -30,13 +30,13 @@ class FilterReport(TypedDict):
     dropped: dict[str, int]
 
 
-def tidy(line: str) -> str:
-    """Return the words of a line, joined by single spaces, without ``|``.
+def remove_bars(line: str) -> str:
+    """Delete ``|``, which separates the factors of a word in Moses; escaped text holds none."""
+    return line.replace("|", "")
 
-    The vertical bar separates the factors of a word in Moses, so that clean-corpus-n.perl deletes
-    it; text that was tokenized with escaping holds none.
-    """
-    line = line.replace("|", "")
+
+def tidy(line: str) -> str:
+    """Return the words of a line, joined by single spaces."""
     if line.isprintable():  # then the only blank is the space, and split() is much the faster
         return " ".join(line.split())
     return _BLANKS.sub(" ", line).strip(" ")
@@ -72,7 +72,7 @@ def tokenize_and_filter(
     minimum: int,
     maximum: int | None,
     ratio: float | None,
-    prepare: tuple[Prepare, Prepare] = (str, str),
+    prepare: tuple[Prepare, Prepare] = (remove_bars, remove_bars),
 ) -> FilterReport:
     """Write the pairs worth keeping, and how many were dropped and why, in one pass.
 
@@ -83,7 +83,8 @@ def tokenize_and_filter(
         minimum: fewest words of either side.
         maximum: most words of either side; None for any number.
         ratio: most words of one side per word of the other; None for any.
-        prepare: what turns a line of the source and of the target into words.
+        prepare: what turns a line of the source and of the target into words; as it is, text loses
+            its ``|``, as by clean-corpus-n.perl.
 
     Raises:
         UserError: a side is missing, is not UTF-8, or has more lines than the other.

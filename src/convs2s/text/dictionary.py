@@ -13,6 +13,7 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.files import read_line_pairs, read_lines, write_lines
 from convs2s.text.links import read_links
+from convs2s.text.reserved_words import RESERVED_WORDS
 from convs2s.text.symmetrize import Link
 
 #: Most target words per source word in ``candidates.tsv``, as in the released code.
@@ -32,6 +33,8 @@ def build_dictionary(
 ) -> None:
     """Count aligned words and write both tables, the most frequent source words first.
 
+    Reserved words are in neither: ``<unk>`` of the text translates no word, and none is it.
+
     Args:
         source: source side, the very file that was aligned.
         target: target side.
@@ -50,7 +53,8 @@ def build_dictionary(
     for words, others, pairs in _aligned_pairs(source, target, links):
         frequencies.update(words)
         for i, j in pairs:
-            aligned[words[i]][others[j]] += 1
+            if RESERVED_WORDS.isdisjoint((words[i], others[j])):
+                aligned[words[i]][others[j]] += 1
     ordered = sorted(aligned, key=lambda word: (-frequencies[word], word))
     ranked = {word: _most_frequent(aligned[word]) for word in ordered}
     best = {word: targets[0] for word, targets in ranked.items()}

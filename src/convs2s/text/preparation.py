@@ -5,10 +5,12 @@ carries the names, so that it can be given raw text.
 """
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
+from convs2s.text.corpus_filter import remove_bars
 from convs2s.text.normalize import (
     Normalizer,
     normalize_romanian,
@@ -45,7 +47,20 @@ def _wmt16_plain(language: str) -> tuple[Step, ...]:
 
 def _stanford(language: str) -> tuple[Step, ...]:
     """Training text that Luong et al. (2015) tokenized: only its mark of hyphens is another."""
-    return (mark_hyphens_as_moses,)
+    return mark_hyphens_as_moses, remove_bars
+
+
+def _none(language: str) -> tuple[Step, ...]:
+    """Text that comes tokenized (Gigaword, DUC): its words as they are, ``#`` and ``<unk>`` too."""
+    return (join_words,)
+
+
+def join_words(line: str) -> str:
+    """Join the words of a line by single spaces; they are what blanks separate, any of Unicode's.
+
+    They are the blanks of Python's ``split``, by which all later steps find the words again.
+    """
+    return " ".join(line.split())
 
 
 def mark_hyphens_as_moses(line: str) -> str:
@@ -65,6 +80,7 @@ PREPARATIONS: dict[str, Callable[[str], tuple[Step, ...]]] = {
     "stanford": _stanford,
     "wmt16": _wmt16,
     "wmt16_plain": _wmt16_plain,
+    "none": _none,
 }
 
 
@@ -83,14 +99,16 @@ class Preparation:
             UserError: no preparation has this name.
         """
         if name not in PREPARATIONS:
+            near = get_close_matches(name, PREPARATIONS, n=1)
+            hint = f"did you mean '{near[0]}'? " if near else ""
             raise UserError(
-                f"preparation '{name}' is unknown: choose one of {', '.join(PREPARATIONS)}"
+                f"preparation '{name}' is unknown: {hint}choose one of {', '.join(PREPARATIONS)}"
             )
         self.name = name
         self.language = language
         code = language.partition("_")[0]
         self._steps = PREPARATIONS[name](code)
-        self._detokenize = Detokenizer(code)
+        self._detokenize: Step = join_words if name == "none" else Detokenizer(code)
 
     def prepare(self, line: str) -> str:
         """Return the words of a raw line, joined by single spaces."""
@@ -99,7 +117,7 @@ class Preparation:
         return line
 
     def restore(self, words: str) -> str:
-        """Return the text of words: detokenized, without XML entities."""
+        """Return the text of words: detokenized, without XML entities; of ``none``, as is."""
         return self._detokenize(words)
 
 

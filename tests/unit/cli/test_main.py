@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from convs2s.files import write_lines
-from convs2s.model_file import load_model
+from convs2s.model_file import load_model, save_model
+from convs2s.text.preparation import PREPARATIONS
 from tests.support import tiny
 from tests.unit.conftest import Terminal
 
@@ -18,6 +20,62 @@ def test_tokenize_and_detokenize(run: Terminal) -> None:
     assert (
         run("detokenize", "--language", "fr", text=tokens.encode()) == "L'homme voit 2 voitures.\n"
     )
+
+
+EVERY_RECIPE = {
+    "moses_train": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
+    "moses_test": "“ It &apos;s low @-@ cost ” &#124; &lt; unk &gt; # # .",
+    "stanford": "“It’s low-cost”  <unk> ##.",
+    "wmt16": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
+    "wmt16_plain": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
+    "none": "“It’s low-cost” | <unk> ##.",
+}
+
+
+@pytest.mark.parametrize("name", EVERY_RECIPE)
+def test_tokenize_by_every_preparation(run: Terminal, name: str) -> None:
+    assert EVERY_RECIPE.keys() == PREPARATIONS.keys()
+    raw = "“It’s low-cost” | <unk> ##.\n\nfine\n".encode()
+    options = ("--language", "en", "--preparation", name)
+    words = run("tokenize", *options, text=raw)
+    assert words == f"{EVERY_RECIPE[name]}\n\nfine\n"
+    if name == "none":
+        assert run("detokenize", *options, text=words.encode()) == raw.decode()
+
+
+def test_tokenize_prepares_as_test_sets_are_where_nothing_is_said(run: Terminal) -> None:
+    raw = "“It’s low-cost”".encode()
+    stated = run("tokenize", "--language", "en", "--preparation", "moses_test", text=raw)
+    assert run("tokenize", "--language", "en", text=raw) == stated
+
+
+@pytest.mark.parametrize("command", ["tokenize", "detokenize"])
+def test_a_preparation_that_there_is_not(run: Terminal, command: str) -> None:
+    message = r"^convs2s: error: preparation 'mose_test' is unknown: did you mean 'moses_test'\? "
+    listed = f"choose one of {', '.join(PREPARATIONS)}$"
+    with pytest.raises(SystemExit, match=message + listed):
+        run(command, "--language", "en", "--preparation", "mose_test", text=b"a\n")
+
+
+def test_help_lists_the_preparations(run: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("tokenize", "--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"one of {', '.join(PREPARATIONS)} [moses_test]" in shown
+
+
+def test_score_without_case(run: Terminal, tmp_path: Path) -> None:
+    """A to Z alone, and a no-break space is part of a word, as in multi-bleu.perl -lc."""
+    reference = tmp_path / "test.fr"
+    write_lines(reference, ["L' HOMME voit deux\u00a0voitures rouges à Écully ."])
+    options = ("score", "bleu", "--tokenized", "--lowercase", "--reference", reference)
+    for text, score in {
+        "l' homme voit deux\u00a0voitures rouges à Écully .": "100.00",
+        "l' homme voit deux\u00a0voitures rouges à écully .": "70.71",
+    }.items():
+        output = run(*options, text=text.encode())
+        signature = "nrefs:1|case:lc-ascii|eff:no|tok:none-ascii|smooth:none|"
+        assert output.startswith(f"BLEU = {score}  {signature}")
 
 
 def test_score(run: Terminal, tmp_path: Path) -> None:
@@ -100,6 +158,22 @@ def test_config_prints_what_applies(
     assert "name: demo_en_fr" in output
     with pytest.raises(SystemExit, match="demo_en_fr"):
         run("config", "--task", "demo_en_f")
+
+
+def test_translate_text_that_comes_tokenized(run: Terminal, model: Path, tmp_path: Path) -> None:
+    """A model of a task with ``none`` takes lines as they are, and writes words as they are."""
+    network, description = load_model(model)
+    path = tmp_path / "none.safetensors"
+    save_model(path, network.state_dict(), replace(description, preparation="none"))
+    words = ["w1", "<unk>", "##.#", "&amp;", "us-china", "|", "w2"]
+    raw = "w1\u00a0<unk>  ##.# &amp; us-china | w2\r\n\n"
+    first, empty = map(json.loads, run("translate", path, "--json", text=raw.encode()).splitlines())
+    assert first["source_words"] == words
+    assert first["text"] == " ".join(first["words"])
+    assert first["text_before"] == " ".join(first["words_before"])
+    assert {one["word"] for one in first["replacements"]} <= set(words)
+    assert empty["text"] == ""
+    assert "- preparation: none, then whole words\n" in run("card", path)
 
 
 def test_translate_tokens_line_for_line(run: Terminal, model: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from convs2s.config.corpus import HoldOutPart
@@ -38,6 +39,13 @@ def test_a_name_is_no_key_and_stays_with_a_copy() -> None:
 def test_the_text_is_the_tasks_own_or_anothers() -> None:
     assert task().text_name == "mine"
     assert task(text="other").text_name == "other"
+
+
+def test_none_is_the_name_of_a_preparation_in_yaml_too() -> None:
+    stated = yaml.safe_load("{train: none, test: none}")
+    assert task(preparation=stated).preparation.train == "none"
+    with pytest.raises(UserError, match=r"preparation\.train: expected one of .*, none, not null"):
+        task(preparation=yaml.safe_load("{train: null}"))
 
 
 def test_a_released_model_needs_test_sets_alone() -> None:

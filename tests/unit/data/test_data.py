@@ -13,6 +13,7 @@ from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store
 from convs2s.data.vocabulary import (
     END,
     PADDING,
+    SPECIAL_TOKENS,
     UNKNOWN,
     Vocabulary,
     most_frequent,
@@ -21,6 +22,7 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.errors import UserError
 from convs2s.files import write_lines
+from convs2s.text.reserved_words import RESERVED_WORDS
 
 # ---- vocabularies ----
 
@@ -32,7 +34,8 @@ def test_encode_and_decode() -> None:
 
 
 def test_text_spelt_like_a_special_token_is_unknown() -> None:
-    kept = most_frequent([("<pad>", 9), ("</s>", 8), ("a", 1)], None)
+    assert RESERVED_WORDS.issuperset(SPECIAL_TOKENS)
+    kept = most_frequent([("<pad>", 9), ("</s>", 8), ("<s>", 7), ("a", 1)], None)
     assert Vocabulary([token for token, _ in kept]).encode(["<pad>", "</s>", "a"]) == [2, 2, 3, 1]
 
 

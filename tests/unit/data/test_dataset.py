@@ -16,6 +16,7 @@ from convs2s.data.dataset import (
 )
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, UNKNOWN, most_frequent, read_counts, write_counts
+from convs2s.data.word_counts import count_words
 from convs2s.files import sha256, write_lines
 
 SOURCE = ["the dog sees the cat", "the cat", "a dog"]
@@ -37,6 +38,15 @@ def vocabulary(folder: Path, name: str, counts: list[tuple[str, int]], size: int
     return table
 
 
+def metadata(preparation: str, settings: VocabularySettings) -> DatasetMetadata:
+    return DatasetMetadata(
+        task="tiny",
+        languages=Languages(source="en", target="fr"),
+        preparation=preparation,
+        vocabulary=settings,
+    )
+
+
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Path, Path]:
     """The store of three pairs, of which the rarest words are unknown, and its description."""
@@ -47,19 +57,13 @@ def made(tmp_path: Path) -> tuple[Path, Path]:
     for path, lines in zip(sides, (SOURCE, TARGET), strict=True):
         write_lines(path, lines)
     store, description = tmp_path / "train.arrow", tmp_path / "train.json"
-    metadata = DatasetMetadata(
-        task="tiny",
-        languages=Languages(source="en", target="fr"),
-        preparation="moses_test",
-        vocabulary=VocabularySettings(kind="word"),
-    )
     binarize(
         text=sides,
         bpe_codes=(),
         vocabularies=tables,
         store=store,
         description=description,
-        metadata=metadata,
+        metadata=metadata("moses_test", VocabularySettings(kind="word")),
     )
     return store, description
 
@@ -93,6 +97,47 @@ def test_a_description_counts_what_the_store_holds(made: tuple[Path, Path]) -> N
     assert (said.source_tokens, said.target_tokens) == (12, 13)
     assert (said.source_unknown, said.target_unknown) == (2, 2)
     assert said.sha256 == sha256(made[0])
+
+
+SPELT = ["<unk> the <unk> ## </s>", "<pad> the <s> dog"]
+"""Text that comes tokenized, and has words that are spelt like special tokens."""
+
+
+@pytest.mark.parametrize("merges", [None, 20], ids=["words", "BPE"])
+def test_words_spelt_like_special_tokens_are_unknown(tmp_path: Path, merges: int | None) -> None:
+    text, words, table, codes = (tmp_path / name for name in ("en", "words", "en.tsv", "codes"))
+    write_lines(text, SPELT * 3)
+    count_words(text=text, rows=range(6), output=words)
+    assert dict(read_counts(words)) == {
+        **{"<pad>": 3, "</s>": 3, "<s>": 3, "<unk>": 6},
+        **{"##": 3, "the": 6, "dog": 3},
+    }
+    if merges is not None:
+        learn_bpe(words=[words], output=codes, merges=merges)
+    build_vocabulary(
+        words=words,
+        bpe_codes=None if merges is None else codes,
+        output=table,
+        size=None,
+        threshold=0,
+        glossaries=(),
+        minimum_count=1,
+    )
+    assert [word for word, _ in read_counts(table)] == ["the", "##", "dog"]
+    description = tmp_path / "train.json"
+    kind = {"kind": "word"} if merges is None else {"kind": "bpe", "merges": merges}
+    binarize(
+        text=(text, text),
+        bpe_codes=() if merges is None else (codes,),
+        vocabularies=(table, table),
+        store=tmp_path / "train.arrow",
+        description=description,
+        metadata=metadata("none", VocabularySettings.model_validate(kind)),
+    )
+    first, second = TokenStore(tmp_path / "train.arrow")[0], TokenStore(tmp_path / "train.arrow")[1]
+    assert first[0].tolist() == [UNKNOWN, 3, UNKNOWN, 4, UNKNOWN, END]
+    assert second[1].tolist() == [UNKNOWN, 3, UNKNOWN, 5, END]
+    assert read_description(description).source_unknown == 3 * (3 + 2)
 
 
 def test_joint_codes_are_of_both_sides_words(tmp_path: Path) -> None:

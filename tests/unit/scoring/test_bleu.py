@@ -4,11 +4,22 @@ import math
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.scoring.bleu import chrf, compare, detokenized_bleu, length_ratio, tokenized_bleu
+from convs2s.scoring.bleu import (
+    SEPARATORS,
+    WIDE_BLANKS,
+    Score,
+    SentenceBleu,
+    chrf,
+    compare,
+    detokenized_bleu,
+    length_ratio,
+    tokenized_bleu,
+)
 
 REFERENCE = ["l&apos; homme voit deux voitures rouges .", "il pleut depuis ce matin à Lyon ."]
 HYPOTHESIS = ["l&apos; homme voit deux voitures .", "il pleut depuis ce matin à Paris ."]
@@ -22,12 +33,16 @@ def test_scoring_loads_without_torch() -> None:
 
 def test_signatures_name_the_kind() -> None:
     tokenized = tokenized_bleu(HYPOTHESIS, REFERENCE).signature
-    assert tokenized.startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:none|version:2.")
+    assert tokenized.startswith("nrefs:1|case:mixed|eff:no|tok:none-ascii|smooth:none|version:2.")
     detokenized = detokenized_bleu(HYPOTHESIS, REFERENCE).signature
     assert detokenized.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.")
     assert chrf(HYPOTHESIS, REFERENCE).signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0")
     two = tokenized_bleu(HYPOTHESIS, REFERENCE, REFERENCE, lowercase=True).signature
-    assert two.startswith("nrefs:2|case:lc|")
+    assert two.startswith("nrefs:2|case:lc-ascii|eff:no|tok:none-ascii|")
+    lower = detokenized_bleu(HYPOTHESIS, REFERENCE, lowercase=True).signature
+    assert lower.startswith("nrefs:1|case:lc-ascii|eff:no|tok:13a|")
+    ratio = length_ratio(HYPOTHESIS, REFERENCE).signature
+    assert ratio.startswith("nrefs:1|case:mixed|eff:no|tok:none-ascii|")
 
 
 def bleu_by_hand(hypotheses: list[str], references: list[str]) -> float:
@@ -66,6 +81,61 @@ def test_plain_text_is_tokenized_before_it_is_scored() -> None:
     reference = ["Two red cars, there.", "It rains in Lyon, now, today."]
     assert detokenized_bleu(text, reference) == detokenized_bleu(split, reference)
     assert tokenized_bleu(text, reference).score != tokenized_bleu(split, reference).score
+
+
+ASCII_BLANKS = " \t\n\v\f\r"
+"""What Perl's ``split`` takes for blanks in bytes."""
+
+
+def is_split(metric: Callable[..., Score], blank: str) -> bool:
+    """Say whether a metric finds two words where this character stands between them."""
+    line = "one two three four five"
+    joined = line.replace(" ", blank, 1)
+    as_hypothesis, as_reference = (
+        metric([one], [other]).score > 99 for one, other in ((joined, line), (line, joined))
+    )
+    assert as_hypothesis == as_reference
+    assert metric([joined], [joined]).score == pytest.approx(100)
+    return as_hypothesis
+
+
+def test_the_blanks_are_those_of_python() -> None:
+    blanks = {chr(number) for number in range(sys.maxunicode + 1) if chr(number).isspace()}
+    assert {*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS} == blanks
+
+
+@pytest.mark.parametrize("blank", [*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS], ids=ascii)
+def test_words_end_at_the_blanks_of_the_scripts(blank: str) -> None:
+    in_bytes, decoded = blank in ASCII_BLANKS, blank not in SEPARATORS
+    assert is_split(tokenized_bleu, blank) == in_bytes
+    assert is_split(detokenized_bleu, blank) == decoded
+    words = length_ratio([f"one{blank}two"], ["one two three four"]).score * 4
+    assert words == 1 + in_bytes
+
+
+def test_blanks_that_end_no_word_differ_from_each_other() -> None:
+    line, other = "a\u00a0b c d e f", "a\u2028b c d e f"
+    assert tokenized_bleu([line], [other]).score < 100
+    assert tokenized_bleu([line], [line]).score == pytest.approx(100)
+    scores = SentenceBleu("tokenized")(line, other), SentenceBleu("detokenized")(line, other)
+    assert scores[0] < scores[1] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("metric", [tokenized_bleu, detokenized_bleu])
+def test_without_case_means_a_to_z(metric: Callable[..., Score]) -> None:
+    line = "THE MAN AND THE DOG"
+    assert metric([line], [line.lower()], lowercase=True).score == pytest.approx(100)
+    for letters in ("É é", "Σ σ", "ẞ ß", "\u212a k"):
+        upper, lower = (f"{letter} {line}" for letter in letters.split(" "))
+        assert metric([upper], [lower], lowercase=True).score < 100
+
+
+def test_entities_are_decoded_before_the_case_goes() -> None:
+    """mteval-v13a.pl knows ``&amp;``, and no ``&AMP;``."""
+    reference = ["one & two three four"]
+    for written, is_entity in {"&amp;": True, "&AMP;": False}.items():
+        score = detokenized_bleu([f"one {written} two three four"], reference, lowercase=True).score
+        assert (score > 99) == is_entity
 
 
 def test_identical_text_scores_100() -> None:

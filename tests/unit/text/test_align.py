@@ -128,6 +128,14 @@ def test_the_most_frequent_word_is_taken_whatever_its_letters(tmp_path: Path) ->
     ]
 
 
+def test_reserved_words_are_in_no_dictionary(tmp_path: Path) -> None:
+    """``<unk>`` of the text is no translation, however often it is aligned."""
+    pairs = [("name <unk>", "<unk> the")] * 2 + [("name", "nom")]
+    count_links(tmp_path, pairs, ["0-0 1-1", "0-0 1-1", "0-0"])
+    assert list(read_lines(tmp_path / "dictionary.tsv"))[1:] == ["name\tnom\t1\t3"]
+    assert list(read_candidates(tmp_path / "candidates.tsv")) == [("name", ["nom"])]
+
+
 def test_candidates_are_at_most_100(tmp_path: Path) -> None:
     words = [f"w{number:03}" for number in range(150)]
     count_links(tmp_path, [("a", word) for word in words], ["0-0"] * 150)

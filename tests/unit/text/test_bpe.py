@@ -1,13 +1,16 @@
 """BPE on a toy corpus; tests/golden/test_text_bpe.py compares with subword-nmt's commands."""
 
+import io
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from subword_nmt.apply_bpe import BPE
 
 from convs2s.errors import UserError
 from convs2s.text import bpe as module
 from convs2s.text.bpe import Bpe, count_tokens, join, learn_codes
+from convs2s.text.reserved_words import RESERVED_WORDS
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
 
@@ -63,6 +66,27 @@ def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bpe = Bpe(learn_codes(WORDS.items(), 10))
     line = "low lower newest lowest"
     assert bpe.split(line) == bpe.split(line) == "low lo@@ w@@ e@@ r newest lo@@ west"
+
+
+def test_reserved_words_are_tokens_of_their_own() -> None:
+    """subword-nmt would split them: ``<unk>`` of text that comes tokenized is no letters."""
+    reserved = [(word, 100) for word in RESERVED_WORDS]
+    assert learn_codes([*WORDS.items(), *reserved], 10) == learn_codes(WORDS.items(), 10)
+    bpe = Bpe(learn_codes(WORDS.items(), 10), {"lo@@", "west"})
+    assert bpe.split("lowest <unk> </s>") == "lo@@ west <unk> </s>"
+    assert bpe.split(" <unk> lowest\r") == " <unk> lo@@ west\r"
+    assert bpe.tokens("<pad>") == ["<pad>"]
+    assert count_tokens([("<s>", 3)], bpe) == {"<s>": 3}
+    with pytest.raises(UserError, match="holds no word"):
+        learn_codes(reserved, 10)
+
+
+@pytest.mark.parametrize(
+    "line", ["", " ", " \r\n", "  low  lower ", "low\r", "\nlow", "\tlow \r low"]
+)
+def test_outer_blanks_stay_as_in_subword_nmt(line: str) -> None:
+    codes = learn_codes(WORDS.items(), 10)
+    assert Bpe(codes).split(line) == BPE(io.StringIO(codes)).process_line(line)
 
 
 def test_counts() -> None:

@@ -10,8 +10,10 @@ import pytest
 from convs2s.config.preparation import PreparationRecipes
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
-from convs2s.text.corpus_filter import tokenize_and_filter
+from convs2s.text.corpus_filter import tidy, tokenize_and_filter
 from convs2s.text.preparation import PREPARATIONS, Preparation, tokenize_file
+
+MOSES = [name for name in PREPARATIONS if name != "none"]
 
 
 def prepared(tmp_path: Path, name: str, raw: bytes) -> list[str]:
@@ -60,7 +62,63 @@ def test_a_kind_of_text_is_tokenized_as_its_language(name: str) -> None:
     assert kind.restore(words) == french.restore(words) == "l'homme"
 
 
-@pytest.mark.parametrize("name", PREPARATIONS)
+TOKENIZED = (
+    "us-china ties at ##.# % , <unk> says ' no ' &amp; \" yes \" | n't [ sic ] -lrb- \u2019 é"
+)
+"""A line as Gigaword has them, with more of what Moses would change."""
+
+
+def test_text_that_comes_tokenized_stays_as_it_is() -> None:
+    preparation = Preparation("none", "en_title")
+    assert preparation.prepare(TOKENIZED) == preparation.restore(TOKENIZED) == TOKENIZED
+
+
+BLANKS = [" ", "  ", "\t", "\r", "\v\f", "\x1c", "\x1f", "\x85", "\u00a0", "\u2028", "\u3000"]
+
+
+@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+def test_words_that_come_tokenized_end_at_any_blank(blank: str) -> None:
+    preparation = Preparation("none", "en")
+    for step in (preparation.prepare, preparation.restore):
+        assert step(f"{blank}a{blank}<unk>{blank}") == "a <unk>"
+        assert step(blank) == ""
+
+
+@pytest.mark.parametrize(
+    "character", ["\0", "\x07", "\u200b", "\ufeff", "\u00ad", "\ue000"], ids=ascii
+)
+def test_words_that_come_tokenized_keep_every_other_character(character: str) -> None:
+    assert (
+        Preparation("none", "en").prepare(f"a{character}b {character}")
+        == f"a{character}b {character}"
+    )
+
+
+def test_the_words_of_none_are_those_of_all_later_steps() -> None:
+    """Whatever a line holds, blanks between its words are single spaces."""
+    line = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000)]))
+    words = Preparation("none", "en").prepare(line)
+    assert words.split() == words.split(" ") == tidy(words).split(" ")
+
+
+def test_bars_stay_in_training_text_that_comes_tokenized(tmp_path: Path) -> None:
+    line = "a || b |c| <unk> #"
+    for name, kept in {"none": line, "stanford": "a b c <unk> #"}.items():
+        write_lines(tmp_path / "raw", [line])
+        prepare = Preparation(name, "en").prepare
+        tokenize_and_filter(
+            raw=(tmp_path / "raw", tmp_path / "raw"),
+            sides=(tmp_path / "clean.en", tmp_path / "clean.de"),
+            report=tmp_path / "report.json",
+            minimum=1,
+            maximum=175,
+            ratio=None,
+            prepare=(prepare, prepare),
+        )
+        assert list(read_lines(tmp_path / "clean.en")) == [kept]
+
+
+@pytest.mark.parametrize("name", MOSES)
 def test_restore_gives_text_without_entities(name: str) -> None:
     preparation = Preparation(name, "fr")
     words = "l&apos; homme dit : &quot; porte @-@ clés &amp; sacs &quot; ."
@@ -75,9 +133,14 @@ def test_comma_rule_of_every_language_but_english_and_czech() -> None:
     assert results["de"] == results["ro"] == "a &quot; , b"
 
 
-def test_unknown_preparation_is_named() -> None:
-    with pytest.raises(UserError, match="preparation 'mose_train' is unknown: choose one of moses"):
-        Preparation("mose_train", "en")
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("mose_train", "did you mean 'moses_train'[?] choose one"), ("raw", "choose one")],
+)
+def test_unknown_preparation_is_named(name: str, answer: str) -> None:
+    message = f"^preparation '{name}' is unknown: {answer} of {', '.join(PREPARATIONS)}$"
+    with pytest.raises(UserError, match=message):
+        Preparation(name, "en")
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
@@ -117,23 +180,29 @@ def test_invalid_utf8_is_an_error_with_file_and_line(tmp_path: Path, name: str) 
     assert not (tmp_path / "words").exists()
 
 
+BARS = "a &#124; &#124; &#124; b"
+
+
 @pytest.mark.parametrize(
-    ("hazard", "train", "test"),
+    ("hazard", "train", "test", "as_it_is"),
     [
-        pytest.param(b"a\0b", "a b", "ab", id="NUL"),
-        pytest.param(b"a\rb", "ab", "a b", id="CR inside a line"),
-        pytest.param(b"a b\r", "a b", "a b", id="CRLF"),
-        pytest.param("a\u2028b".encode(), "a b", "a b", id="U+2028"),
-        pytest.param("\ufeffa b".encode(), "a b", "a b", id="byte order mark"),
-        pytest.param(b"", "", "", id="empty line"),
-        pytest.param(b" \t ", "", "", id="blank line"),
-        pytest.param(b"a ||| b", "a &#124; &#124; &#124; b", "a &#124; &#124; &#124; b", id="|||"),
+        pytest.param(b"a\0b", "a b", "ab", "a\0b", id="NUL"),
+        pytest.param(b"a\rb", "ab", "a b", "a b", id="CR inside a line"),
+        pytest.param(b"a b\r", "a b", "a b", "a b", id="CRLF"),
+        pytest.param("a\u2028b".encode(), "a b", "a b", "a b", id="U+2028"),
+        pytest.param("\ufeffa b".encode(), "a b", "a b", "a b", id="byte order mark"),
+        pytest.param(b"", "", "", "", id="empty line"),
+        pytest.param(b" \t ", "", "", "", id="blank line"),
+        pytest.param(b"a ||| b", BARS, BARS, "a ||| b", id="|||"),
     ],
 )
-def test_hazard_stays_one_line(tmp_path: Path, hazard: bytes, train: str, test: str) -> None:
+def test_hazard_stays_one_line(
+    tmp_path: Path, hazard: bytes, train: str, test: str, as_it_is: str
+) -> None:
     raw = hazard + b"\nnext\n"
     assert prepared(tmp_path, "moses_train", raw) == [train, "next"]
     assert prepared(tmp_path, "moses_test", raw) == [test, "next"]
+    assert prepared(tmp_path, "none", raw) == [as_it_is, "next"]
 
 
 def test_later_byte_order_mark() -> None:
