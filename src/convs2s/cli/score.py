@@ -1,10 +1,11 @@
-"""``convs2s score``: BLEU, comparisons, and what an n-best list has."""
+"""``convs2s score``: BLEU, ROUGE, comparisons, and what an n-best list has."""
 
 import argparse
 from pathlib import Path
 
 from convs2s.cli.common import standard_input
 from convs2s.cli.oracle import add_oracle
+from convs2s.cli.rouge import add_rouge
 from convs2s.files import read_lines
 
 
@@ -14,6 +15,7 @@ def add_score(command: argparse.ArgumentParser) -> None:
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
     bleu.set_defaults(run=_score_bleu)
+    add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
     comparison.add_argument("baseline", type=Path, help="file of one system's lines")
     comparison.add_argument("system", type=Path, help="file of the other system's lines")
