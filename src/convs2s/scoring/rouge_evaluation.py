@@ -89,20 +89,19 @@ def evaluate_rouge(
     system, options = read_translations(translations), _options(settings, exceptions)
     wanted = [read_reference(path, translations, len(system)) for path in references]
     text, before = [line.text for line in system], [line.text_before for line in system]
-    lead = [_lead(line.source, settings.lead_words) for line in system]
-    evaluation = RougeEvaluation(
+    result = RougeEvaluation(
         test_set=test_set,
         lines=len(system),
         references=len(references),
         measure=settings.measure,
         rouge=rouge(text, *wanted, options=options),
-        lead=LeadBaseline(settings.lead_words, rouge(lead, *wanted, options=options)),
+        lead=_lead([line.source for line in system], wanted, options, settings.lead_words),
         length_ratio=length_ratio(text, *wanted).score,
         before_replacement=RougeBeforeReplacement(rouge(before, *wanted, options=options)),
         unknown_words=count_unknown_words(system),
         manifest=manifest,
     )
-    write_json(output, evaluation)
+    write_json(output, result)
 
 
 def _options(settings: RougeSettings, exceptions: Path | None) -> RougeOptions:
@@ -110,6 +109,9 @@ def _options(settings: RougeSettings, exceptions: Path | None) -> RougeOptions:
     return RougeOptions(settings.bytes, settings.stem, irregular)
 
 
-def _lead(source: str, words: int) -> str:
-    """Return the first words of a source, which blanks separate."""
-    return " ".join(source.split()[:words])
+def _lead(
+    sources: Sequence[str], references: Sequence[Sequence[str]], options: RougeOptions, words: int
+) -> LeadBaseline:
+    """Score the first words of each source, which blanks separate."""
+    lead = [" ".join(source.split()[:words]) for source in sources]
+    return LeadBaseline(words, rouge(lead, *references, options=options))
