@@ -22,9 +22,9 @@ _EXAMPLES = """examples:
 def add_rouge(command: argparse.ArgumentParser) -> None:
     """Add the options of ``score rouge``."""
     command.description = (
-        "Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100: means over the "
-        "lines, in brackets their 95% confidence intervals by bootstrap. Each line's values are "
-        "those that ROUGE-1.5.5.pl prints."
+        "Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100: means over\n"
+        "the lines, in brackets their 95% confidence intervals by bootstrap. Each line's values\n"
+        "are those that ROUGE-1.5.5.pl prints (docs/rouge.md)."
     )
     command.epilog = _EXAMPLES
     command.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -46,7 +46,7 @@ def add_rouge(command: argparse.ArgumentParser) -> None:
         "--best", action="store_true", help="the best reference counts [the sum over all of them]"
     )
     command.add_argument(
-        "--samples", type=int, default=1000, metavar="N", help="of the bootstrap [1000]"
+        "--samples", type=int, default=1000, metavar="N", help="resamples of the bootstrap [1000]"
     )
     command.add_argument("--items", type=Path, metavar="FILE", help="write each line's values: TSV")
     command.set_defaults(run=_score_rouge)
