@@ -17,7 +17,7 @@ from convs2s.scoring.rouge_report import summarize_rouge
 HEADER = {"task": "titles", "model": "demo", "decoding": "beam5", "scale": "demo"}
 SOURCES = ["the old cat sleeps all day in the sun", "two dogs ran far away", "rain in Lyon"]
 REFERENCES = ["the cat sleeps", "dogs run away", ""]
-FURTHER = ["cats sleep in the sun", "two dogs gone", "it rains"]
+FURTHER = ["cats sleep in Kofagrad", "two dogs gone", "it rains"]
 OUTPUTS = ["the cat sleeps in Kofagrad", "two dogs away", "rain"]
 
 
