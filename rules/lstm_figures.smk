@@ -17,7 +17,8 @@ rule project_phrases:
     conda:
         "../envs/train.yaml"
     params:
-        header=lambda w: {**STAND_IN, **run_header(w), "name": w.phrases},
+        header=lambda w: {**run_header(w), "name": w.phrases},
+        stand_in=scale.stand_in,
         phrases=lambda w: settings.phrases[w.phrases].model_dump(mode="json"),
         code=script_code("project_phrases.py"),
     script:

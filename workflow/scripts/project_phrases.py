@@ -15,6 +15,7 @@ with job(snakemake.log[0]):
         model=Path(snakemake.input.model),
         phrases=Phrases.model_validate(snakemake.params.phrases),
         header=snakemake.params.header,
+        stand_in=snakemake.params.stand_in,
         output=Path(snakemake.output[0]),
         manifest=run_manifest(snakemake.input),
     )

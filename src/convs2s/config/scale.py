@@ -59,10 +59,9 @@ class Scale(Section):
     does."""
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
-    runs: dict[RunName, RunName] = {}
-    """Run of the paper -> the run that stands in for it, whatever seeds says: ensembles of as many
-    models as there is time to train. An ensemble not listed has no more models than there are
-    seeds."""
+    ensembles: dict[RunName, RunName] = {}
+    """Ensemble of the paper -> the run that stands in for it, whatever seeds says. An ensemble not
+    listed has no more models than there are seeds."""
 
     def downloads_below(self, results: str) -> str:
         """Return the downloads' folder where the results go to another one: in there, if it was."""
@@ -89,14 +88,14 @@ class Scale(Section):
         """Return the phrases that stand in for some."""
         return self.phrases.get(name, name)
 
-    def runs_for(self, names: Sequence[str]) -> list[str]:
+    def runs(self, names: Sequence[str]) -> list[str]:
         """Return the runs of a cell with no more seeds than the scale allows.
 
         Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models.
         """
         if self.seeds is None:
-            return [self.runs.get(name, name) for name in names]
-        fewer = [self.runs.get(name) or of_at_most(name, self.seeds) for name in names]
+            return [self.ensembles.get(name, name) for name in names]
+        fewer = [self.ensembles.get(name) or of_at_most(name, self.seeds) for name in names]
         return list(dict.fromkeys(fewer))[: self.seeds]
 
     def headline_model(self, name: str) -> str:

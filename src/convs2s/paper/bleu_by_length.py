@@ -1,7 +1,7 @@
 """BLEU by sentence length, and by how rare the words are (Sutskever et al. 2014, figure 3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import atomic_text, read_lines
-from convs2s.paper.plotting import LINES, note_stand_in, save, style
+from convs2s.paper.plotting import LOOKS, note_stand_in, save, style
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best
 from convs2s.scoring.translations import read_translations
@@ -29,7 +29,7 @@ AXES = {
 
 
 @dataclass(frozen=True)
-class Point:
+class GroupBleu:
     """BLEU of one group of sentences.
 
     Attributes:
@@ -79,13 +79,12 @@ def plot_bleu_by_length(
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
+    sources, references = list(read_lines(source)), list(read_lines(reference))
     translated = [[" ".join(line.words) for line in read_translations(system)]]
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
         translated.append([best(group, own_score).text for group in groups])
-    sources, references = list(read_lines(source)), list(read_lines(reference))
-    files = [file for file in (system, baseline, source) if file is not None]
-    for file, lines in zip(files, [*translated, sources], strict=True):
+    for file, lines in zip((source, system, baseline), [sources, *translated], strict=False):
         _check_lines(file, len(lines), reference, len(references))
     curves = dict(zip(names, translated, strict=True))
     found = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
@@ -105,7 +104,7 @@ def bleu_by_length(
     curves: Mapping[str, Sequence[str]],
     places: Mapping[str, int],
     count: int = GROUPS,
-) -> Iterator[Point]:
+) -> Iterator[GroupBleu]:
     """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
 
     Args:
@@ -128,7 +127,7 @@ def bleu_by_length(
                 score = tokenized_bleu(*([side[i] for i in group] for side in (lines, references)))
                 of_group = numbers[group]
                 spread = float(of_group.min()), float(of_group.max()), float(of_group.mean())
-                yield Point(curve, by, len(group), *spread, score.score, score.signature)
+                yield GroupBleu(curve, by, len(group), *spread, score.score, score.signature)
 
 
 def mean_rank(words: Sequence[str], places: Mapping[str, int], unknown: int) -> float:
@@ -146,7 +145,7 @@ def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArra
     return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
 
 
-def _check_lines(file: Path, lines: int, reference: Path, expected: int) -> None:
+def _check_lines(file: Path | None, lines: int, reference: Path, expected: int) -> None:
     if lines != expected:
         raise UserError(
             f"{file} has {lines} lines or lists but {reference} has {expected}: give translations "
@@ -154,7 +153,7 @@ def _check_lines(file: Path, lines: int, reference: Path, expected: int) -> None
         )
 
 
-def _draw(points: Sequence[Point], stand_in: str | None, outputs: Sequence[Path]) -> None:
+def _draw(points: Sequence[GroupBleu], stand_in: str | None, outputs: Sequence[Path]) -> None:
     with style():
         figure = Figure(figsize=(7, 3.2), layout="constrained")
         panels = figure.subplots(1, 2, sharey=True)
@@ -167,12 +166,12 @@ def _draw(points: Sequence[Point], stand_in: str | None, outputs: Sequence[Path]
         save(figure, outputs)
 
 
-def _draw_curves(axes: Axes, points: Sequence[Point]) -> None:
+def _draw_curves(axes: Axes, points: Sequence[GroupBleu]) -> None:
     """Draw the curves of one panel; the groups stand side by side, as they are equally large."""
     curves = dict.fromkeys(point.curve for point in points)
-    for curve, line in zip(curves, LINES, strict=False):
+    for curve, look in zip(curves, LOOKS, strict=False):
         scores = [point.bleu for point in points if point.curve == curve]
-        axes.plot(range(len(scores)), scores, label=curve, **line)
+        axes.plot(range(len(scores)), scores, label=curve, **asdict(look))
     first = [point for point in points if point.curve == next(iter(curves))]
     spans = [_span(point.lowest, point.highest) for point in first]
     axes.set_xticks(range(len(spans)), spans, rotation=45, ha="right", fontsize=8)

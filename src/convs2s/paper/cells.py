@@ -163,16 +163,16 @@ def _cell(
     """Return the cell of a row in a column; None where there is nothing to measure."""
     scale, measure = settings.scale, row.measures.get(column.key, column.measure)
     compared = row.comparison(f"row {number + 1}", [column]) if row.kind == "ours" else None
-    model = None if compared is None else scale.model_for(compared.model)
-    if compared is None or model is None or measure is None:
+    if compared is None or measure is None:
         return None
+    model = scale.model_for(compared.model)
     task, file = scale.task_for(compared.task), MEASURES[measure].file
     testset = compared.testset and scale.testset_for(compared.testset)
     phrases = compared.phrases and scale.phrases_for(compared.phrases)
     listed = _n_best(settings, task, testset) if file == _RESCORED else _NO_LIST
-    if listed is None:
+    if model is None or listed is None:
         return None
-    runs = scale.runs_for(compared.runs)
+    runs = scale.runs(compared.runs)
     name = file.format(testset=testset, decoding=compared.decoding, phrases=phrases)
     return Cell(
         row=number,

@@ -1,16 +1,16 @@
 """Where phrases lie by their states, a panel for each set of them."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from convs2s.files import atomic_text
-from convs2s.paper.plotting import LINES, note_stand_in, save, style
+from convs2s.paper.phrase_map import PhraseMap, PhraseState, read_phrase_map
+from convs2s.paper.plotting import LOOKS, note_stand_in, save, style
 
 _COLUMNS = 2
 _WORDS_PER_LINE = 6
@@ -26,7 +26,7 @@ def plot_phrase_states(
         outputs: where to write the figure; the suffix says the format (.svg, .pdf).
         points: the CSV file.
     """
-    found = [json.loads(path.read_text("utf-8")) for path in projections]
+    found = [read_phrase_map(path) for path in projections]
     rows = -(-len(found) // _COLUMNS)
     with style(), atomic_text(points) as stream:
         figure = Figure(figsize=(7, 3 * rows + 0.3), layout="constrained")
@@ -35,47 +35,48 @@ def plot_phrase_states(
             axes.set_axis_off()
         for axes, projection in zip(grid.flat, found, strict=False):
             _draw(axes, projection)
-        note_stand_in(figure, found[0]["stand_in"])
+        note_stand_in(figure, found[0].stand_in)
         save(figure, outputs)
         _table(found).to_csv(stream, index=False, lineterminator="\n")
 
 
-def _table(found: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    names = ("task", "model", "run", "name")
+def _table(found: Sequence[PhraseMap]) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            {name: one[name] for name in names} | state | {"tokens": " ".join(state["tokens"])}
+            {"task": one.task, "model": one.model, "run": one.run, "phrases": one.name}
+            | asdict(state)
+            | {"tokens": " ".join(state.tokens)}
             for one in found
-            for state in one["states"]
+            for state in one.states
         ]
     )
 
 
-def _draw(axes: Axes, projection: Mapping[str, Any]) -> None:
+def _draw(axes: Axes, found: PhraseMap) -> None:
     """Draw one set: a color and a marker for each meaning, each phrase beside its point."""
-    for state in projection["states"]:
-        look = LINES[state["meaning"] % len(LINES)]
-        axes.plot(state["x"], state["y"], color=look["color"], marker=look["marker"])
+    for state in found.states:
+        look = LOOKS[state.meaning % len(LOOKS)]
+        axes.plot(state.x, state.y, color=look.color, marker=look.marker)
         axes.annotate(
             _label(state),
-            (state["x"], state["y"]),
+            (state.x, state.y),
             textcoords="offset points",
             xytext=(0, 5),
             ha="center",
             fontsize=6,
-            color=look["color"],
+            color=look.color,
         )
-    first, second = (f"{100 * share:.0f}%" for share in projection["explained"])
-    axes.set_title(f"{projection['title']}: {projection['source']}", fontsize=8)
+    first, second = (f"{100 * share:.0f}%" for share in found.explained)
+    axes.set_title(f"{found.title}: {found.source}", fontsize=8)
     axes.set_xlabel(f"component 1 ({first} of the variance)")
     axes.set_ylabel(f"component 2 ({second})")
     axes.margins(0.35, 0.2)
 
 
-def _label(state: Mapping[str, Any]) -> str:
+def _label(state: PhraseState) -> str:
     """Return a phrase in lines of a few words, with the number of those that were not known."""
-    words = state["phrase"].split()
+    words = state.phrase.split()
     starts = range(0, len(words), _WORDS_PER_LINE)
     lines = [" ".join(words[start : start + _WORDS_PER_LINE]) for start in starts]
-    unknown = [f"({state['unknown']} unknown)"] if state["unknown"] else []
+    unknown = [f"({state.unknown} unknown)"] if state.unknown else []
     return "\n".join([*lines, *unknown])

@@ -1,7 +1,7 @@
 """The states of phrases, projected on two dimensions (Sutskever et al. 2014, figure 2)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from convs2s.config.phrases import Phrases
 from convs2s.decoding.final_states import final_states
 from convs2s.files import write_json
+from convs2s.paper.phrase_map import PhraseMap, PhraseState
 
 Array = NDArray[np.floating[Any]]
 
@@ -32,7 +33,8 @@ def project_phrases(
     *,
     model: Path,
     phrases: Phrases,
-    header: Mapping[str, object],
+    header: Mapping[str, str],
+    stand_in: str | None,
     output: Path,
     manifest: Mapping[str, object],
 ) -> None:
@@ -41,7 +43,8 @@ def project_phrases(
     Args:
         model: the model file, of an LSTM.
         phrases: of two meanings or more.
-        header: what the file says before the numbers.
+        header: task, model, run, scale and the phrases' name.
+        stand_in: what the data is, where it is not the paper's.
         output: the JSON file to write.
         manifest: what the numbers rest on.
 
@@ -53,14 +56,19 @@ def project_phrases(
     found = final_states(model, texts)
     projection = pca(found.states)
     rows = zip(texts, meanings, found.tokens, found.unknown, projection.points, strict=True)
-    stated = {"title": phrases.title, "source": phrases.source, "explained": projection.explained}
-    states = [
-        {"phrase": text, "meaning": meaning, "tokens": tokens, "unknown": unknown}
-        | {"x": float(x), "y": float(y)}
-        for text, meaning, tokens, unknown, (x, y) in rows
-    ]
-    apart = share_between(found.states, meanings)
-    write_json(output, {**header, **stated, "apart": apart, "states": states, "manifest": manifest})
+    written = PhraseMap(
+        **header,
+        stand_in=stand_in,
+        title=phrases.title,
+        source=phrases.source,
+        explained=projection.explained,
+        apart=share_between(found.states, meanings),
+        states=[
+            PhraseState(text, meaning, tokens, unknown, float(x), float(y))
+            for text, meaning, tokens, unknown, (x, y) in rows
+        ],
+    )
+    write_json(output, {**asdict(written), "manifest": manifest})
 
 
 def pca(states: Array) -> Projection:

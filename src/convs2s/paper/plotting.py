@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,18 @@ _STYLE: dict[RcKeyType, Any] = {
 
 _DATES = {".svg": ("Date",), ".pdf": ("CreationDate",)}
 
-LINES: tuple[dict[str, Any], ...] = (
-    {"color": "#0072b2", "marker": "o", "linestyle": "-"},
-    {"color": "#d55e00", "marker": "s", "linestyle": "--"},
-    {"color": "#009e73", "marker": "^", "linestyle": ":"},
-)
-"""Curves or groups that are told apart without color too; the colors are Okabe and Ito's."""
+
+@dataclass(frozen=True)
+class Look:
+    """How a curve or a group of points is drawn."""
+
+    color: str
+    marker: str
+    linestyle: str
+
+
+LOOKS = (Look("#0072b2", "o", "-"), Look("#d55e00", "s", "--"), Look("#009e73", "^", ":"))
+"""Looks that are told apart without color too; the colors are Okabe and Ito's."""
 
 
 @contextmanager
