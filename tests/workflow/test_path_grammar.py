@@ -69,7 +69,8 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
 
 
 def test_the_papers_targets_are_tables_and_figures(checkout: Checkout) -> None:
-    done = checkout.snakemake("--dry-run", "--config", "scale=demo", "--quiet", "reason", "paper")
+    options = ["--dry-run", "--config", "scale=demo", "--quiet", "reason", "--"]
+    done = checkout.snakemake(*options, "paper")
     assert done.code == 0, done.said[-3000:]
     assert done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
     assert done.planned["rescore_baseline_list"] == 5

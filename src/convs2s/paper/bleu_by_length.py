@@ -160,6 +160,7 @@ def _draw(points: Sequence[GroupBleu], stand_in: str | None, outputs: Sequence[P
         for axes, by in zip(panels, AXES, strict=True):
             _draw_curves(axes, [point for point in points if point.by == by])
             axes.set_xlabel(AXES[by])
+        panels[0].set_ylim(0, 1.05 * max(1.0, *(point.bleu for point in points)))  # of both
         panels[0].set_ylabel("tokenized BLEU (0 to 100)")
         panels[0].legend()
         note_stand_in(figure, stand_in)
@@ -175,7 +176,6 @@ def _draw_curves(axes: Axes, points: Sequence[GroupBleu]) -> None:
     first = [point for point in points if point.curve == next(iter(curves))]
     spans = [_span(point.lowest, point.highest) for point in first]
     axes.set_xticks(range(len(spans)), spans, rotation=45, ha="right", fontsize=8)
-    axes.set_ylim(bottom=0)
 
 
 def _span(lowest: float, highest: float) -> str:

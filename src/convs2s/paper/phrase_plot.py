@@ -56,18 +56,20 @@ def _draw(axes: Axes, found: PhraseMap) -> None:
     """Draw one set: a color and a marker for each meaning, each phrase beside its point."""
     for state in found.states:
         look = LOOKS[state.meaning % len(LOOKS)]
+        is_above = state.meaning % 2 == 0  # points of two meanings may lie close together
         axes.plot(state.x, state.y, color=look.color, marker=look.marker)
         axes.annotate(
             _label(state),
             (state.x, state.y),
             textcoords="offset points",
-            xytext=(0, 5),
+            xytext=(0, 5 if is_above else -5),
             ha="center",
+            va="bottom" if is_above else "top",
             fontsize=6,
             color=look.color,
         )
     first, second = (f"{100 * share:.0f}%" for share in found.explained)
-    axes.set_title(f"{found.title}: {found.source}", fontsize=8)
+    axes.set_title(f"{found.title}\n{found.source}", fontsize=8)
     axes.set_xlabel(f"component 1 ({first} of the variance)")
     axes.set_ylabel(f"component 2 ({second})")
     axes.margins(0.35, 0.2)

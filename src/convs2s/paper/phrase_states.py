@@ -15,6 +15,9 @@ from convs2s.paper.phrase_map import PhraseMap, PhraseState
 
 Array = NDArray[np.floating[Any]]
 
+_ROUNDING = 1e-6
+"""What a component of fp32 states has of the largest one where it is nothing but rounding."""
+
 
 @dataclass(frozen=True)
 class Projection:
@@ -81,6 +84,7 @@ def pca(states: Array) -> Projection:
     largest = np.abs(components).argmax(1)
     signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
     points = centered @ (components * signs[:, None])[:2].T
+    points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0  # all states are on a line, or one point
     variance = sizes**2
     shares = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
     return Projection(points, (float(shares[0]), float(shares[1])))
