@@ -32,8 +32,9 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
     assert checkout.snakemake("--", *tables).code == 0
     written = {path: (checkout / path).read_text("utf-8") for path in tables}
     for path in tables:
-        ours = pd.read_csv(checkout / path.replace(".md", ".csv"))
-        assert ours.filter(like="(ours)").ne("not run").any(axis=None), path
+        ours = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str)
+        values = ours.filter(like="(ours)").to_numpy().ravel()
+        assert [one for one in values if str(one)[0].isdigit()], path
         assert "STAND-IN DATA" in written[path]
     assert "list of demo seed1, list100" in written[tables[1]]
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
