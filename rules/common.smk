@@ -62,12 +62,20 @@ def waits_for_files(task):
 # here that there will be one. What waits for licensed files is left out: asked for by name, such a
 # task says which files those are.
 HAS_GPU = options.device == "cuda" or bool(workflow.global_resources.get("gpu").value)
+
+
+def has_list(cell):
+    """Return whether a cell's n-best list can be had: a user's own may not be there."""
+    return cell.n_best_file is None or Path(prefixed(cell.n_best_file)).exists()
+
+
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
 WAITING = {
     task for task in {c.task for table in CELLS.values() for c in table} if waits_for_files(task)
 }
 PLANNED = {
-    name: [c for c in table if is_made(c, HAS_GPU, WAITING)] for name, table in CELLS.items()
+    name: [c for c in table if is_made(c, HAS_GPU, WAITING) and has_list(c)]
+    for name, table in CELLS.items()
 }
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.

@@ -5,6 +5,7 @@ import json
 STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TABLES = [layout.table(name) for name in CELLS]
+PAPER_FIGURES = [layout.figure(name) for name in LSTM_FIGURES]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
 REPORTS = [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
@@ -69,6 +70,7 @@ rule figures:
 rule paper:
     input:
         TABLES,
+        PAPER_FIGURES,
         FIGURES,
     localrule: True
 

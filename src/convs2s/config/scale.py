@@ -5,11 +5,25 @@ from typing import TYPE_CHECKING
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.fields import PositiveInt, Text
-from convs2s.config.runs import of_at_most
+from convs2s.config.runs import RunName, of_at_most
 from convs2s.config.section import Section
 
 if TYPE_CHECKING:
     from convs2s.config.task import Headline, Task
+
+
+class OwnNBest(Section):
+    """The n-best list of a model of this project, in the place of another system's."""
+
+    model: str
+    """Model of config/models.yaml."""
+    run: RunName = "seed1"
+    """Its run: seed1, ..., or ensemble2."""
+    decoding: str
+    """Decoding of config/decodings.yaml; the list is as long as its beam."""
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.run}, {self.decoding}"
 
 
 class Scale(Section):
@@ -37,8 +51,17 @@ class Scale(Section):
     tests: dict[str, str] = {}
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""
+    phrases: dict[str, str] = {}
+    """Phrases of config/phrases.yaml -> those that stand in for them. Phrases not listed stand for
+    themselves."""
+    n_best: OwnNBest | None = None
+    """Whose list stands in for those that another system made (a task's n_best); null: none
+    does."""
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
+    ensembles: dict[RunName, RunName] = {}
+    """Ensemble of the paper -> the run that stands in for it, whatever seeds says. An ensemble not
+    listed has no more models than there are seeds."""
 
     def downloads_below(self, results: str) -> str:
         """Return the downloads' folder where the results go to another one: in there, if it was."""
@@ -61,14 +84,18 @@ class Scale(Section):
         """Return the test set that stands in for one of the paper's."""
         return self.tests.get(name, name)
 
+    def phrases_for(self, name: str) -> str:
+        """Return the phrases that stand in for some."""
+        return self.phrases.get(name, name)
+
     def runs(self, names: Sequence[str]) -> list[str]:
         """Return the runs of a cell with no more seeds than the scale allows.
 
         Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models.
         """
         if self.seeds is None:
-            return list(names)
-        fewer = [of_at_most(name, self.seeds) for name in names]
+            return [self.ensembles.get(name, name) for name in names]
+        fewer = [self.ensembles.get(name) or of_at_most(name, self.seeds) for name in names]
         return list(dict.fromkeys(fewer))[: self.seeds]
 
     def headline_model(self, name: str) -> str:

@@ -45,6 +45,18 @@ def test_runs_are_no_more_than_the_seeds(
     assert scale(seeds=seeds).runs(names) == runs
 
 
+def test_an_ensemble_that_is_listed_has_its_own_number_of_models() -> None:
+    data = scale(seeds=2, ensembles={"ensemble5": "ensemble4"})
+    assert data.runs(["ensemble5"]) == ["ensemble4"]
+    assert data.runs(["ensemble8"]) == ["ensemble2"]
+    assert scale(ensembles={"ensemble5": "ensemble3"}).runs(["ensemble5"]) == ["ensemble3"]
+
+
+def test_phrases_have_stand_ins() -> None:
+    data = scale(phrases={"voice": "own_voice"})
+    assert (data.phrases_for("voice"), data.phrases_for("x")) == ("own_voice", "x")
+
+
 def test_headlines_have_the_seeds_and_test_sets_that_there_are() -> None:
     data = scale(seeds=2, tests={"full": "part", "other": "part", "third": "absent"})
     assert data.headline_seeds((1, 2, 3)) == [1, 2]
