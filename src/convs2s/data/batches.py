@@ -153,10 +153,20 @@ def _rows_within(lengths: Lengths, tokens: int) -> int:
     return fit + int(np.searchsorted(grown, tokens, side="right"))
 
 
-def collate(store: TokenStore, rows: Sequence[int] | Indices) -> Batch:
-    """Read rows of the store and pad them on the right to the longest of each side."""
-    sources, targets = zip(*(store[int(row)] for row in rows), strict=True)
-    source, target = pad(sources), pad(targets)
+def collate(
+    store: TokenStore, rows: Sequence[int] | Indices, sources: Indices | None = None
+) -> Batch:
+    """Read rows of the store and pad them on the right to the longest of each side.
+
+    Args:
+        store: the pairs.
+        rows: those of the batch.
+        sources: for each row of the store that whose source is read in its place; None: its own.
+    """
+    read = rows if sources is None else sources[rows]
+    source, target = (
+        pad([store[int(row)][side] for row in chosen]) for side, chosen in enumerate((read, rows))
+    )
     previous = np.full_like(target, PADDING)
     previous[:, 0] = END
     previous[:, 1:] = np.where(target[:, 1:] == PADDING, PADDING, target[:, :-1])

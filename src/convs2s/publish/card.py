@@ -72,7 +72,7 @@ def _training(training: Facts) -> Iterator[str]:
         )
         return
     identity = _mapping(training, "identity")
-    perplexity = training.get("validation_perplexity")
+    perplexity, use = training.get("validation_perplexity"), _mapping(training, "source_use")
     yield from _listed(
         {
             "seed": training.get("seed", NOT_RECORDED),
@@ -81,6 +81,11 @@ def _training(training: Facts) -> Iterator[str]:
             "best epoch": _number(training.get("best_epoch")),
             "validation perplexity": (
                 f"{perplexity:.4f}" if isinstance(perplexity, float) else NOT_RECORDED
+            ),
+            "the same with permuted sources": (
+                f"{use['permuted_perplexity']:.4f}, {use['ratio']:.2f} times"
+                if use
+                else NOT_RECORDED
             ),
             "ended": training.get("stop_reason", NOT_RECORDED),
             "version of training": identity.get("version", NOT_RECORDED),

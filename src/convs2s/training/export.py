@@ -4,8 +4,6 @@ import json
 import math
 from collections.abc import Mapping
 
-from torch import Tensor
-
 from convs2s.files import atomic_text, write_json
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
@@ -15,18 +13,12 @@ from convs2s.training.data import TrainingData
 from convs2s.training.history import TrainingSummary, without_absent
 from convs2s.training.job import TrainingJob
 from convs2s.training.shortlisting import shortlist_figures
-from convs2s.training.trainer import Trainer
+from convs2s.training.trainer import Trainer, TrainingResult
 
 
-def export(
-    job: TrainingJob,
-    data: TrainingData,
-    trainer: Trainer,
-    weights: Mapping[str, Tensor],
-    loss: float,
-) -> None:
-    """Write the model file of weights with this validation loss, and the training's records."""
-    summary = without_absent(_summary(job, data, trainer, weights, loss))
+def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
+    """Write the model file of a training's result, and the training's records."""
+    summary = without_absent(_summary(job, data, trainer, result))
     with atomic_text(job.output.with_name("history.jsonl")) as stream:
         rows = [without_absent(record) for record in trainer.state.history]
         for row in [*rows, {"stop": trainer.state.schedule.stop_reason}]:
@@ -34,15 +26,11 @@ def export(
     machine = {"threads": job.threads, "workers": trainer.workers.count}
     made = {"identity": trainer.folder.identity, **machine, **manifest()}
     write_json(job.output.with_name("training.json"), {**summary, "manifest": made})
-    save_model(job.output, weights, _description(job, data, trainer, summary))
+    save_model(job.output, result.weights, _description(job, data, trainer, summary))
 
 
 def _summary(
-    job: TrainingJob,
-    data: TrainingData,
-    trainer: Trainer,
-    weights: Mapping[str, Tensor],
-    loss: float,
+    job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult
 ) -> TrainingSummary:
     state, shortlist = trainer.state, trainer.updater.shortlist
     figures = None if shortlist is None else shortlist_figures(shortlist, data.valid, job.recipe)
@@ -51,9 +39,10 @@ def _summary(
         epochs=len(state.history),
         updates=state.updates,
         best_epoch=state.schedule.best_epoch,
-        validation_perplexity=math.exp(loss),
+        validation_perplexity=math.exp(result.loss),
         stop_reason=state.schedule.stop_reason,
-        parameters=sum(tensor.numel() for tensor in weights.values()),
+        parameters=sum(tensor.numel() for tensor in result.weights.values()),
+        source_use=result.source_use,
         shortlist=figures,
     )
 

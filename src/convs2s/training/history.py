@@ -1,6 +1,10 @@
 """What is kept of a training: a row for each epoch, and its summary."""
 
+import math
 from dataclasses import asdict, dataclass
+
+IGNORED_BELOW = 1.2
+"""A source is as good as ignored where those of other pairs raise perplexity less than so often."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,42 @@ class ShortlistFigures:
 
 
 @dataclass(frozen=True)
+class SourceUse:
+    """How much the prediction of the validation targets rests on their sources.
+
+    A network without attention can write fluent text that has nothing to do with its source, and
+    neither loss nor perplexity tells it from one that translates badly.
+
+    Attributes:
+        perplexity: with each pair's own source, over all types.
+        permuted_perplexity: with the source of another pair, over all types.
+        ratio: the second by the first.
+    """
+
+    perplexity: float
+    permuted_perplexity: float
+    ratio: float
+
+    @classmethod
+    def from_losses(cls, own: float, permuted: float) -> "SourceUse":
+        """Return it for two validation losses in nats per target token."""
+        # Rounded, so that a training that another machine exports again gives the same file.
+        perplexity, other, ratio = (
+            round(math.exp(one), 4) for one in (own, permuted, permuted - own)
+        )
+        return cls(perplexity, other, ratio)
+
+    def __str__(self) -> str:
+        found = (
+            f"validation perplexity {self.perplexity:.2f}, with permuted sources "
+            f"{self.permuted_perplexity:.2f}: {self.ratio:.2f} times"
+        )
+        if self.ratio >= IGNORED_BELOW:
+            return found
+        return f"warning: the model ignores its source: {found} (docs/training.md)"
+
+
+@dataclass(frozen=True)
 class TrainingSummary:
     """What ``training.json`` and the model file say of a training.
 
@@ -55,6 +95,7 @@ class TrainingSummary:
         validation_perplexity: of the weights that were exported.
         stop_reason: why training ended, in words.
         parameters: their number.
+        source_use: what permuted sources cost them; None where there is but one validation pair.
         shortlist: where the model has one; else None.
     """
 
@@ -65,6 +106,7 @@ class TrainingSummary:
     validation_perplexity: float
     stop_reason: str | None
     parameters: int
+    source_use: SourceUse | None
     shortlist: ShortlistFigures | None = None
 
 

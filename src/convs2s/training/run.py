@@ -19,7 +19,7 @@ from convs2s.training.job import TrainingJob
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.state_folder import StateFolder
-from convs2s.training.trainer import Trainer
+from convs2s.training.trainer import Trainer, TrainingResult
 from convs2s.training.version import TRAINING_VERSION
 from convs2s.training.workers import is_worker, joined
 
@@ -61,11 +61,11 @@ def train(job: TrainingJob) -> None:
         if workers.is_first:
             say_where(trainer)
         with stop.listening():
-            state = trainer.run()
-        weights, loss = trainer.result()
+            trainer.run()
+        result = trainer.result()
         if workers.is_first:
-            log(f"stopped: {state.schedule.stop_reason}")
-            export(job, data, trainer, weights, loss)
+            say_end(trainer, result)
+            export(job, data, trainer, result)
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:
@@ -87,6 +87,13 @@ def say_where(trainer: Trainer) -> None:
         log(f"{line}: not loaded")
     if trainer.state.updates:
         log(f"going on in epoch {trainer.state.epoch} from {trainer.folder.last}")
+
+
+def say_end(trainer: Trainer, result: TrainingResult) -> None:
+    """Say why training ended, and whether the network reads its source."""
+    log(f"stopped: {trainer.state.schedule.stop_reason}")
+    if result.source_use is not None:
+        log(str(result.source_use))
 
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:

@@ -23,10 +23,11 @@ from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
 from convs2s.training.epoch_progress import EpochProgress, say
-from convs2s.training.history import EpochRecord
+from convs2s.training.history import EpochRecord, SourceUse
 from convs2s.training.interruption import Interruption
 from convs2s.training.memory import return_freed_memory
 from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
+from convs2s.training.permuted_sources import permuted_sources
 from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, UpdateReport
@@ -68,6 +69,21 @@ class TrainerState:
         history = [EpochRecord(**row) for row in fields["history"]]
         schedule = Schedule(**fields["schedule"])
         return cls(**{**fields, "schedule": schedule, "history": history})
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a finished training exports.
+
+    Attributes:
+        weights: the parameters.
+        loss: their validation loss.
+        source_use: how much they read of the source; None where there is but one validation pair.
+    """
+
+    weights: dict[str, Tensor]
+    loss: float
+    source_use: SourceUse | None
 
 
 class Trainer:
@@ -222,16 +238,30 @@ class Trainer:
         state.batch, state.loss, state.tokens, state.seconds = 0, 0.0, 0, 0.0
         self._save()
 
-    def result(self) -> tuple[dict[str, Tensor], float]:
-        """Return the parameters that a finished training exports, and their validation loss."""
+    def result(self) -> TrainingResult:
+        """Return what a finished training exports; the network has its parameters from then on."""
         self.workers.wait()  # for the first one to have written the last epoch
         schedule, average = self.state.schedule, self.recipe.average
         if average is None or schedule.best_loss is None:
             best = math.inf if schedule.best_loss is None else schedule.best_loss
-            return load_tensors(self.folder.best)[0], best
-        weights = mean_of_epochs(self.folder.path, len(self.state.history), average)
-        self.network.load_state_dict(weights)
-        return weights, self.updater.validate(self.valid)
+            weights, loss = load_tensors(self.folder.best)[0], best
+            self.network.load_state_dict(weights)
+        else:
+            weights = mean_of_epochs(self.folder.path, len(self.state.history), average)
+            self.network.load_state_dict(weights)
+            loss = self.updater.validate(self.valid)
+        return TrainingResult(weights, loss, self._source_use(loss))
+
+    def _source_use(self, loss: float) -> SourceUse | None:
+        """Return how much the network, whose validation loss is given, reads of its source."""
+        sources = permuted_sources(self.valid)
+        if sources is None:
+            return None
+        # A shortlist comes from the source itself: another one's would lack the references.
+        if self.updater.shortlist is not None:
+            loss = self.updater.validate(self.valid, full=True)
+        permuted = self.updater.validate(self.valid, full=True, sources=sources)
+        return SourceUse.from_losses(loss, permuted)
 
     def _diverged(self, what: str) -> NoReturn:
         """End training; the last state is from before it, and never one that is not finite.

@@ -160,18 +160,24 @@ class Updater:
             return summed_cross_entropy(features, weight, bias, target[real], label_smoothing)
 
     @torch.no_grad()
-    def validate(self, store: TokenStore, *, full: bool = False) -> float:
+    def validate(
+        self, store: TokenStore, *, full: bool = False, sources: Indices | None = None
+    ) -> float:
         """Return the validation loss in nats per target token, ``</s>`` counted.
 
         A shortlist is made for each batch without its references: those outside are ``<unk>``.
-        ``full`` scores all types in any case.
+
+        Args:
+            store: the pairs.
+            full: whether all types are scored in any case.
+            sources: as of ``collate``.
         """
         self.network.eval()
         shortlist = None if full else self.shortlist
-        batches = validation_batches(store, self.recipe, shortlist)
+        batches = validation_batches(store, self.recipe, shortlist, sources)
         losses = np.zeros(len(batches))
         for index in range(self.workers.rank, len(batches), self.workers.count):
-            batch = collate(store, batches[index])
+            batch = collate(store, batches[index], sources)
             types = None if shortlist is None else shortlist.types(batch.source)
             losses[index] = self._loss(batch, 0.0, types).item()
         total = 0.0
@@ -183,13 +189,17 @@ class Updater:
 
 
 def validation_batches(
-    store: TokenStore, recipe: Recipe, shortlist: Shortlist | None
+    store: TokenStore,
+    recipe: Recipe,
+    shortlist: Shortlist | None,
+    sources: Indices | None = None,
 ) -> list[Indices]:
-    """Return the rows of each validation batch.
+    """Return the rows of each validation batch, with ``sources`` as of ``collate``.
 
     With a shortlist, which widens with the batch, they are of as many sentences as an update's.
     """
-    longest = np.maximum(store.lengths("source"), store.lengths("target"))
+    read = store.lengths("source")
+    longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))
     order = np.argsort(longest, kind="stable")
     sentences = None if shortlist is None else recipe.batch.sentences
     return cut(order, longest, sentences, VALIDATION_TOKENS)

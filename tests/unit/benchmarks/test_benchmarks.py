@@ -9,8 +9,8 @@ import pytest
 import torch
 
 
-def run(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, str(root / "benchmarks" / "gpu.py"), *arguments]
+def run(root: Path, *arguments: str, script: str = "gpu.py") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(root / "benchmarks" / script), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -30,3 +30,12 @@ def test_without_a_gpu_it_says_so_in_one_line(root: Path) -> None:
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert "this machine has no CUDA device" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_lstms_benchmark_prints_its_speed_beside_the_kernels(root: Path) -> None:
+    done = run(root, "--updates", "1", "--precision", "fp32", script="lstm.py")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["bare_tokens_per_second"] > figures["update_tokens_per_second"] > 0
+    assert 0 < figures["update_of_bare"] < 1

@@ -41,6 +41,8 @@ def test_a_copied_model_file_alone_says_where_it_comes_from(
     assert "updates: 30" in found["Training"]
     assert re.search(r"best epoch: [123]\n", found["Training"])
     assert re.search(r"validation perplexity: \d+\.\d{4}\n", found["Training"])
+    permuted = r"the same with permuted sources: \d+\.\d{4}, \d\.\d\d times\n"
+    assert re.search(permuted, found["Training"])
     assert "learning_rate: 0.25" in found["Recipe"]
     assert "embedding: 16" in found["Architecture"]
     assert (

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from convs2s.data.batches import Indices
 from convs2s.model_file import load_model
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
@@ -20,6 +21,9 @@ from tests.support import tiny
 SCRIPTED = [3.0, 2.0, 1.0, 1.5, 2.5]
 """Validation losses: the third epoch is the best of five."""
 
+SCRIPTED_PERMUTED = 3.5
+"""Validation loss with permuted sources."""
+
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -30,7 +34,9 @@ def epochs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
     """Script the validation losses; return the parameters after each epoch as they come."""
     seen: list[dict[str, torch.Tensor]] = []
 
-    def validate(self: Updater, *_: Any, **__: Any) -> float:
+    def validate(self: Updater, *_: Any, sources: Indices | None = None, **__: Any) -> float:
+        if sources is not None:  # after training
+            return SCRIPTED_PERMUTED
         seen.append({k: v.detach().clone() for k, v in self.network.state_dict().items()})
         return SCRIPTED[len(seen) - 1]
 
@@ -59,6 +65,15 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     said = json.loads((tmp_path / "training.json").read_text("utf-8"))
     assert said["best_epoch"] == 3
     assert said["validation_perplexity"] == pytest.approx(math.exp(1.0))
+    assert said["source_use"] == description.training["source_use"]
+    assert said["source_use"] == pytest.approx(
+        {
+            "perplexity": math.exp(1.0),
+            "permuted_perplexity": math.exp(3.5),
+            "ratio": math.exp(2.5),
+        },
+        abs=1e-4,
+    )
 
 
 def test_a_killed_training_still_knows_its_best_epoch(

@@ -284,7 +284,10 @@ def test_a_training_reports_both_perplexities_and_what_is_outside(trained: Path)
     first = json.loads((trained.parent / "history.jsonl").read_text("utf-8").splitlines()[0])
     assert first["valid_perplexity"] == pytest.approx(math.exp(first["valid_loss"]))
     assert first["valid_perplexity_full"] != first["valid_perplexity"]
-    figures = json.loads((trained.parent / "training.json").read_text("utf-8"))["shortlist"]
+    stored = json.loads((trained.parent / "training.json").read_text("utf-8"))
+    full = stored["source_use"]["perplexity"]
+    assert full == pytest.approx(first["valid_perplexity_full"], abs=1e-4)
+    figures = stored["shortlist"]
     assert 4 < figures["types"] < 15
     assert 0 < figures["outside"] < 1
 

@@ -15,6 +15,7 @@ from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.launch import torchrun_options
 from convs2s.training.micro_batches import split_batch
+from convs2s.training.permuted_sources import permuted_sources
 from convs2s.training.workers import Workers
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
@@ -30,10 +31,11 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def twenty_updates(
     workers: Workers, task: Path, dropout: float, limits: BatchLimits = WHOLE
-) -> tuple[list[Any], float, float]:
+) -> tuple[list[Any], list[float], float]:
     """Return the parameters after 20 updates and one of a single pair; validation before, after."""
     one = tiny.trainer(task, task / "none", dropout=dropout, workers=workers, batch=limits)
-    before = one.updater.validate(one.valid)
+    permuted = permuted_sources(one.valid)
+    before = [one.updater.validate(one.valid, sources=sources) for sources in (None, permuted)]
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):
             one.updater.update(one.train, rows, epoch, number, 0.25)
