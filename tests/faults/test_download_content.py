@@ -174,8 +174,8 @@ def test_a_web_page_is_not_taken_for_the_file(server: LoopbackServer, output: Pa
 def test_mirrors_come_first_in_their_order(
     server: LoopbackServer, tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url = "http://www.statmt.invalid/wmt14/a.tgz"
-    place = "www.statmt.invalid/wmt14/a.tgz"
+    url = server.serve("/wmt14/a.tgz", Served(BODY))
+    place = f"{server.host}/wmt14/a.tgz"
     base = server.serve(f"/mirror/{place}", Served(BODY)).removesuffix(f"/{place}")
     stale = tmp_path / "stale" / place
     stale.parent.mkdir(parents=True)
@@ -187,6 +187,7 @@ def test_mirrors_come_first_in_their_order(
     errors = capsys.readouterr().err
     assert f"{tmp_path}/none/{place}: No such file or directory\n" in errors
     assert f"{stale}: has sha256 " in errors
+    assert [answer.path for answer in server.answers] == [f"/mirror/{place}"]
 
 
 def test_a_folder_mirror_needs_no_network(tmp_path: Path, output: Path) -> None:

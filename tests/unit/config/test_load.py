@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.model import ModelSettings
@@ -44,6 +45,20 @@ def test_a_model_extends_another(settings: Settings) -> None:
     assert convs2s(variant).positions == changed
     assert convs2s(variant).encoder == convs2s(base).encoder
     assert variant.training == base.training
+
+
+def test_a_model_extends_one_that_extends_another(copy: Path) -> None:
+    with (copy / "config/models.yaml").open("a") as models:
+        models.write("\nfirst: {extends: small, description: a, training: {clip: 0.5}}\n")
+        models.write("second: {extends: first, description: b, training: {threads: 3}}\n")
+    found = load(copy).models
+    assert (found["second"].training.clip, found["second"].training.threads) == (0.5, 3)
+    assert convs2s(found["second"]).encoder == convs2s(found["small"]).encoder
+
+
+def test_the_default_search_is_the_papers() -> None:
+    default = DecodingSettings()
+    assert (default.beam, default.length_penalty) == (5, 1.0)
 
 
 def test_overrides_reach_models_that_extend_the_changed_one(copy: Path) -> None:

@@ -147,6 +147,20 @@ def test_a_stopped_translation_goes_on(whole: ChunkTranslator, tmp_path: Path, n
         assert read.read().count(b"\n") == 50
 
 
+def test_a_part_that_lost_its_end_starts_over(
+    whole: ChunkTranslator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(tmp_path / "in", sentences(50))
+    with pytest.raises(KeyboardInterrupt):
+        translate_file(Killed(whole, 2), tmp_path)
+    with (tmp_path / "out.part").open("r+b") as part:
+        part.truncate(5)
+    fresh = Killed(whole, 9)
+    translate_file(fresh, tmp_path)
+    assert fresh.seen[0] == 1
+    assert "its text is shorter than its state says" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("change", "reason"), [("model", "models"), ("input", "input")])
 def test_a_translation_of_something_else_starts_over(
     whole: ChunkTranslator,

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
-from convs2s.decoding.rescoring import PairScorer, log_probabilities, score_groups
+from convs2s.decoding.rescoring import PairScore, PairScorer, log_probabilities, score_groups
 from convs2s.files import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
@@ -141,6 +141,10 @@ def test_scores_are_those_of_a_full_pass_in_float64(make: Callable[[], Network])
                 steps = logits[0].log_softmax(1).gather(1, target.unsqueeze(1))
                 found = log_probabilities(Ensemble([model]), source, targets)[row, column]
                 torch.testing.assert_close(found, steps.sum(), atol=1e-9, rtol=0)
+
+
+def test_a_score_is_divided_by_a_power_of_the_length() -> None:
+    assert PairScore(-6.0, 4).normalized(0.5) == -3.0
 
 
 def test_scores_do_not_depend_on_what_is_scored_together(

@@ -13,7 +13,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import Translator
-from convs2s.decoding.unknown_words import replace_unknown
+from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Average, Ensemble
@@ -156,6 +156,13 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
 
 
+def test_each_line_gets_the_translation_of_its_own_text(sharp: Path) -> None:
+    lines = ["w5 w6 w7 w8 w9 w3", "w1", "w4 w2 w3"]  # the shortest is not the first
+    alone = [next(iter(translator(sharp).translate([line]))).text for line in lines]
+    assert len(set(alone)) == len(lines)
+    assert [one.text for one in translator(sharp).translate(lines)] == alone
+
+
 @pytest.mark.parametrize(("minimum", "length"), [(14, 14), (40, 15)])
 def test_the_minimum_length_comes_before_the_maximum_but_after_the_positions(
     model: Path, minimum: int, length: int
@@ -203,6 +210,18 @@ def test_text_cannot_forge_a_special_symbol(model: Path) -> None:
 
 def test_a_word_model_keeps_words_that_look_like_tokens_of_bpe(model: Path) -> None:
     assert translator(model)._words(["w1@@", "w2"]) == ["w1@@", "w2"]
+
+
+def test_pieces_of_words_are_joined_and_counted_as_words(model: Path, tmp_path: Path) -> None:
+    network, description = load_model(model)
+    path = tmp_path / "model.safetensors"
+    save_model(path, network.state_dict(), replace(description, bpe_codes="#version: 0.2\n"))
+    of_pieces = translator(path)
+    assert of_pieces._words(["a@@", "b", "c"]) == ["ab", "c"]
+    found = of_pieces._by_words(
+        Replacement(2, 3, "u", "v", "copied"), ["a@@", "b", "<unk>"], ["x", "y@@", "z", "u"]
+    )
+    assert (found["position"], found["source_position"]) == (1, 2)
 
 
 def test_an_overlong_line_is_translated_with_a_warning(

@@ -41,6 +41,14 @@ def test_int8_sums_exactly() -> None:
 
 
 @NEEDS_VNNI
+def test_int8_rounds_to_the_nearest() -> None:
+    x = torch.tensor([[127.0, 0.6, -0.6]])  # one unit is 1
+    weight = torch.tensor([[0.0, 127.0, 0.0], [0.0, 0.0, 127.0]])
+    found = linear_map(weight, torch.zeros(2), "int8")(x)
+    torch.testing.assert_close(found, torch.tensor([[127.0, -127.0]]))
+
+
+@NEEDS_VNNI
 def test_int8_of_zeros_is_the_bias() -> None:
     bias = torch.arange(3.0)
     found = linear_map(torch.zeros(3, 8), bias, "int8")(torch.zeros(2, 4, 8))
@@ -62,6 +70,7 @@ def test_the_largest_are_topks(total: int, count: int) -> None:
     torch.manual_seed(1)
     numbers = torch.randn(3, 2, total)
     numbers[0, 0, total // 2] = -torch.inf
+    numbers[1, 0, -1] = 9.0  # behind the last whole group
     values, places = topk(numbers, count)
     expected = numbers.topk(count)
     assert torch.equal(values, expected.values)

@@ -121,6 +121,7 @@ def test_printed_values_keep_their_digits(paper: Settings) -> None:
     assert list(table(paper, "table1", [])["BLEU (paper)"])[:3] == ["28.1", "29.45", "30.02"]
     assert list(table(paper, "table4", [])["BLEU (paper)"]) == ["21.7", "21.3", "21.5", "21.2"]
     assert table(paper, "table3", [])["Time (s) (paper)"].iloc[0] == "3028"
+    assert table(paper, "table6", [])["RG-2 (paper)"].iloc[0] == "8.60"
 
 
 def test_a_cell_is_mean_and_deviation_over_the_runs_found(

@@ -54,9 +54,12 @@ def test_no_ratio_means_any_ratio(tmp_path: Path) -> None:
     assert clean(tmp_path, ["a b"], ["a b c d"], ratio=None)["kept"] == 1
 
 
-def test_sides_of_different_length_leave_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"in.en has 3 lines but .*in.fr has 2"):
-        clean(tmp_path, ["a b", "a b", "a b"], ["c d", "c d"])
+@pytest.mark.parametrize(("source", "target"), [(3, 2), (2, 3)])
+def test_sides_of_different_length_leave_nothing_behind(
+    tmp_path: Path, source: int, target: int
+) -> None:
+    with pytest.raises(UserError, match=rf"in.en has {source} lines but .*in.fr has {target}"):
+        clean(tmp_path, ["a b"] * source, ["c d"] * target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.fr"]
 
 

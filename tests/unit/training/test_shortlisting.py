@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.recipe import BatchLimits
 from convs2s.data.batches import Batch, collate
 from convs2s.data.shortlist import Shortlist, places_of
+from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN, Vocabulary
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import Translator
@@ -61,6 +62,11 @@ def test_frequent_types_candidates_and_references_are_selected() -> None:
     ]
     assert shortlist(frequent=0, most=1).types([9]).tolist() == [*SPECIAL, 8]
     assert shortlist(frequent=500).types([]).tolist() == list(range(TYPES))
+
+
+def test_pairs_to_learn_from_bring_their_references() -> None:
+    store = cast(TokenStore, [(np.array([9, END]), np.array([17, END]))])
+    assert shortlist().of_pairs(store, [0]).tolist() == [*SPECIAL, 3, 4, 8, 9, 10, 17]
 
 
 def test_words_that_no_vocabulary_has_are_left_out() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from convs2s.files import sha256
 from convs2s.tensor_file import load_tensors
@@ -77,6 +78,11 @@ def test_a_training_goes_on_after_its_rate_has_changed(
                 train(tiny.job(task, parts, settings))
     train(tiny.job(task, parts, settings))
     assert sha256(whole) == sha256(parts)
+    # The best epoch may have been before: the last one's weights and velocity as well.
+    last = [next(one.parent.glob("state/*/last.safetensors")) for one in (whole, parts)]
+    expected, found = (load_tensors(path)[0] for path in last)
+    assert expected.keys() == found.keys()
+    assert [name for name in expected if not torch.equal(expected[name], found[name])] == []
 
 
 def _stopping_after(epoch: int, finish: Any) -> Any:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import math
+import os
 import random
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from convs2s.training.job import TrainingJob
 from convs2s.training.optimizer import set_learning_rate
 from convs2s.training.run import train
 from convs2s.training.schedule import Schedule
+from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
@@ -96,8 +98,9 @@ def test_a_step_schedule_ends_at_its_minimum() -> None:
 def test_a_cosine_rises_and_falls_to_zero() -> None:
     cosine = {"kind": "cosine", "warmup": 1.0}
     one = recipe(learning_rate=1.0, schedule=cosine, maximum_epochs=5)
-    rates = [Schedule(1.0).learning_rate_at(moment, one) for moment in (0.5, 1.0, 3.0, 5.0)]
-    assert rates == pytest.approx([0.5, 1.0, 0.5, 0.0])
+    moments = (0.5, 1.0, 2.0, 3.0, 5.0)
+    rates = [Schedule(1.0).learning_rate_at(moment, one) for moment in moments]
+    assert rates == pytest.approx([0.5, 1.0, (1 + math.sqrt(0.5)) / 2, 0.5, 0.0])
 
 
 def test_maximum_epochs_stops_with_a_reason() -> None:
@@ -154,7 +157,9 @@ def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
 
 
 def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"training diverged in epoch 1 .* lower learning_rate"):
+    with pytest.raises(
+        UserError, match=r"training diverged in epoch 1 at update \d+: .* lower learning_rate"
+    ):
         train(job(task, tmp_path / "model.safetensors", learning_rate=1e30, clip=1e30))
 
 
@@ -277,6 +282,16 @@ def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(UserError, match=r"another training is writing here .process 1 on"):
             train(job(task, tmp_path / "model.safetensors"))
+
+
+def test_of_two_trainers_in_one_folder_the_second_is_refused(tmp_path: Path) -> None:
+    first, second = (StateFolder(tmp_path / "state", {"seed": seed}) for seed in (1, 2))
+    with (
+        first.locked(),
+        pytest.raises(UserError, match=rf"writing here \(process {os.getpid()} on "),
+        second.locked(),
+    ):
+        pass
 
 
 def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path) -> None:

@@ -1,0 +1,29 @@
+"""Files that appear under their names whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.files import atomic_path
+
+
+def test_a_file_gets_its_name_in_one_step(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "out") as temporary:
+        temporary.write_text("whole")
+        written = temporary.stat().st_ino
+    assert (tmp_path / "out").stat().st_ino == written  # renamed: a copy could be seen half done
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def write_half(path: Path) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+
+
+def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_half(tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
