@@ -46,7 +46,7 @@ for stage in [
 rule demo:
     default_target: not workflow.default_target  # another workflow's own comes first
     input:
-        layout.task("demo_en_fr").bleu,
+        layout.task("demo_en_fr").report("bleu"),
         layout.task("demo_en_fr").examples,
         plots_of("demo_en_fr"),
     localrule: True

@@ -51,11 +51,24 @@ report: "../workflow/report/workflow.rst"
 
 STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
+
+def waits_for_files(task):
+    """Whether files that a user puts there, as their license keeps them from downloads, are missing."""
+    files = map(parse_file_reference, on_disk.tasks[task].needed_references())
+    return any(not file.is_url and not Path(file.location).exists() for file in files)
+
+
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
-# here that there will be one.
+# here that there will be one. What waits for licensed files is left out: asked for by name, such a
+# task says which files those are.
 HAS_GPU = options.device == "cuda" or bool(workflow.global_resources.get("gpu").value)
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
-PLANNED = {name: [c for c in table if is_made(c, HAS_GPU)] for name, table in CELLS.items()}
+WAITING = {
+    task for task in {c.task for table in CELLS.values() for c in table} if waits_for_files(task)
+}
+PLANNED = {
+    name: [c for c in table if is_made(c, HAS_GPU, WAITING)] for name, table in CELLS.items()
+}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
 STAGE_TASKS = options.tasks or list(

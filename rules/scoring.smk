@@ -25,9 +25,31 @@ rule evaluate_bleu:
         "../workflow/scripts/evaluate_bleu.py"
 
 
+rule evaluate_rouge:
+    input:
+        translations="<model>/{run}/{testset}.{decoding}.jsonl",
+        models=models,
+        tuned=tuned_penalty,
+        references=references_of,
+        exceptions=options.rouge_exceptions or [],
+    output:
+        "<model>/{run}/{testset}.{decoding}.rouge.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rouge.log",
+    conda:
+        "../envs/score.yaml"
+    params:
+        run=run_header,
+        decoding=decoding,
+        rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
+        code=script_code("evaluate_rouge.py"),
+    script:
+        "../workflow/scripts/evaluate_rouge.py"
+
+
 rule summarize_bleu:
     input:
-        evaluations=lambda w: headline_files(w.task, "bleu.json"),
+        evaluations=headline_scores("bleu"),
     output:
         text=report(
             "<results>/{task}/bleu.txt",
@@ -47,6 +69,30 @@ rule summarize_bleu:
         code=script_code("summarize_bleu.py"),
     script:
         "../workflow/scripts/summarize_bleu.py"
+
+
+rule summarize_rouge:
+    input:
+        evaluations=headline_scores("rouge"),
+    output:
+        text=report(
+            "<results>/{task}/rouge.txt",
+            caption="../workflow/report/rouge.rst",
+            category="{task}",
+        ),
+        json="<results>/{task}/rouge.json",
+    log:
+        "<logs>/{task}/summarize_rouge.log",
+    conda:
+        "../envs/score.yaml"
+    params:
+        tests=lambda w: list(tasks[w.task].headline.tests),
+        runs=lambda w: tasks[w.task].headline_runs(),
+        header=headline_header,
+        stand_in=scale.stand_in,
+        code=script_code("summarize_rouge.py"),
+    script:
+        "../workflow/scripts/summarize_rouge.py"
 
 
 rule compare_models:

@@ -6,7 +6,7 @@ STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TABLES = [layout.table(name) for name in CELLS]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
-REPORTS = [folder.bleu for folder in STAGE_FOLDERS]
+REPORTS = [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 
 

@@ -23,11 +23,11 @@ LICENSED = [
 
 
 def cell_paths(folder: Path, scale: str) -> list[str]:
-    """The files that tables 1 to 8 rest on; for ROUGE, which nothing computes yet, the outputs."""
+    """The files that tables 1 to 8 rest on."""
     settings = load(folder, {"scale": scale})
     tables = [f"table{number}" for number in range(1, 9)]
     paths = [path for table in tables for cell in cells(settings, table) for path in cell.paths]
-    return [path.replace(".rouge.json", ".jsonl") for path in dict.fromkeys(paths)]
+    return list(dict.fromkeys(paths))
 
 
 @pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "mirror"])
@@ -41,8 +41,9 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     assert done.code == 0, done.said[-3000:]
     trained = {Path(path).parent for path in paths if "seed" in path}
     assert done.planned["train_model"] >= len(trained)
-    scored = [path for path in paths if path.endswith(".bleu.json")]
-    assert done.planned["evaluate_bleu"] == len(scored)
+    for metric in ("bleu", "rouge"):
+        scored = [path for path in paths if path.endswith(f".{metric}.json")]
+        assert done.planned.get(f"evaluate_{metric}", 0) == len(scored)
     # English-German's runs and ensemble tune their length penalty, each for itself.
     tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
     assert done.planned["tune_length_penalty"] == len(tuned) > 1
@@ -71,6 +72,33 @@ def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checko
     unknown = checkout.snakemake("--dry-run", path.replace("demo-vs", "dmo-vs"))
     assert unknown.code == 1
     assert "MissingRuleException" in unknown.said
+
+
+def test_a_tasks_report_is_in_its_metric(checkout: Checkout) -> None:
+    overrides = {"tasks": {"demo_en_fr": {"metric": "rouge", "rouge": {"test": {"bytes": 75}}}}}
+    checkout.configure({"overrides": overrides, "tasks": ["demo_en_fr", "demo_en_fr_word"]})
+    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", "evaluate")
+    assert done.code == 0, done.said
+    assert (done.planned["summarize_rouge"], done.planned["summarize_bleu"]) == (1, 1)
+    for task, wrong, right in (("", "bleu", "rouge"), ("_word", "rouge", "bleu")):
+        asked = f"results/demo_en_fr{task}/{wrong}.txt"
+        refused = checkout.snakemake("--dry-run", asked)
+        assert refused.code == 1
+        said = f"has no {wrong}.txt, as its task says `metric: {right}`: ask for {right}.txt"
+        assert f"error: demo_en_fr{task} {said}" in refused.said
+
+
+def test_what_covers_the_paper_leaves_out_tasks_whose_licensed_files_are_missing(
+    checkout: Checkout,
+) -> None:
+    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", "paper")
+    assert done.code == 0, done.said[-3000:]
+    assert "evaluate_rouge" not in done.planned
+    for name in LICENSED:
+        checkout.write(f"data/{name}", "")
+    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", "paper")
+    assert done.code == 0, done.said[-3000:]
+    assert done.planned["evaluate_rouge"] == 6
 
 
 @pytest.mark.parametrize("profile", ["slurm", "generic"])

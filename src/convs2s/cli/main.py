@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   convs2s translate model.safetensors --input news.en --output news.fr --workers 4
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s score bleu --reference test.fr < translations.fr
+  convs2s score rouge --reference titles.txt --stem outputs.txt
   convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s score-pairs model.safetensors --source test.en --n-best test.nbest > scored.nbest
   convs2s rerank scored.nbest > best.fr

@@ -1,10 +1,11 @@
-"""``convs2s score``: BLEU, comparisons, and what an n-best list has."""
+"""``convs2s score``: BLEU, ROUGE, comparisons, and what an n-best list has."""
 
 import argparse
 from pathlib import Path
 
 from convs2s.cli.common import standard_input
 from convs2s.cli.oracle import add_oracle
+from convs2s.cli.rouge import add_rouge
 from convs2s.files import read_lines
 
 
@@ -17,6 +18,7 @@ def add_score(command: argparse.ArgumentParser) -> None:
         "--lowercase", action="store_true", help="without case of A to Z (multi-bleu -lc)"
     )
     bleu.set_defaults(run=_score_bleu)
+    add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
     comparison.add_argument("baseline", type=Path, help="file of one system's lines")
     comparison.add_argument("system", type=Path, help="file of the other system's lines")

@@ -70,6 +70,9 @@ class Options(Section):
     container: Text | None = None
     """Image in which snakemake --sdm apptainer runs each job: a .sif file, or an address such as
     docker://NAME; null: none."""
+    rouge_exceptions: Annotated[Text, AfterValidator(_with_home)] | None = None
+    """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
+    (docs/rouge.md says how to make it); null: it stems without."""
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()

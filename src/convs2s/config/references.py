@@ -78,6 +78,8 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
+    for test in task.rouge:
+        _known(f"{where}: rouge", "test set", test, task.corpus.tests)
     _check_headline(f"{where}: headline", task, settings)
 
 

@@ -17,6 +17,7 @@ from convs2s.config.metadata import (
     ModelMetadata,
 )
 from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
+from convs2s.config.rouge import RougeSettings
 from convs2s.config.section import Section, replaced
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.errors import UserError
@@ -117,6 +118,8 @@ class Task(Section):
     """What the task's bleu.txt or rouge.txt reports."""
     metric: Literal["bleu", "rouge"] = "bleu"
     """How outputs are scored: bleu for translation, rouge for summaries."""
+    rouge: dict[str, RougeSettings] = {}
+    """Test set -> how ROUGE scores it; one that is not named is scored with the defaults."""
 
     @classmethod
     def named(cls, name: str, stated: object, where: str | None = None) -> Self:
@@ -223,6 +226,26 @@ class Task(Section):
     def headline_tests(self) -> list[str]:
         """Return the test sets that the headline is about."""
         return list(self.headline.tests or self.corpus.tests)
+
+    def check_metric(self, metric: str) -> None:
+        """Check that a report in a metric is the task's headline.
+
+        Raises:
+            UserError: it is not; the message names the report that is.
+        """
+        if metric != self.metric:
+            raise UserError(
+                f"{self.name} has no {metric}.txt, as its task says `metric: {self.metric}`: ask "
+                f"for {self.metric}.txt"
+            )
+
+    def rouge_settings(self, testset: str) -> RougeSettings:
+        """Return how ROUGE scores a test set."""
+        return self.rouge.get(testset, RougeSettings())
+
+    def reference_count(self, testset: str) -> int:
+        """Return how many references each line of a test set has."""
+        return 1
 
     def development_sets(self) -> list[str]:
         """Return the sets that a length penalty can be tuned on."""

@@ -134,14 +134,15 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     return [one for one in possible if one]
 
 
-def is_made(cell: Cell, times_gpus: bool) -> bool:
-    """Return whether a step of the workflow makes a cell's scores.
+def is_made(cell: Cell, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
+    """Return whether a cell's scores can be made here.
 
     Args:
         cell: the cell.
         times_gpus: whether there is a GPU whose speed can be measured.
+        waiting: tasks whose text nobody may download, and which is not there.
     """
-    return not cell.measure.startswith("rouge") and (times_gpus or cell.measure != "seconds_cuda")
+    return cell.task not in waiting and (times_gpus or cell.measure != "seconds_cuda")
 
 
 def _cell(scale: Scale, number: int, row: Row, column: Column, files: FilesOfRuns) -> Cell | None:

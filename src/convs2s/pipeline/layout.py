@@ -84,10 +84,9 @@ class TaskFolder:
         """Return what a run makes of a test set: ``jsonl``, ``txt``, ``bleu.json`` and others."""
         return f"{self.run(model, run)}/{testset}.{decoding}.{suffix}"
 
-    @property
-    def bleu(self) -> str:
-        """The headline report."""
-        return f"{self.path}/bleu.txt"
+    def report(self, metric: str) -> str:
+        """Return the headline report: ``bleu.txt``, or of a task of summaries ``rouge.txt``."""
+        return f"{self.path}/{metric}.txt"
 
     @property
     def examples(self) -> str:

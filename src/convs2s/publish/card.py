@@ -12,8 +12,11 @@ import yaml
 
 from convs2s.files import read_json, sha256
 from convs2s.model_file import ModelDescription, describe_model
+from convs2s.scoring.bleu import Score
 from convs2s.scoring.evaluation import Evaluation
-from convs2s.scoring.summary import read_evaluation
+from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS
+from convs2s.scoring.rouge_evaluation import RougeEvaluation
+from convs2s.scoring.summary import read_as, read_evaluation
 from convs2s.training.state_folder import digest_of
 
 NOT_RECORDED = "not recorded here"
@@ -111,26 +114,51 @@ def _data(training: Facts) -> Iterator[str]:
 
 def _scores(model: Path) -> Iterator[str]:
     yield from _section("Scores")
-    found = [path for path in sorted(model.parent.glob("*.bleu.json")) if _is_evaluation(path)]
-    evaluations = {path: read_evaluation(path) for path in found}
-    digest = sha256(model) if found else ""
-    own = {path: one for path, one in evaluations.items() if _is_of(one, digest)}
-    if not own:
+    digest = sha256(model)
+    rows = [*_bleu_rows(model.parent, digest), *_rouge_rows(model.parent, digest)]
+    if not rows:
         yield f"{NOT_RECORDED}: no scores of this very file lie beside it."
         return
     yield "| test set | lines | decoding | metric | score | signature |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    for path, evaluation in own.items():
-        decoding = path.name.removeprefix(f"{evaluation.test_set}.").removesuffix(".bleu.json")
+    yield from rows
+
+
+def _bleu_rows(folder: Path, digest: str) -> Iterator[str]:
+    for path in sorted(folder.glob("*.bleu.json")):
+        if ".rescored-by-" in path.name:  # of a list, not of a model
+            continue
+        evaluation = read_evaluation(path)
         scores = {
             "tokenized BLEU": evaluation.bleu.tokenized,
             "detokenized BLEU": evaluation.bleu.detokenized,
             "chrF": evaluation.chrf,
         }
-        for metric, score in scores.items():
-            about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
-            signature = score.signature.replace("|", "\\|")
-            yield f"| {about} | {score.score:.2f} | `{signature}` |"
+        if _is_of(evaluation, digest):
+            yield from _rows(path.name.removesuffix(".bleu.json"), evaluation, scores)
+
+
+def _rouge_rows(folder: Path, digest: str) -> Iterator[str]:
+    for path in sorted(folder.glob("*.rouge.json")):
+        evaluation = read_as(RougeEvaluation, path)
+        part = evaluation.measure
+        scores = {
+            f"{name} {ROUGE_PARTS[part]}": evaluation.rouge[kind][part]
+            for kind, name in ROUGE_NAMES.items()
+        }
+        if _is_of(evaluation, digest):
+            yield from _rows(path.name.removesuffix(".rouge.json"), evaluation, scores)
+
+
+def _rows(
+    stem: str, evaluation: Evaluation | RougeEvaluation, scores: Mapping[str, Score]
+) -> Iterator[str]:
+    """Yield the rows of a file of scores that is named TESTSET.DECODING."""
+    decoding = stem.removeprefix(f"{evaluation.test_set}.")
+    for metric, score in scores.items():
+        about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
+        signature = score.signature.replace("|", "\\|")
+        yield f"| {about} | {score.score:.2f} | `{signature}` |"
 
 
 def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
@@ -155,11 +183,7 @@ def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
     )
 
 
-def _is_evaluation(path: Path) -> bool:
-    return ".rescored-by-" not in path.name  # those are of a list, not of a model
-
-
-def _is_of(evaluation: Evaluation, digest: str) -> bool:
+def _is_of(evaluation: Evaluation | RougeEvaluation, digest: str) -> bool:
     return digest in _mapping(evaluation.manifest, "sha256").values()
 
 

@@ -31,8 +31,10 @@ _MEDIA_TYPES = {
 
 _KINDS = {
     ".bleu.json": "BLEU and chrF of one run on one test set, with signatures and manifest",
+    ".rouge.json": "ROUGE of one run on one test set, with signatures and manifest",
     ".speed.json": "time that decoding a test set takes",
     "bleu.json": "the task's headline: mean and deviation over runs",
+    "rouge.json": "the task's headline: mean and deviation over runs, beside the lead baseline",
     "training.json": "summary and manifest of a training",
     "history.jsonl": "a row for each epoch of a training",
     "settings.json": "architecture and recipe of a model",

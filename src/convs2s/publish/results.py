@@ -32,6 +32,10 @@ again, the detokenized BLEU that a `.bleu.json` file states, and trains nothing:
 
     convs2s score bleu --reference REFERENCE < TRANSLATIONS
 
+and this those of a `.rouge.json`, with --bytes and --stem as its signatures state them:
+
+    convs2s score rouge --reference REFERENCE TRANSLATIONS
+
 REFERENCE is a `corpus/raw/TESTSET.LANGUAGE.zst`, TRANSLATIONS `MODEL/RUN/TESTSET.DECODING.txt`.
 The `card.md` of each run says how and on what its model was trained.
 """
@@ -78,10 +82,10 @@ def _measurements(folder: Path) -> dict[Path, Measurement]:
         )
     paths = (path for path in _kept(folder) if path.suffix == ".json")
     found = {path: one for path in paths if (one := read_measurement(path)) is not None}
-    if not any(path.name.endswith(".bleu.json") for path in found):
+    if not any(path.name.endswith((".bleu.json", ".rouge.json")) for path in found):
         raise UserError(
-            f"{folder}: has no scores (*.bleu.json): make them first, such as with: snakemake "
-            "results/TASK/bleu.txt"
+            f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
+            "snakemake results/TASK/bleu.txt"
         )
     return found
 

@@ -85,8 +85,8 @@ def evaluate_bleu(
     system = read_translations(translations)
     words, text = [" ".join(line.words) for line in system], [line.text for line in system]
     before = [" ".join(line.words_before) for line in system], [one.text_before for one in system]
-    raw_lines = _read_reference(raw, translations, len(system))
-    tokenized_lines = _read_reference(tokenized, translations, len(system))
+    raw_lines = read_reference(raw, translations, len(system))
+    tokenized_lines = read_reference(tokenized, translations, len(system))
     evaluation = Evaluation(
         test_set=test_set,
         lines=len(system),
@@ -96,13 +96,18 @@ def evaluate_bleu(
         before_replacement=BeforeReplacement(
             bleu_scores(before[0], tokenized_lines, before[1], raw_lines)
         ),
-        unknown_words=_count_unknown_words(system),
+        unknown_words=count_unknown_words(system),
         manifest=manifest,
     )
     write_json(output, evaluation)
 
 
-def _read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
+def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
+    """Read one reference of each of the ``expected`` lines of translations.
+
+    Raises:
+        UserError: the file is missing, or has another number of lines.
+    """
     lines = list(read_lines(reference))
     if len(lines) != expected:
         raise UserError(
@@ -119,7 +124,7 @@ def bleu_scores(
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
 
 
-def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
+def count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
     """Count the unknown words of the output, and by what they were replaced, if they were."""
     by = Counter(item.by for line in system for item in line.replacements)
     # within words too: a token inside of a word can be unknown

@@ -4,13 +4,16 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.scoring.bleu import BleuKind, Score
-from convs2s.scoring.evaluation import BleuScores, Evaluation
+from convs2s.scoring.evaluation import BleuScores, Evaluation, UnknownWords
+
+E = TypeVar("E")
 
 BLEU_KINDS: tuple[BleuKind, ...] = ("tokenized", "detokenized")
 
@@ -76,21 +79,16 @@ def summarize(evaluations: Mapping[str, Path]) -> Summary:
     """
     runs = {run: read_evaluation(path) for run, path in evaluations.items()}
     results = list(runs.values())
-    _check_comparable(runs, evaluations)
-    unknown = [one.unknown_words for one in results]
+    check_comparable({run: _measures(one) for run, one in runs.items()}, evaluations)
     return Summary(
         lines=results[0].lines,
         bleu=_mean_bleu([one.bleu for one in results]),
-        chrf=_mean_score([one.chrf for one in results]),
+        chrf=mean_score([one.chrf for one in results]),
         length_ratio=mean_and_deviation([one.length_ratio for one in results]),
         before_replacement=MeanBeforeReplacement(
             _mean_bleu([one.before_replacement.bleu for one in results])
         ),
-        unknown_words=MeanUnknownWords(
-            mean_and_deviation([one.total for one in unknown]),
-            mean_and_deviation([one.dictionary for one in unknown]),
-            mean_and_deviation([one.copied for one in unknown]),
-        ),
+        unknown_words=mean_unknown_words([one.unknown_words for one in results]),
         runs=runs,
     )
 
@@ -101,8 +99,17 @@ def read_evaluation(path: Path) -> Evaluation:
     Raises:
         UserError: the file is missing, or is no evaluation of this version.
     """
+    return read_as(Evaluation, path)
+
+
+def read_as(kind: type[E], path: Path) -> E:
+    """Read the scores of one run on one test set, of one kind of them.
+
+    Raises:
+        UserError: the file is missing, or is no evaluation of this version.
+    """
     try:
-        return TypeAdapter(Evaluation).validate_json("\n".join(read_lines(path)))
+        return TypeAdapter(kind).validate_json("\n".join(read_lines(path)))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
@@ -112,12 +119,22 @@ def read_evaluation(path: Path) -> Evaluation:
         ) from None
 
 
-def _check_comparable(runs: Mapping[str, Evaluation], paths: Mapping[str, Path]) -> None:
-    """Refuse to average what was measured differently, say by two versions of sacrebleu."""
-    first, *others = runs
+def check_comparable(
+    measures: Mapping[str, Mapping[str, object]], paths: Mapping[str, Path]
+) -> None:
+    """Refuse to average what was measured differently, say by two versions of sacrebleu.
+
+    Args:
+        measures: run -> what must be equal in all, by its name.
+        paths: run -> its evaluation.
+
+    Raises:
+        UserError: two runs differ; the message names both files.
+    """
+    first, *others = measures
     for run in others:
-        expected = _measures(runs[first])
-        for name, found in _measures(runs[run]).items():
+        expected = measures[first]
+        for name, found in measures[run].items():
             if found != expected[name]:
                 raise UserError(
                     f"{paths[run]}: {name}: {found}, but {expected[name]} in {paths[first]}: a "
@@ -136,14 +153,24 @@ def _measures(evaluation: Evaluation) -> dict[str, int | str]:
 
 def _mean_bleu(scores: Sequence[BleuScores]) -> MeanBleu:
     return MeanBleu(
-        _mean_score([one.tokenized for one in scores]),
-        _mean_score([one.detokenized for one in scores]),
+        mean_score([one.tokenized for one in scores]),
+        mean_score([one.detokenized for one in scores]),
     )
 
 
-def _mean_score(scores: Sequence[Score]) -> MeanScore:
+def mean_score(scores: Sequence[Score]) -> MeanScore:
+    """Return the mean of scores of one signature."""
     mean = mean_and_deviation([one.score for one in scores])
     return MeanScore(mean.mean, mean.deviation, scores[0].signature)
+
+
+def mean_unknown_words(counts: Sequence[UnknownWords]) -> MeanUnknownWords:
+    """Return the means of what became of unknown words."""
+    return MeanUnknownWords(
+        mean_and_deviation([one.total for one in counts]),
+        mean_and_deviation([one.dictionary for one in counts]),
+        mean_and_deviation([one.copied for one in counts]),
+    )
 
 
 def mean_and_deviation(values: Sequence[float]) -> Mean:

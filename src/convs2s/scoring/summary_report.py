@@ -7,7 +7,7 @@ from pathlib import Path
 from convs2s.files import write_json, write_lines
 from convs2s.scoring.evaluation import BleuScores, Evaluation, UnknownWords
 from convs2s.scoring.summary import Mean, MeanBleu, MeanScore, Summary, summarize
-from convs2s.scoring.text_table import aligned, heading, underlined
+from convs2s.scoring.text_table import aligned, gain, heading, mean_text, underlined
 
 
 def summarize_bleu(
@@ -55,7 +55,8 @@ def _test_set(test: str, summary: Summary) -> Iterator[str]:
     over = "one run" if len(runs) == 1 else f"mean ± sample deviation of {len(runs)} runs"
     yield from underlined(f"{test}: {summary.lines} lines; {over} ({', '.join(runs)})")
     for name, unit, digits, value in _metrics(summary):
-        yield f"{test} {name:<16} = {_mean(value, digits):<14} {unit}"
+        mean = mean_text(value.mean, value.deviation, digits)
+        yield f"{test} {name:<16} = {mean:<14} {unit}"
     yield ""
     yield from aligned(["by run", *(name for name, *_ in _metrics(summary))], _by_run(runs))
     yield ""
@@ -77,11 +78,6 @@ def _metrics(summary: Summary) -> Iterator[tuple[str, str, int, Mean]]:
     yield "length ratio", unit, 3, summary.length_ratio
 
 
-def _mean(value: Mean, digits: int) -> str:
-    mean = f"{value.mean:.{digits}f}"
-    return mean if value.deviation is None else f"{mean} ± {value.deviation:.{digits}f}"
-
-
 def _by_run(runs: Mapping[str, Evaluation]) -> Iterator[list[str]]:
     for run, result in runs.items():
         scores = [result.bleu.tokenized, result.bleu.detokenized, result.chrf]
@@ -94,12 +90,12 @@ def _replacements(summary: Summary) -> Iterator[list[str]]:
         counts: UnknownWords = result.unknown_words
         before, after = (_numbers(one) for one in (result.before_replacement.bleu, result.bleu))
         numbers = [f"{one:,}" for one in (counts.total, counts.dictionary, counts.copied)]
-        yield [run, *numbers, *map(_gain, before, after)]
+        yield [run, *numbers, *map(gain, before, after)]
     if len(summary.runs) > 1:
         means = summary.unknown_words
         before, after = (_numbers(one) for one in (summary.before_replacement.bleu, summary.bleu))
         numbers = [f"{one.mean:,.1f}" for one in (means.total, means.dictionary, means.copied)]
-        yield ["mean", *numbers, *map(_gain, before, after)]
+        yield ["mean", *numbers, *map(gain, before, after)]
 
 
 def _numbers(bleu: BleuScores | MeanBleu) -> tuple[float, float]:
@@ -107,7 +103,3 @@ def _numbers(bleu: BleuScores | MeanBleu) -> tuple[float, float]:
     if isinstance(bleu, MeanBleu):
         return bleu.tokenized.mean, bleu.detokenized.mean
     return bleu.tokenized.score, bleu.detokenized.score
-
-
-def _gain(before: float, after: float) -> str:
-    return f"{before:.2f} -> {after:.2f} ({after - before:+.2f})"

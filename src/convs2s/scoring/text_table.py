@@ -27,3 +27,14 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
         cells = [first.ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
         yield "  ".join(cells).rstrip()
+
+
+def mean_text(mean: float, deviation: float | None, digits: int) -> str:
+    """Return a mean with its deviation, if it has one."""
+    text = f"{mean:.{digits}f}"
+    return text if deviation is None else f"{text} ± {deviation:.{digits}f}"
+
+
+def gain(before: float, after: float) -> str:
+    """Return two scores and their difference, which is of the unrounded ones."""
+    return f"{before:.2f} -> {after:.2f} ({after - before:+.2f})"

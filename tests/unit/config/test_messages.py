@@ -14,7 +14,8 @@ from tests.unit.config.writing import fault, write
         ("scael: demo", "config.yaml: unknown key 'scael'; did you mean 'scale'?"),
         ("sentences: [1]", "config.yaml: unknown key 'sentences'; did you mean 'plots.sentences'?"),
         ("1: 2", "config.yaml: unknown key '1'; expected one of container, cores, device, gpus, "
-         "keep_intermediates, mirrors, overrides, plots, scale, shards, tasks"),
+         "keep_intermediates, mirrors, overrides, plots, rouge_exceptions, scale, shards, "
+         "tasks"),
         ("plots: {shards: 2}", "config.yaml: plots: unknown key 'shards'; it belongs beside "
          "'plots', not in it"),
         ("scale: dmeo", "config.yaml: scale: unknown scale 'dmeo'; did you mean 'demo'?"),
@@ -140,7 +141,7 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "key 'description' is missing (One line: what the corpus is)"),
         ("description: A user's own language pair\n", "description: a\nname: mine\n",
          "unknown key 'name'; expected one of alignment, clean, corpus, description, headline, "
-         "hold_out, languages, metric, paper_pairs, preparation, released, text, ..."),
+         "hold_out, languages, metric, paper_pairs, preparation, released, rouge, ..."),
     ],
 )  # fmt: skip
 def test_faults_of_a_task(copy: Path, old: str, new: str, message: str) -> None:

@@ -10,11 +10,14 @@ import pandas as pd
 import pytest
 
 from convs2s.config.load import load
+from convs2s.config.rouge import RougeSettings
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
+from convs2s.files import write_lines
 from convs2s.paper import tables
-from convs2s.paper.cells import Cell
+from convs2s.paper.cells import Cell, is_made
 from convs2s.paper.tables import headings, write_table
+from convs2s.scoring.rouge_evaluation import evaluate_rouge
 from tests.support.cells import cells
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
@@ -139,6 +142,42 @@ def test_a_cell_is_mean_and_deviation_over_the_runs_found(
     assert row["Test set"] == "wmt14_en_de_word newstest2014_filtered (2,737 lines)"
     assert "before unknown word replacement nrefs:1|tok:none" in row["Metric"]
     assert frame.iloc[0]["BLEU (ours)"] == "not run"
+
+
+def test_the_cells_of_table_6_are_what_an_evaluation_says(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ["the cat sleeps", "a dog ran off"]
+    write_lines("titles.txt", ["the cats sleep", "a dog"])
+    record = {"source": "", "words": [], "words_before": [], "replacements": []}
+    records = (record | {"line": n, "text": t, "text_before": t} for n, t in enumerate(lines, 1))
+    write_lines("outputs.jsonl", map(json.dumps, records))
+    found = cells(paper, "table6")
+    for path in dict.fromkeys(path for cell in found for path in cell.paths):
+        evaluate_rouge(
+            translations=Path("outputs.jsonl"),
+            references=[Path("titles.txt")],
+            exceptions=None,
+            output=Path(path),
+            test_set="test",
+            settings=RougeSettings(),
+            manifest={},
+        )
+    frame = table(paper, "table6", [path for cell in found for path in cell.paths])
+    ours = frame[frame["RG-1 (ours)"].str.contains("±")]
+    assert list(ours["Task"]) == ["DUC-2004", "Gigaword"]
+    # Recall is 3/3 and 2/2, precision 3/3 and 2/4.
+    assert list(ours["RG-1 (ours)"]) == ["100.00 ± 0.00", "83.33 ± 0.00"]
+    assert "ROUGE-L recall ROUGE-1.5.5-equal|refs:1|" in ours["Metric"].iloc[0]
+    assert list(ours["Test set"]) == ["gigaword duc2004 (2 lines)", "gigaword gigaword (2 lines)"]
+
+
+def test_what_waits_for_licensed_files_is_not_made(paper: Settings) -> None:
+    found = cells(paper, "table6")
+    assert all(is_made(cell, times_gpus=False) for cell in found)
+    assert not any(is_made(cell, times_gpus=False, waiting={"gigaword"}) for cell in found)
+    assert is_made(cells(paper, "table1")[0], times_gpus=False, waiting={"gigaword"})
 
 
 def test_times_stand_in_the_rows_of_their_device(

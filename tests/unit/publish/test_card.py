@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.rouge import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files import read_json, sha256, write_json
+from convs2s.manifest import run_manifest
 from convs2s.model_file import describe_model, load_model
 from convs2s.publish.card import model_card
+from convs2s.scoring.rouge_evaluation import evaluate_rouge
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.run import train
 from tests.support import tiny
@@ -71,6 +74,28 @@ def test_scores_and_versions_are_those_beside_the_model(results: Path) -> None:
     assert "detokenized BLEU" in found["Scores"]
     assert "chrF" in found["Scores"]
     assert "- torch: " in found["Made with"]
+
+
+def test_rouge_stands_there_in_the_headlines_measure(results: Path) -> None:
+    path = (results / MODEL).with_name("test.beam5_minimum14.rouge.json")
+    evaluate_rouge(
+        translations=(results / MODEL).with_name("test.beam5.jsonl"),
+        references=[results / "corpus/raw/test.fr.zst"],
+        exceptions=None,
+        output=path,
+        test_set="test",
+        settings=RougeSettings(measure="recall"),
+        manifest=run_manifest([str(results / MODEL)]),
+    )
+    found = sections(model_card(results / MODEL))["Scores"]
+    stated = read_json(path)
+    assert isinstance(stated, dict)
+    score = stated["rouge"]["rouge_l"]["recall"]["score"]
+    row = (
+        f"| test | 3 | beam5_minimum14 | ROUGE-L recall | {score:.2f} | `ROUGE-1.5.5-equal\\|refs:1"
+    )
+    assert row in found
+    assert "| test | 3 | beam5 | tokenized BLEU |" in found
 
 
 def test_scores_and_records_of_another_model_are_left_out(results: Path, tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("no scores", r"has no scores \(\*\.bleu\.json\)"),
+        ("no scores", r"has no scores \(\*\.bleu\.json, \*\.rouge\.json\)"),
         ("moved", r"not found in a folder above"),
         ("exists", r"exported\.zip: exists already"),
         ("no folder", r"no such folder"),

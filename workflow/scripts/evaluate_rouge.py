@@ -1,0 +1,32 @@
+"""Score the outputs of a test set by ROUGE."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.rouge import RougeSettings
+from convs2s.manifest import run_manifest
+from convs2s.pipeline.job import job
+from convs2s.scoring.rouge_evaluation import evaluate_rouge
+from convs2s.scoring.tuned_settings import tuned_decoding
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    settings = RougeSettings.model_validate(snakemake.params.rouge)
+    exceptions = list(snakemake.input.exceptions)
+    scored = [path for path in snakemake.input if path not in exceptions]  # what may be published
+    evaluate_rouge(
+        translations=Path(snakemake.input.translations),
+        references=[Path(path) for path in snakemake.input.references],
+        exceptions=Path(exceptions[0]) if exceptions else None,
+        output=Path(snakemake.output[0]),
+        test_set=snakemake.wildcards.testset,
+        settings=settings,
+        manifest=run_manifest(
+            scored,
+            **snakemake.params.run,
+            decoding=decoding.model_dump(mode="json"),
+            rouge=settings.model_dump(mode="json"),
+        ),
+    )

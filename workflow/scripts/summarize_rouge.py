@@ -1,0 +1,20 @@
+"""Write a task's rouge.txt and rouge.json."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from convs2s.pipeline.job import job
+from convs2s.scoring.rouge_report import summarize_rouge
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    runs = product(snakemake.params.tests, snakemake.params.runs)
+    summarize_rouge(
+        dict(zip(runs, map(Path, snakemake.input.evaluations), strict=True)),
+        text=Path(snakemake.output.text),
+        json=Path(snakemake.output.json),
+        header=snakemake.params.header,
+        stand_in=snakemake.params.stand_in,
+    )
