@@ -95,6 +95,46 @@ for pair, names in settings.language_pairs().items():
                 "../workflow/scripts/tokenize_and_filter.py"
 
 
+rule extract_reference:
+    input:
+        references_to_extract,
+    output:
+        "<results>/{task}/corpus/raw/{testset}.reference{number}.{lang}.zst",
+    log:
+        "<logs>/{task}/extract_reference/{testset}.reference{number}.{lang}.log",
+    wildcard_constraints:
+        number="[1-9][0-9]*",
+        lang=alternatives({task.languages.target for task in tasks.values()}),
+    conda:
+        "../envs/text.yaml"
+    params:
+        pairs=reference_pairs,
+        downloads=on_disk.scale.downloads_dir,
+        code=script_code("extract_reference.py"),
+    script:
+        "../workflow/scripts/extract_reference.py"
+
+
+rule write_title_corpus:
+    input:
+        papers_of,
+    output:
+        pairs=expand("<downloads>/titles/{{task}}/{file}", file=TITLE_FILES),
+        counts="<downloads>/titles/{task}/counts.json",
+    log:
+        "<logs>/{task}/write_title_corpus.log",
+    wildcard_constraints:
+        task=alternatives(name for name, task in tasks.items() if task.titles),
+    conda:
+        "../envs/text.yaml"
+    params:
+        titles=lambda w: on_disk.tasks[w.task].titles.model_dump(mode="json"),
+        downloads=lambda w: on_disk.scale.downloads_dir,
+        code=script_code("write_title_corpus.py"),
+    script:
+        "../workflow/scripts/write_title_corpus.py"
+
+
 rule gather_shards:
     input:
         shards=expand("<results>/{{task}}/corpus/clean/train.{shard}.{{lang}}.zst", shard=PARTS),

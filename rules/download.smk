@@ -12,7 +12,7 @@ rule download_file:
     log:
         "<logs>/download/{host}/{path}.log",
     wildcard_constraints:
-        host="(?!demo/)[^/]+",
+        host="(?!(demo|titles)/)[^/]+",
     localrule: True
     conda:
         "../envs/text.yaml"

@@ -26,7 +26,11 @@ rule prepare:
 
 rule align:
     input:
-        [folder.dictionary for folder in TRAINED_FOLDERS],
+        [
+            layout.task(t).dictionary
+            for t in TRAINED_TASKS
+            if tasks[t].alignment.dictionary == "aligned"
+        ],
     localrule: True
 
 

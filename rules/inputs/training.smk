@@ -28,11 +28,11 @@ def gpus(wildcards):
 def tables_of_text(wildcards):
     """The tables of a text that a training takes, by the names of its options.
 
-    Only models over words replace unknown ones by the dictionary; some select their vocabulary;
-    some read truecased text.
+    Only models over words replace unknown ones by the dictionary, unless the task has them copied;
+    some select their vocabulary; some read truecased text.
     """
     task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
-    if task.vocabulary.kind == "word":
+    if task.vocabulary.kind == "word" and task.alignment.dictionary == "aligned":
         tables["dictionary"] = [folder.dictionary]
     if settings.models[wildcards.model].architecture.selects_vocabulary:
         tables["candidates"] = [folder.candidates]

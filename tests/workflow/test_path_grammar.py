@@ -13,12 +13,12 @@ from tests.support.checkout import Checkout
 # What a licence keeps from being downloaded: users put these files there themselves.
 LICENSED = [
     *(
-        f"gigaword/{split}.{side}.txt"
-        for split in ("train", "valid", "test")
+        f"gigaword/{name.format(side)}.txt"
+        for name in ("train.{}", "valid.{}.filter", "test.{}")
         for side in ("article", "title")
     ),
-    "duc2004/article.txt",
-    "duc2004/reference0.txt",
+    "duc2004/input.txt",
+    *(f"duc2004/references/task1_ref{number}.txt" for number in range(4)),
     "wmt14_en_fr/newstest2014.1000best.gz",
 ]
 LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]

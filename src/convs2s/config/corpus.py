@@ -1,11 +1,11 @@
-"""``languages``, ``corpus`` and ``hold_out`` of a task: its files, and what they are used for."""
+"""``languages``, ``corpus``, ``titles`` and ``hold_out`` of a task: its files and their use."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from convs2s.config.fields import Items, Text, matching
+from convs2s.config.fields import Items, SomeDistinctItems, Text, matching
 from convs2s.config.section import Section
 
 Language = Annotated[
@@ -45,7 +45,16 @@ class FilePair(Section):
     """File of the target side."""
 
 
+class ScoredFilePair(FilePair):
+    """Two files of a test set, and what else is right."""
+
+    references: Items[Text] = ()
+    """Further references: files whose line N is another translation or summary of line N of the
+    source; an empty line where one has fewer. The target is the first reference."""
+
+
 FilePairs = Annotated[Items[FilePair], Field(min_length=1)]
+ScoredFilePairs = Annotated[Items[ScoredFilePair], Field(min_length=1)]
 
 
 class Corpus(Section):
@@ -57,8 +66,30 @@ class Corpus(Section):
     """Pairs of files, read one after the other."""
     valid: Items[FilePair] = ()
     """The same for validation; left out where hold_out is stated."""
-    tests: Annotated[dict[TestSetName, FilePairs], Field(min_length=1)]
+    tests: Annotated[dict[TestSetName, ScoredFilePairs], Field(min_length=1)]
     """Test sets: name -> pairs of files."""
+    obtain: Text | None = None
+    """How to come by the files that nobody may download: what the message says that names those
+    which are missing; null: it asks for them."""
+
+
+class Titles(Section):
+    """Papers, from whose abstracts and titles the workflow makes text."""
+
+    files: SomeDistinctItems[Text]
+    """Tab-separated tables with the columns arxiv_id, title and abstract, fields in quotes where
+    they need them: paths or URLs, compressed or not. Of papers with the same id the first counts.
+    The text is titles://TASK/SPLIT.SIDE: train, valid or test; sentence (the abstract's first) or
+    title."""
+    one_in: Annotated[int, Field(ge=3)] = 43
+    """One paper in this many is for test, another one for validation. Its id alone decides, by its
+    SHA-256: other files move no paper from one part to another."""
+
+
+TITLE_FILES = tuple(
+    f"{split}.{side}" for split in ("train", "valid", "test") for side in ("sentence", "title")
+)
+"""What is made of papers: titles://TASK/FILE."""
 
 
 class HoldOut(Section):

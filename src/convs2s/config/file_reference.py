@@ -2,13 +2,15 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import urlsplit
 
 from convs2s.errors import UserError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_READ_SCHEMES = ("http", "https", "demo")
+_WEB_SCHEMES = ("http", "https")
+_READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
+_RECORDS = ".jsonl"
 
 
 @dataclass(frozen=True)
@@ -16,8 +18,9 @@ class FileReference:
     """A text file as a task's configuration names it.
 
     Attributes:
-        location: a URL (http, https, demo) or a path.
-        member: the member of the archive at the location; None for a file that is none.
+        location: a URL (http, https, demo, titles) or a path.
+        member: the member of the archive at the location, or the field of a file of JSON lines;
+            None for a file that is neither.
     """
 
     location: str
@@ -27,6 +30,11 @@ class FileReference:
     def is_url(self) -> bool:
         """Whether the file comes into the downloads folder first."""
         return bool(_SCHEME.match(self.location))
+
+    @property
+    def is_records(self) -> bool:
+        """Whether it is a file of JSON lines, compressed or not, so that its member is a field."""
+        return _RECORDS in PurePath(self.location).suffixes[-2:]
 
     def path(self, downloads: Path) -> Path:
         """Return where the file lies on this machine: itself, or its place among the downloads.
@@ -54,11 +62,18 @@ def parse_file_reference(reference: str) -> FileReference:
     return FileReference(location, member or None)
 
 
+def is_of_titles(reference: str) -> bool:
+    """Tell text that the workflow makes from papers (``titles`` of a task)."""
+    return reference.startswith("titles://")
+
+
 def local_path(url: str, downloads: Path) -> Path:
-    """Return the place of a URL's file: downloads/HOST/PATH, or downloads/demo/PATH for demo://.
+    """Return the place of a URL's file: downloads/HOST/PATH; for demo:// downloads/demo/PATH.
+
+    For titles:// it is likewise downloads/titles/PATH.
 
     Raises:
-        UserError: the URL is not a plain http(s) or demo one with a file's name at its end.
+        UserError: the URL is not a plain http(s), demo or titles one with a file's name at its end.
     """
     scheme = _SCHEME.match(url)
     is_read = scheme is not None and scheme[1] in _READ_SCHEMES
@@ -70,7 +85,8 @@ def local_path(url: str, downloads: Path) -> Path:
             f"{url}: a URL with ?, # or @ has no place among the downloads; fetch it by hand and "
             "name the local file instead"
         )
-    place = f"{'demo/' if parts.scheme == 'demo' else ''}{parts.netloc}{parts.path}"
+    made = "" if parts.scheme in _WEB_SCHEMES else f"{parts.scheme}/"
+    place = f"{made}{parts.netloc}{parts.path}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
         raise UserError(f"{url}: expected the URL of one file, without .., // or / at its end")
     return downloads / place

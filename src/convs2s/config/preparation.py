@@ -40,6 +40,10 @@ class CleanLimits(Section):
 class AlignmentSettings(Section):
     """Word alignment, from which the dictionary for unknown words is made."""
 
+    dictionary: Literal["aligned", "identity"] = "aligned"
+    """What stands for an unknown word of word models: aligned is the target word that its source
+    word is aligned to most often; identity the source word itself, for tasks within one language.
+    Then no text is aligned, unless a model selects its vocabulary."""
     pairs: PositiveInt | None = None
     """Training pairs to align, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from convs2s.config.architecture import Architecture
+from convs2s.config.corpus import TITLE_FILES
+from convs2s.config.file_reference import is_of_titles
 from convs2s.config.messages import unknown
 from convs2s.config.model import ModelSettings
 from convs2s.config.paper import Row, RunsToCompare, Table
@@ -85,11 +87,31 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
+    _check_corpus(f"{where}: corpus", task, settings)
     for test in task.rouge:
         _known(f"{where}: rouge", "test set", test, task.corpus.tests)
     for test in task.n_best:
         _known(f"{where}: n_best", "test set", test, task.corpus.tests)
     _check_headline(f"{where}: headline", task, settings)
+
+
+def _check_corpus(where: str, task: Task, settings: Settings) -> None:
+    """Check that references are as many for all pairs of a test set, and what titles:// names."""
+    for name, pairs in task.corpus.tests.items():
+        counts = [len(pair.references) for pair in pairs]
+        if len(set(counts)) > 1:
+            raise UserError(
+                f"{where}.tests.{name}: its pairs of files have {', '.join(map(str, counts))} "
+                "further references; expected as many for each"
+            )
+    made = {
+        f"titles://{name}/{file}"
+        for name, other in settings.tasks.items()
+        if other.titles and other.text is None
+        for file in TITLE_FILES
+    }
+    for reference in filter(is_of_titles, task.references()):
+        _known(where, "file", reference, made)
 
 
 def _check_headline(where: str, task: Task, settings: Settings) -> None:

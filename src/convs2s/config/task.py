@@ -1,14 +1,14 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Self
 
 from pydantic import PrivateAttr
 
-from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages
+from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages, Titles
 from convs2s.config.download import Download
 from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems, Text
-from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.file_reference import is_of_titles, parse_file_reference
 from convs2s.config.messages import validated
 from convs2s.config.metadata import (
     CorpusMetadata,
@@ -41,6 +41,7 @@ __all__ = [
 SHARED_WITH_TEXT = (
     "languages",
     "corpus",
+    "titles",
     "hold_out",
     "preparation",
     "clean",
@@ -79,8 +80,8 @@ class Headline(Section):
 class Task(Section):
     """One corpus with one vocabulary. NAME is the folder of its results.
 
-    A task that says "text: OTHER" shares OTHER's languages, corpus, hold_out, preparation, clean,
-    paper_pairs and alignment and states none of them itself.
+    A task that says "text: OTHER" shares OTHER's languages, corpus, titles, hold_out, preparation,
+    clean, paper_pairs and alignment and states none of them itself.
     """
 
     _name: str = PrivateAttr(default="")  # no key of the file: the file's own name
@@ -93,10 +94,13 @@ class Task(Section):
     """Codes of the two languages. Tokenization follows the letters before an underscore: en_title
     is English."""
     corpus: Corpus
-    """The files. Each is a path (from the folder where the workflow runs), an http(s) URL or
-    demo://TASK/FILE; #MEMBER names a file of an archive. Text is UTF-8, line N of the source
-    translates to line N of the target; .gz, .xz, .bz2 and .zst are understood, and .sgm is read by
-    its segments."""
+    """The files. Each is a path (from the folder where the workflow runs), an http(s) URL,
+    demo://TASK/FILE or titles://TASK/FILE; #MEMBER names a file of an archive. Text is UTF-8, line
+    N of the source translates to line N of the target; .gz, .xz, .bz2 and .zst are understood,
+    .sgm is read by its segments, and .jsonl by the field after #: NAME, or NAME[N] of a list."""
+    titles: Titles | None = None
+    """Papers, from whose abstracts and titles the workflow makes the text of titles://; null:
+    none."""
     hold_out: HoldOut | None = None
     """Training pairs that become the validation data; null where corpus.valid states files."""
     preparation: PreparationRecipes = PreparationRecipes()
@@ -174,6 +178,34 @@ class Task(Section):
         """
         return [(pair.source, pair.target) for pair in self._pairs(split)]
 
+    def reference_count(self, testset: str) -> int:
+        """Return how many references the lines of a test set have at most.
+
+        Raises:
+            UserError: the task has no such test set.
+        """
+        self._pairs(testset)
+        return 1 + len(self.corpus.tests[testset][0].references)
+
+    def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
+        """Return the (target, reference) file references of a test set's further reference.
+
+        Args:
+            testset: its name.
+            number: of the reference, from 1; 0 would be the target itself.
+
+        Raises:
+            UserError: the task has no such test set, or it has fewer references.
+        """
+        count = self.reference_count(testset)
+        if number >= count:
+            raise UserError(
+                f"'{testset}' of the task {self.name} has {count} references, the target as number "
+                f"0 among them, so none is number {number}"
+            )
+        pairs = self.corpus.tests[testset]
+        return [(pair.target, pair.references[number - 1]) for pair in pairs]
+
     def _pairs(self, split: str) -> tuple[FilePair, ...]:
         corpus = self.corpus
         if split == "train" or self.hold_out_of(split):
@@ -203,18 +235,42 @@ class Task(Section):
 
     def _references_of(self, splits: Sequence[str]) -> list[str]:
         sides = [side for split in splits for pair in self.file_pairs(split) for side in pair]
-        return list(dict.fromkeys([*sides, *self.released_references()]))
+        tests = [name for name in splits if name in self.corpus.tests]
+        further = [
+            one for name in tests for pair in self.corpus.tests[name] for one in pair.references
+        ]
+        papers = self.titles.files if self.titles and any(map(is_of_titles, sides)) else ()
+        return list(dict.fromkeys([*sides, *further, *papers, *self.released_references()]))
 
     def released_references(self) -> list[str]:
         """Return the file references of the released model; none where there is none."""
         files = self.released.model_dump().values() if self.released else ()
         return [file for file in files if file]
 
+    def require_files(self, is_there: Callable[[str], bool]) -> None:
+        """Check that the files are there that no download brings.
+
+        Args:
+            is_there: tells whether a path is there, or will be made.
+
+        Raises:
+            UserError: the message names all that are missing, and how to come by them.
+        """
+        files = map(parse_file_reference, self.needed_references())
+        paths = dict.fromkeys(file.location for file in files if not file.is_url)
+        missing = [path for path in paths if not is_there(path)]
+        if missing:
+            advice = f"put them there, or name others in config/tasks/{self.text_name}.yaml"
+            raise UserError(
+                f"{self.text_name}: missing files: {', '.join(missing)}; "
+                f"{self.corpus.obtain or advice}"
+            )
+
     def placed(self, files: Mapping[str, str]) -> Self:
         """Return the task with other references in place of some of its own."""
-        released = self.released and replaced(self.released, files)
+        stated = {"corpus": self.corpus, "titles": self.titles, "released": self.released}
         return self.model_copy(
-            update={"corpus": replaced(self.corpus, files), "released": released}
+            update={key: section and replaced(section, files) for key, section in stated.items()}
         )
 
     def vocabulary_size(self, language: str) -> int | None:
@@ -258,10 +314,6 @@ class Task(Section):
     def rouge_settings(self, testset: str) -> RougeSettings:
         """Return how ROUGE scores a test set."""
         return self.rouge.get(testset, RougeSettings())
-
-    def reference_count(self, testset: str) -> int:
-        """Return how many references each line of a test set has."""
-        return 1
 
     def development_sets(self) -> list[str]:
         """Return the sets that a length penalty can be tuned on."""

@@ -8,6 +8,7 @@ from typing import TextIO
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.data.records import read_field
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
@@ -20,6 +21,7 @@ from convs2s.files import (
     open_text,
     read_line_pairs,
     read_lines,
+    write_lines,
 )
 
 Sides = tuple[Path, Path]
@@ -63,6 +65,24 @@ def extract_corpus(
             rule = f", and every {hold_out.every}th is held out" if hold_out else ""
             raise UserError(f"{output[0]}: would be empty: {sources} has {read} lines{rule}")
     return count
+
+
+def extract_reference(*, pairs: Sequence[tuple[str, str]], downloads: Path, output: Path) -> int:
+    """Write a further reference of a test set, line N of it beside line N of the target.
+
+    Args:
+        pairs: (target, reference) references as the configuration has them; the targets' lines are
+            counted alone.
+        downloads: the folder where what is referred to by URL has been put.
+        output: where the reference goes.
+
+    Returns:
+        The number of lines.
+
+    Raises:
+        UserError: a file is missing or malformed, or has another number of lines than the target.
+    """
+    return write_lines(output, (line for _, line in _read_pairs(pairs, downloads)))
 
 
 def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
@@ -128,14 +148,17 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[t
 
 @contextmanager
 def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield a referenced file's name for messages and its lines or segments."""
+    """Yield a referenced file's name for messages and its lines, segments or fields."""
     parsed = parse_file_reference(reference)
-    path = parsed.path(downloads)
-    name = f"{path}#{parsed.member}" if parsed.member else str(path)
-    with open_member(path, parsed.member) as stream:
+    path, member = parsed.path(downloads), parsed.member
+    name = f"{path}#{member}" if member else str(path)
+    with open_member(path, None if parsed.is_records else member) as stream:
         lines = decode_lines(bounded_lines(stream, name), name)
-        is_sgm = ".sgm" in PurePath(parsed.member or path).suffixes[-2:]
-        yield name, read_segments(lines, name) if is_sgm else lines
+        if parsed.is_records:
+            lines = read_field(lines, member or "", name)
+        elif ".sgm" in PurePath(member or path).suffixes[-2:]:
+            lines = read_segments(lines, name)
+        yield name, lines
 
 
 def _align(

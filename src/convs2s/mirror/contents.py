@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from convs2s.mirror.languages import with_cedillas
 from convs2s.mirror.newstest import as_news, sgm_members
 from convs2s.mirror.packing import gzipped, packed_tar, packed_tgz, packed_zip, text
+from convs2s.mirror.papers import headline, paper_tables, summaries
 from convs2s.mirror.planted import with_faults
 from convs2s.mirror.published_model import released_archive
 from convs2s.mirror.sentences import SentencePairs, translated
@@ -22,6 +23,7 @@ _MULTI30K = "raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 _STANFORD = "nlp.stanford.edu/projects/nmt/data/wmt14.en-de"
 _BACK_TRANSLATIONS = "data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
 _FAIRSEQ = "dl.fbaipublicfiles.com/fairseq/models"
+_DUC_REFERENCES = 4
 
 
 def mirror_files(drawn: Drawn) -> dict[str, bytes]:
@@ -35,6 +37,8 @@ def mirror_files(drawn: Drawn) -> dict[str, bytes]:
         **_multi30k(drawn),
         **_released(drawn),
         **_licensed(drawn),
+        **paper_tables(drawn["arxiv"]),
+        **summaries(drawn["scitldr"]),
     }
 
 
@@ -182,15 +186,17 @@ def _released(drawn: Drawn) -> dict[str, bytes]:
 def _licensed(drawn: Drawn) -> dict[str, bytes]:
     """Gigaword and DUC 2004, which nobody serves: where a user puts them, as NAMAS leaves them."""
     files = {}
-    for split, corpus in (
-        ("gigaword/train", "gigaword"),
-        ("gigaword/valid", "gigaword_valid"),
-        ("gigaword/test", "gigaword_test"),
+    for name, corpus in (
+        ("train.{}.txt", "gigaword"),
+        ("valid.{}.filter.txt", "gigaword_valid"),
+        ("test.{}.txt", "gigaword_test"),
     ):
-        files[f"data/{split}.article.txt"] = text(_articles(drawn[corpus]))
-        files[f"data/{split}.title.txt"] = text(_titles(drawn[corpus]))
-    files["data/duc2004/article.txt"] = text(_articles(drawn["duc2004"]))
-    files["data/duc2004/reference0.txt"] = text(_titles(drawn["duc2004"]))
+        files[f"data/gigaword/{name.format('article')}"] = text(_articles(drawn[corpus]))
+        files[f"data/gigaword/{name.format('title')}"] = text(_titles(drawn[corpus]))
+    files["data/duc2004/input.txt"] = text(_articles(drawn["duc2004"]))
+    for number in range(_DUC_REFERENCES):
+        reference = text(_titles(drawn["duc2004"], skipped=number))
+        files[f"data/duc2004/references/task1_ref{number}.txt"] = reference
     return files
 
 
@@ -199,7 +205,6 @@ def _articles(pairs: SentencePairs) -> Iterable[str]:
     return [re.sub(r"\d", "#", _words(english).lower()) for english, _ in pairs]
 
 
-def _titles(pairs: SentencePairs) -> Iterable[str]:
-    """Return the first longer words of each, which stand for its headline."""
-    longer = ([word for word in line.split() if len(word) > 3] for line in _articles(pairs))
-    return [" ".join(words[:6]) for words in longer]
+def _titles(pairs: SentencePairs, skipped: int = 0) -> Iterable[str]:
+    """Return the first longer words of each after some, which stand for its headline."""
+    return [headline(line, skipped) for line in _articles(pairs)]

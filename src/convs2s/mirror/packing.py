@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -42,6 +43,11 @@ def packed_zip(members: Mapping[str, bytes]) -> bytes:
 def gzipped(content: bytes) -> bytes:
     """Return bytes as gzip compresses them."""
     return gzip.compress(content, mtime=0)
+
+
+def xz(content: bytes) -> bytes:
+    """Return bytes as xz compresses them."""
+    return lzma.compress(content)
 
 
 def packed_tgz(members: Mapping[str, bytes]) -> bytes:

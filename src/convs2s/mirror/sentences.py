@@ -37,6 +37,9 @@ TEST_PAIRS = {
 }
 """Where the real set is one of WMT's or Multi30k's, a tenth of its size."""
 
+PAPER_PAIRS = {"arxiv": 1800, "scitldr": 60}
+"""Sentences of abstracts, and of test papers with their summaries."""
+
 SentencePairs = list[tuple[str, str]]
 """English sentences, each with what stands beside it."""
 
@@ -49,7 +52,7 @@ def draw_sentences() -> dict[str, SentencePairs]:
     """
     grammar, rng, seen = load_grammar(), random.Random(MIRROR_SEED), set[str]()
     drawn: dict[str, SentencePairs] = {}
-    for split, sizes in (("train", TRAINING_PAIRS), ("test", TEST_PAIRS)):
+    for split, sizes in (("train", TRAINING_PAIRS), ("test", TEST_PAIRS), ("train", PAPER_PAIRS)):
         for name, size in sizes.items():
             sentences = [draw_new(grammar, rng, seen, split, number) for number in range(size)]
             drawn[name] = [(one.english(), one.french()) for one in sentences]

@@ -137,6 +137,12 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "expected either corpus.valid or hold_out, for validation data"),
         ("\n  valid: [{source: valid.en, target: valid.fr}]", "\n  hold_out: {every: 100}",
          "corpus: unknown key 'hold_out'; it belongs beside 'corpus', not in it"),
+        ("target: test.fr}]", "target: test.fr, references: [r.fr]}, {source: a, target: b}]",
+         "corpus.tests.mine: its pairs of files have 1, 0 further references; expected as many for "
+         "each"),
+        ("source: train.en", "source: titles://arxiv_titles/train.sentnce",
+         "corpus: unknown file 'titles://arxiv_titles/train.sentnce'; did you mean "
+         "'titles://arxiv_titles/train.sentence'?"),
         ("description: A user's own language pair\n", "",
          "key 'description' is missing (One line: what the corpus is)"),
         ("description: A user's own language pair\n", "description: a\nname: mine\n",

@@ -23,6 +23,7 @@ SETIMES = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIM
 BACK = "http://data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
 STANFORD = "https://nlp.stanford.edu/projects/nmt/data/wmt14.en-de/train"
 DEV = "http://data.statmt.org/wmt19/translation-task/dev.tgz#dev"
+DUC_REFERENCES = "data/duc2004/references/task1_ref"
 FULL = "http://www.statmt.org/wmt14/test-full.tgz#test-full"
 FILTERED = "http://www.statmt.org/wmt14/test-filtered.tgz#test"
 
@@ -116,7 +117,7 @@ ROMANIAN: Json = {
     "preparation": {"train": "wmt16", "test": "wmt16", "truecase": True},
     "clean": {"minimum": 1, "maximum": 175, "ratio": None},
     "paper_pairs": 2_800_000,
-    "alignment": {"pairs": None, "seed": 1},
+    "alignment": {"dictionary": "aligned", "pairs": None, "seed": 1},
     "metric": "bleu",
     "vocabulary": bpe(),
     "headline": headline("wmt16_en_ro", "newstest2016"),
@@ -127,7 +128,7 @@ GERMAN: Json = {
     "preparation": MOSES,
     "clean": {"minimum": 1, "maximum": 250, "ratio": 1.5},
     "paper_pairs": 4_500_000,
-    "alignment": {"pairs": None, "seed": 1},
+    "alignment": {"dictionary": "aligned", "pairs": None, "seed": 1},
     "metric": "bleu",
     "vocabulary": bpe(),
     "headline": headline(
@@ -140,7 +141,7 @@ FRENCH: Json = {
     "preparation": MOSES,
     "clean": {"minimum": 1, "maximum": 175, "ratio": 1.5},
     "paper_pairs": 35_500_000,
-    "alignment": {"pairs": 5_000_000, "seed": 1},
+    "alignment": {"dictionary": "aligned", "pairs": 5_000_000, "seed": 1},
     "metric": "bleu",
     "vocabulary": bpe(),
     "headline": headline("wmt14_en_fr", "newstest2014"),
@@ -183,11 +184,15 @@ TASKS: dict[str, Json] = {
     "gigaword": {
         "languages": {"source": "en_article", "target": "en_title"},
         "hold_out": None,
-        "preparation": MOSES,
+        "preparation": {"train": "none", "test": "none", "truecase": False},
         "clean": {"minimum": 1, "maximum": 175, "ratio": None},
         "paper_pairs": 3_800_000,
-        "alignment": {"pairs": None, "seed": 1},
+        "alignment": {"dictionary": "identity", "pairs": None, "seed": 1},
         "metric": "rouge",
+        "rouge": {
+            "gigaword": {"bytes": None, "stem": True, "measure": "f1", "lead_words": 8},
+            "duc2004": {"bytes": 75, "stem": True, "measure": "recall", "lead_words": 75},
+        },
         "vocabulary": words(30_000, 30_000),
         "headline": headline("summarization", "gigaword", "duc2004", decoding="beam5_minimum14"),
     },
@@ -206,7 +211,7 @@ def paper(root: Path) -> Settings:
 
 
 def test_every_task_of_the_papers_is_here(paper: Settings) -> None:
-    own = ("demo", "multi30k")
+    own = ("demo", "multi30k", "arxiv_titles")
     names = {name for name in paper.tasks if not name.startswith(own)}
     assert {name for name in names if not name.endswith("_released")} == set(TASKS)
 
@@ -216,7 +221,7 @@ def test_tasks(paper: Settings, name: str) -> None:
     task = paper.tasks[name]
     left_out = {"description", "text", "corpus", "released"}
     shown = task.model_dump(mode="json", exclude=left_out)
-    assert shown == {"rouge": {}, "n_best": {}, **TASKS[name]}
+    assert shown == {"rouge": {}, "n_best": {}, "titles": None, **TASKS[name]}
     assert task.text == SHARES_TEXT.get(name)
     assert task.released is None
 
@@ -236,9 +241,15 @@ def test_the_files_of_each_task(paper: Settings, name: str) -> None:
 def test_the_summaries_files(paper: Settings) -> None:
     corpus = paper.tasks["gigaword"].corpus
     folder = "data/gigaword"
-    for split, files in (("train", corpus.train), ("valid", corpus.valid)):
-        assert pairs(files) == [(f"{folder}/{split}.article.txt", f"{folder}/{split}.title.txt")]
+    for split, files in (("train.{}", corpus.train), ("valid.{}.filter", corpus.valid)):
+        names = [f"{folder}/{split.format(side)}.txt" for side in ("article", "title")]
+        assert [*map(list, pairs(files))] == [names]
     assert {test: pairs(files) for test, files in corpus.tests.items()} == {
         "gigaword": [(f"{folder}/test.article.txt", f"{folder}/test.title.txt")],
-        "duc2004": [("data/duc2004/article.txt", "data/duc2004/reference0.txt")],
+        "duc2004": [("data/duc2004/input.txt", f"{DUC_REFERENCES}0.txt")],
     }
+    (duc,) = corpus.tests["duc2004"]
+    assert duc.references == tuple(f"{DUC_REFERENCES}{number}.txt" for number in (1, 2, 3))
+    task = paper.tasks["gigaword"]
+    assert (task.reference_count("gigaword"), task.reference_count("duc2004")) == (1, 4)
+    assert set(duc.references) <= set(task.needed_references())

@@ -1,6 +1,9 @@
 """What a task knows of itself."""
 
 import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 import yaml
@@ -155,3 +158,64 @@ def test_every_file_of_the_configurations_tasks_is_listed(settings: Settings) ->
     released = settings.tasks["wmt14_en_fr_released"]
     assert len(released.released_references()) == 4
     assert set(released.references()) > set(settings.tasks["wmt14_en_fr"].references())
+
+
+def with_tests(*pairs: Mapping[str, object]) -> Task:
+    train = [{"source": "train.en", "target": "train.fr"}]
+    return task(corpus={"train": train, "tests": {"test": list(pairs)}})
+
+
+REFERENCED = {"source": "t.en", "target": "t.fr", "references": ["t1.fr", "t2.fr"]}
+
+
+def test_a_test_set_may_have_further_references() -> None:
+    mine = with_tests(REFERENCED)
+    assert mine.reference_count("test") == 3
+    assert mine.reference_pairs("test", 2) == [("t.fr", "t2.fr")]
+    assert mine.file_pairs("test") == [("t.en", "t.fr")]
+    assert mine.references()[-2:] == mine.needed_references()[-2:] == ["t1.fr", "t2.fr"]
+    assert mine.placed({"t1.fr": "below/t1.fr"}).reference_pairs("test", 1)[0][1] == "below/t1.fr"
+    with pytest.raises(UserError, match=r"'test' of the task mine has 3 references, .* number 3"):
+        mine.reference_pairs("test", 3)
+    with pytest.raises(UserError, match="'tset' is not a test set"):
+        mine.reference_count("tset")
+    assert task().reference_count("test") == 1
+
+
+def test_training_text_has_no_further_references() -> None:
+    with pytest.raises(UserError, match="references"):
+        task(corpus={"train": [REFERENCED], "tests": {"test": [REFERENCED]}})
+
+
+def test_missing_files_are_named_with_how_to_come_by_them() -> None:
+    mine = with_tests(REFERENCED)
+    mine.require_files(lambda path: True)
+    with pytest.raises(UserError) as error:
+        mine.require_files(lambda path: path.endswith(".en"))
+    assert str(error.value) == (
+        "mine: missing files: train.fr, t.fr, t1.fr, t2.fr; put them there, or name others in "
+        "config/tasks/mine.yaml"
+    )
+    corpus = mine.corpus.model_copy(update={"obtain": "ask for them"})
+    with pytest.raises(UserError, match=r"t2\.fr; ask for them$"):
+        mine.model_copy(update={"corpus": corpus}).require_files(lambda path: False)
+
+
+def test_papers_are_files_of_the_task(settings: Settings) -> None:
+    titles = settings.tasks["arxiv_titles"]
+    assert titles.titles
+    assert set(titles.titles.files) <= set(titles.needed_references())
+    placed = titles.placed({titles.titles.files[0]: "elsewhere"})
+    assert placed.titles
+    assert placed.titles.files[0] == "elsewhere"
+    sources = titles.dataset_metadata(settings.downloads, None).sources
+    assert {source.licence for source in sources if source.sha256} == {"CC0 1.0 (arXiv's metadata)"}
+
+
+def test_the_pages_summarizer_is_a_task(root: Path) -> None:
+    page = (root / "docs/summarization.md").read_text("utf-8")
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    summarizer = Task.named("mine_headlines", yaml.safe_load(block))
+    assert summarizer.reference_count("test") == 3
+    assert summarizer.metric == "rouge"
+    assert summarizer.alignment.dictionary == "identity"

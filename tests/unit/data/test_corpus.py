@@ -9,7 +9,7 @@ import pytest
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import local_path, parse_file_reference
-from convs2s.data.corpus import Sides, extract_corpus, shard_corpus
+from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_corpus
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
@@ -63,6 +63,8 @@ def nothing_written(sides: Sides) -> bool:
         ("/data/my.tgz#a/b.en", "/data/my.tgz", "a/b.en", "/data/my.tgz"),
         (f"{URL}#a/b.en", URL, "a/b.en", "d/data.example/a.tgz"),
         ("demo://en_fr/train.en", "demo://en_fr/train.en", None, "d/demo/en_fr/train.en"),
+        ("titles://a/train.title", "titles://a/train.title", None, "d/titles/a/train.title"),
+        ("a.jsonl.gz#text[0]", "a.jsonl.gz", "text[0]", "a.jsonl.gz"),
     ],
 )
 def test_references(reference: str, location: str, member: str | None, path: str) -> None:
@@ -311,3 +313,45 @@ def test_the_modules_for_raw_text_load_neither_torch_nor_snakemake() -> None:
         "sys.exit('torch' in sys.modules or 'snakemake' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Records, and further references
+
+
+def test_fields_of_json_lines(tmp_path: Path, sides: Sides) -> None:
+    records = '{"source": ["One.", "Two."], "title": "1"}\n{"source": ["Three."], "title": "2"}'
+    path = write(tmp_path / "a.jsonl.gz", gzip.compress(records.encode()))
+    pairs = [(f"{path}#source[0]", f"{path}#title"), (f"{path}#source[1]", f"{path}#source")]
+    assert extract(pairs, tmp_path, sides) == 4
+    assert list(read_lines(sides[0])) == ["One.", "Three.", "Two.", ""]
+    assert list(read_lines(sides[1])) == ["1", "2", "One. Two.", "Three."]
+
+
+def test_json_lines_need_a_field(tmp_path: Path, sides: Sides) -> None:
+    path = write(tmp_path / "a.jsonl", '{"a": "b"}\n')
+    with pytest.raises(UserError, match=r"a\.jsonl: expected a field NAME or NAME\[N\] after #"):
+        extract([(path, path)], tmp_path, sides)
+    assert nothing_written(sides)
+
+
+def test_a_further_reference(tmp_path: Path) -> None:
+    files = [
+        (write(tmp_path / f"{n}.target", f"a{n}\nb{n}\n"), write(tmp_path / f"{n}.other", text))
+        for n, text in enumerate(("c\n\n", "é\nf\n"))
+    ]
+    output = tmp_path / "raw/test.reference1.en.zst"
+    assert extract_reference(pairs=files, downloads=tmp_path, output=output) == 4
+    assert list(read_lines(output)) == ["c", "", "é", "f"]
+
+
+@pytest.mark.parametrize(("lines", "count"), [("a\n", 1), ("a\nb\nc\n", 3), ("", 0)])
+def test_a_reference_of_another_length_is_named(tmp_path: Path, lines: str, count: int) -> None:
+    target = write(tmp_path / "target.txt", "a\nb\n")
+    other = write(tmp_path / "other.txt", lines)
+    with pytest.raises(UserError) as error:
+        extract_reference(
+            pairs=[(target, other)], downloads=tmp_path, output=tmp_path / "raw/r.zst"
+        )
+    assert f"{target} has 2 lines but {other} has {count}" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.glob("raw/*"))

@@ -9,13 +9,17 @@ import pytest
 
 from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.load import load
-from convs2s.data.corpus import extract_corpus
+from convs2s.config.task import Task
+from convs2s.data.corpus import extract_corpus, extract_reference
+from convs2s.data.records import read_columns, read_field
+from convs2s.data.titles import arxiv_identifier, write_title_corpus
 from convs2s.download.archives import open_member
 from convs2s.files import decode_lines, read_line_pairs, read_lines, sha256
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.mirror.languages import german, romanian, with_cedillas
+from convs2s.mirror.papers import LISTED_TWICE, PLANTED_PAPERS
 from convs2s.mirror.planted import ODD_CHARACTERS, PLANTED
-from convs2s.mirror.sentences import TEST_PAIRS, TRAINING_PAIRS
+from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS, TRAINING_PAIRS
 from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model
 from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
@@ -54,11 +58,13 @@ def test_it_is_small_and_names_nobody(mirror: Path) -> None:
 def test_every_file_and_member_that_a_task_names_is_there(root: Path, mirror: Path) -> None:
     tasks = load(root, {}).tasks.values()
     files = map(parse_file_reference, {one for task in tasks for one in task.references()})
-    named = [file for file in files if not file.location.startswith("demo:")]
+    named = [file for file in files if not file.location.startswith(("demo:", "titles:"))]
     for file in named:
         path = local_path(file.location, mirror) if file.is_url else mirror / file.location
         assert path.is_file(), file.location
-        if file.member:
+        if file.is_records:
+            assert lines(mirror, f"{file.location}#{file.member}"), file
+        elif file.member:
             assert file.member in members_of(path), file
     assert {str(file.path(Path())) for file in named} == set(places(mirror))
 
@@ -96,8 +102,9 @@ def test_each_language_has_its_letters(mirror: Path, reference: str, letters: st
 def lines(mirror: Path, reference: str) -> list[str]:
     """The lines of a referenced file."""
     file = parse_file_reference(reference)
-    with open_member(file.path(mirror), file.member) as stream:
-        return list(decode_lines(stream, reference))
+    with open_member(file.path(mirror), None if file.is_records else file.member) as stream:
+        read = decode_lines(stream, reference)
+        return list(read_field(read, file.member or "", reference) if file.is_records else read)
 
 
 @pytest.mark.parametrize(
@@ -210,3 +217,46 @@ def test_released_models_can_be_imported(
     _, description = load_model(output, "cpu")
     assert description.languages == {"source": "en", "target": language}
     assert "the" in description.source_types
+
+
+@pytest.fixture(scope="module")
+def titles(root: Path) -> Task:
+    return load(root, {}).tasks["arxiv_titles"]
+
+
+def test_papers_are_as_odd_as_arxivs(mirror: Path, tmp_path: Path, titles: Task) -> None:
+    assert titles.titles
+    found = write_title_corpus(
+        records=titles.titles.files,
+        downloads=mirror,
+        one_in=titles.titles.one_in,
+        outputs=tmp_path,
+        counts=tmp_path / "counts.json",
+    )
+    papers = PAPER_PAIRS["arxiv"] // 2 + sum(PLANTED_PAPERS.values())
+    assert (found.papers, found.records) == (papers, papers + LISTED_TWICE)
+    assert found.dropped == {"empty": 0, **PLANTED_PAPERS}
+    assert found.formulas == PAPER_PAIRS["arxiv"] // 2 // 25
+    assert sum(found.parts.values()) == papers - sum(PLANTED_PAPERS.values())
+    assert all(10 < found.parts[part] < 40 for part in ("valid", "test"))
+    written = [
+        one
+        for file in titles.titles.files
+        for (one,) in read_columns(lines(mirror, file), ("arxiv_id",), file)
+    ]
+    assert len(written) == found.records
+    assert sum(arxiv_identifier(one) != one for one in written) == LISTED_TWICE // 3
+
+
+def test_each_paper_has_two_to_four_summaries(mirror: Path, tmp_path: Path, titles: Task) -> None:
+    count = PAPER_PAIRS["scitldr"]
+    sides = (tmp_path / "source", tmp_path / "target")
+    pairs = titles.file_pairs("scitldr")
+    assert extract_corpus(pairs=pairs, downloads=mirror, output=sides) == count
+    given = []
+    for number in range(1, titles.reference_count("scitldr")):
+        output = tmp_path / f"{number}"
+        further = titles.reference_pairs("scitldr", number)
+        assert extract_reference(pairs=further, downloads=mirror, output=output) == count
+        given.append(sum(map(bool, read_lines(output))))
+    assert given == [count, count * 2 // 3, count // 3]

@@ -1,0 +1,152 @@
+"""Pairs to learn summaries from that anyone may share: a paper's first sentence and its title."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.config.corpus import TITLE_FILES
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.data.records import read_columns
+from convs2s.download.archives import open_member
+from convs2s.errors import UserError
+from convs2s.files import bounded_lines, decode_lines, write_json, write_lines
+from convs2s.text.sentences import first_sentence
+
+_NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
+_FIVE_DIGITS_SINCE = 1501  # January 2015, from which on arXiv numbers papers with five digits
+_WITHDRAWN = re.compile(r"\b(has|have) been withdrawn\b", re.IGNORECASE)
+_FEWEST_WORDS = 4
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper of which a pair is made.
+
+    Attributes:
+        identifier: its id, as arXiv writes it.
+        sentence: the first one of its abstract.
+        title: its title.
+    """
+
+    identifier: str
+    sentence: str
+    title: str
+
+    def part(self, one_in: int) -> str:
+        """Return train, valid or test, which the id alone decides."""
+        digest = hashlib.sha256(self.identifier.encode()).digest()
+        return {0: "test", 1: "valid"}.get(int.from_bytes(digest, "big") % one_in, "train")
+
+
+@dataclass(frozen=True)
+class TitleCounts:
+    """What became of the records: what ``counts.json`` says.
+
+    Attributes:
+        records: how many were read.
+        papers: how many ids they had.
+        dropped: papers left out, by reason: no sentence or title (``empty``); a sentence that says
+            that the paper was withdrawn; one of fewer than four words (``short``); another paper
+            has the same sentence and title (``repeated``).
+        formulas: papers with LaTeX in their text, which stays as it is.
+        parts: pairs of train, valid and test.
+    """
+
+    records: int
+    papers: int
+    dropped: dict[str, int]
+    formulas: int
+    parts: dict[str, int]
+
+
+def write_title_corpus(
+    *, records: Sequence[str], downloads: Path, one_in: int, outputs: Path, counts: Path
+) -> TitleCounts:
+    """Write the pairs of train, valid and test, and how many there are.
+
+    Args:
+        records: tables of papers, as the configuration names them; an id's first record counts.
+        downloads: the folder where what is referred to by URL has been put.
+        one_in: one paper in this many is for test, another one for validation.
+        outputs: the folder of the files that ``TITLE_FILES`` names.
+        counts: where the numbers go.
+
+    Raises:
+        UserError: a table is missing or malformed, or a part would be empty.
+    """
+    read, papers = 0, dict[str, Paper]()
+    for record, paper in enumerate(_read_papers(records, downloads), start=1):
+        read = record
+        papers.setdefault(paper.identifier, paper)
+    kept, dropped = _worth_keeping(papers.values())
+    parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
+    for paper in kept:
+        parts[paper.part(one_in)].append(paper)
+    empty = [part for part, of_part in parts.items() if not of_part]
+    if empty:
+        raise UserError(
+            f"{' '.join(records)}: {len(kept)} papers leave {' and '.join(empty)} empty: give more "
+            f"of them, or lower titles.one_in ({one_in})"
+        )
+    for part, of_part in parts.items():
+        write_lines(outputs / f"{part}.sentence", (paper.sentence for paper in of_part))
+        write_lines(outputs / f"{part}.title", (paper.title for paper in of_part))
+    formulas = sum("$" in paper.sentence + paper.title for paper in kept)
+    sizes = {part: len(of_part) for part, of_part in parts.items()}
+    found = TitleCounts(read, len(papers), dropped, formulas, sizes)
+    write_json(counts, found)
+    return found
+
+
+def _read_papers(records: Sequence[str], downloads: Path) -> Iterator[Paper]:
+    for reference in records:
+        parsed = parse_file_reference(reference)
+        path = parsed.path(downloads)
+        name = f"{path}#{parsed.member}" if parsed.member else str(path)
+        with open_member(path, parsed.member) as stream:
+            lines = decode_lines(bounded_lines(stream, name), name)
+            for identifier, title, abstract in read_columns(
+                lines, ("arxiv_id", "title", "abstract"), name
+            ):
+                yield Paper(
+                    arxiv_identifier(identifier),
+                    first_sentence(abstract),
+                    " ".join(title.split()),
+                )
+
+
+def arxiv_identifier(written: str) -> str:
+    """Return an id as arXiv writes it, where a table took it for a number.
+
+    So 0704.0090 is found as ``704.009``, and 1604.04038 as ``1604.0403800000001``.
+    """
+    found = _NUMERIC_ID.fullmatch(written)
+    if not found:
+        return written  # of before 2007, such as cs/0607081
+    month = int(found[1])
+    digits = 5 if month >= _FIVE_DIGITS_SINCE else 4
+    number = round(float(f"0.{found[2]}") * 10**digits)
+    return f"{month:04d}.{number:0{digits}d}"
+
+
+def _worth_keeping(papers: Iterable[Paper]) -> tuple[list[Paper], dict[str, int]]:
+    """Return the papers to make pairs of, and how many were dropped for which reason."""
+    kept, seen = list[Paper](), set[tuple[str, str]]()
+    dropped = Counter(dict.fromkeys(("empty", "short", "withdrawn", "repeated"), 0))
+    for paper in papers:
+        pair = (paper.sentence, paper.title)
+        if not all(pair):
+            dropped["empty"] += 1
+        elif _WITHDRAWN.search(paper.sentence):
+            dropped["withdrawn"] += 1
+        elif len(paper.sentence.split()) < _FEWEST_WORDS:
+            dropped["short"] += 1
+        elif pair in seen:
+            dropped["repeated"] += 1
+        else:
+            seen.add(pair)
+            kept.append(paper)
+    return kept, dict(dropped)

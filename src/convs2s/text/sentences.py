@@ -1,0 +1,57 @@
+"""The first sentence of a text, by rule: English of papers, with abbreviations and LaTeX."""
+
+import re
+
+_END = re.compile(
+    r"""(?P<mark>[.!?])
+        (?P<closing>['"”’)\]}]*)
+        \s+
+        (?=["'“‘(\[{]*[$\\A-Z0-9])""",
+    re.VERBOSE,
+)
+_OPENING = "([{\"'“‘"
+_INITIALS = re.compile(r"([A-Z]\.)*[A-Z]")
+
+# fmt: off
+_ABBREVIATIONS = frozenset(
+    {
+        "e.g", "i.e", "al", "cf", "vs", "resp", "approx", "viz", "ca", "w.r.t", "a.k.a", "dr",
+        "prof", "mr", "mrs", "ms", "st", "no", "nos", "fig", "figs", "eq", "eqs", "eqn", "eqns",
+        "sec", "sect", "secs", "ch", "chap", "ref", "refs", "thm", "thms", "lem", "def", "prop",
+        "cor", "tab", "vol", "pp", "ed", "eds", "dept", "univ",
+    }
+)
+"""Words before a full stop that ends no sentence."""
+
+_OPENERS = frozenset(
+    {
+        "We", "The", "This", "These", "In", "Our", "It", "A", "An", "To", "For", "However",
+        "There", "Here", "That", "Such", "As", "On", "By", "If", "When", "While",
+    }
+)
+# fmt: on
+"""Words that start a sentence even after a single letter, which is otherwise an initial."""
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, its blanks single spaces; all of it where none ends.
+
+    A sentence ends with ``.``, ``!`` or ``?`` before a blank and a capital, a digit or LaTeX. It
+    does not end after an abbreviation (e.g., et al., Fig.) or an initial, nor within a formula.
+    """
+    text = " ".join(text.split())
+    for end in _END.finditer(text):
+        if not (_is_abbreviated(text, end) or text.count("$", 0, end.start()) % 2):
+            return text[: end.end("closing")]
+    return text
+
+
+def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
+    """Tell a full stop that belongs to the word before it."""
+    if end["mark"] != "." or end["closing"]:
+        return False
+    word = text[text.rfind(" ", 0, end.start()) + 1 : end.start()].lstrip(_OPENING)
+    if word.lower() in _ABBREVIATIONS:
+        return True
+    following = text[end.end() :].lstrip(_OPENING).partition(" ")[0].rstrip(",")
+    return bool(_INITIALS.fullmatch(word)) and following not in _OPENERS
