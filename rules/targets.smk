@@ -6,6 +6,7 @@ STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TABLES = [layout.table(name) for name in CELLS]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
+CURVES = curves_of(cell for table in PLANNED.values() for cell in table)
 REPORTS = [folder.bleu for folder in STAGE_FOLDERS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 
@@ -69,7 +70,8 @@ rule figures:
 rule paper:
     input:
         TABLES,
-        FIGURES,
+        CURVES,
+        attention_of_paper(),
     localrule: True
 
 

@@ -29,6 +29,7 @@ from convs2s.config.rules import Rule
 from convs2s.config.scale import Scale
 from convs2s.config.section import Section
 from convs2s.config.settings import Effective, Settings, effective
+from convs2s.config.shrink import small_versions
 from convs2s.config.task import Task
 from convs2s.config.yaml_file import Values, as_read, read_yaml
 from convs2s.errors import UserError
@@ -85,14 +86,17 @@ def load(
     options, origins = _options(root, given, given_by)
     where = origins.get("overrides", "config.yaml")
     scale = _scale(folders, options.scale, origins.get("scale", "config.yaml"))
+    paper = _paper(folders)
+    models, small = _models(folders, _Changes(options.overrides.models, where), scale, paper)
+    scale = scale.with_small_versions(small)
     settings = Settings(
         root=root,
         options=options,
         scale=scale,
         tasks=_tasks(folders, _Changes(options.overrides.tasks, where), scale),
-        models=_models(folders, _Changes(options.overrides.models, where)),
+        models=models,
         decodings=_decodings(folders, _Changes(options.overrides.decodings, where)),
-        paper=_paper(folders),
+        paper=paper,
         downloads=_downloads(folders),
         costs=_file(folders, Costs, "config/costs.yaml"),
     )
@@ -172,15 +176,25 @@ def _tasks(folders: ConfigurationFolders, changes: _Changes, scale: Scale) -> di
     return tasks
 
 
-def _models(folders: ConfigurationFolders, changes: _Changes) -> dict[str, ModelSettings]:
+def _models(
+    folders: ConfigurationFolders, changes: _Changes, scale: Scale, paper: Mapping[str, Table]
+) -> tuple[dict[str, ModelSettings], list[str]]:
+    """Return all models, and the names of those that are small versions of others."""
     file = "config/models.yaml"
-    entries = overridden(read_entries(folders, file), changes.entries, "model", changes.where)
-    return {
+    entries, small = read_entries(folders, file), Entries()
+    if scale.shrink:
+        changed = {
+            name: merged(old, changes.entries.get(name, {})) for name, old in entries.items()
+        }
+        small = small_versions(changed, scale.to_shrink(paper.values()), scale.shrink, file)
+    entries = overridden(small | entries, changes.entries, "model", changes.where)
+    models = {
         name: validated(
             ModelSettings, extended(entries, name, file), changes.place(f"{file}: {name}", name)
         )
         for name in entries
     }
+    return models, list(small)
 
 
 def _decodings(folders: ConfigurationFolders, changes: _Changes) -> dict[str, DecodingSettings]:

@@ -44,6 +44,10 @@ def _check_scale(where: str, settings: Settings) -> None:
         for name, stand_in in stand_ins.items():
             _known(f"{where}: {what}s", what, name, known)
             _known(f"{where}: {what}s.{name}", what, stand_in, known)
+    for name in scale.left_out.models_but if scale.left_out else ():
+        _known(f"{where}: left_out.models_but", "model", name, settings.models)
+    for name in scale.seeds_of:
+        _known(f"{where}: seeds_of", "table", name, settings.paper)
 
 
 def _check_model(where: str, model: ModelSettings) -> None:

@@ -127,7 +127,7 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     """
     table = table_of(settings, name)
     possible = (
-        _cell(settings.scale, number, row, column, files)
+        _cell(settings.scale, (name, number), row, column, files)
         for number, row in enumerate(table.rows)
         for column in table.columns
     )
@@ -144,17 +144,20 @@ def is_made(cell: Cell, times_gpus: bool) -> bool:
     return not cell.measure.startswith("rouge") and (times_gpus or cell.measure != "seconds_cuda")
 
 
-def _cell(scale: Scale, number: int, row: Row, column: Column, files: FilesOfRuns) -> Cell | None:
+def _cell(
+    scale: Scale, place: tuple[str, int], row: Row, column: Column, files: FilesOfRuns
+) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
     measure = row.measures.get(column.key, column.measure)
+    table, number = place
     compared = row.comparison(f"row {number + 1}") if row.kind == "ours" else None
     if compared is None or measure is None:
         return None
     model = scale.model_for(compared.model)
-    if model is None:
+    runs = scale.runs_for(compared.runs, table)
+    if model is None or not runs:
         return None
     task, testset = scale.task_for(compared.task), scale.testset_for(compared.testset)
-    runs = scale.runs(compared.runs)
     file = MEASURES[measure].file.format(testset=testset, decoding=compared.decoding)
     return Cell(
         row=number,
