@@ -80,15 +80,12 @@ def load(
     Raises:
         UserError: one line that names the file, the key and what was expected.
     """
-    folders = ConfigurationFolders(root, shipped)
-    if not folders.find("config").is_dir():
-        raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
+    folders = _folders(root, shipped)
     options, origins = _options(root, given, given_by)
     where = origins.get("overrides", "config.yaml")
     scale = _scale(folders, options.scale, origins.get("scale", "config.yaml"))
     paper = _paper(folders)
-    models, small = _models(folders, _Changes(options.overrides.models, where), scale, paper)
-    scale = scale.with_small_versions(small)
+    models, scale = _models(folders, _Changes(options.overrides.models, where), scale, paper)
     settings = Settings(
         root=root,
         options=options,
@@ -130,6 +127,13 @@ def check_option_files(root: Path) -> dict[str, Values]:
         assert isinstance(content, dict)
         stated[name] = content
     return stated
+
+
+def _folders(root: Path, shipped: Path | None) -> ConfigurationFolders:
+    folders = ConfigurationFolders(root, shipped)
+    if not folders.find("config").is_dir():
+        raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
+    return folders
 
 
 def _options(
@@ -178,8 +182,8 @@ def _tasks(folders: ConfigurationFolders, changes: _Changes, scale: Scale) -> di
 
 def _models(
     folders: ConfigurationFolders, changes: _Changes, scale: Scale, paper: Mapping[str, Table]
-) -> tuple[dict[str, ModelSettings], list[str]]:
-    """Return all models, and the names of those that are small versions of others."""
+) -> tuple[dict[str, ModelSettings], Scale]:
+    """Return all models, and the scale with its small versions of some as their stand-ins."""
     file = "config/models.yaml"
     entries, small = read_entries(folders, file), Entries()
     if scale.shrink:
@@ -194,7 +198,7 @@ def _models(
         )
         for name in entries
     }
-    return models, list(small)
+    return models, scale.with_small_versions(list(small))
 
 
 def _decodings(folders: ConfigurationFolders, changes: _Changes) -> dict[str, DecodingSettings]:
