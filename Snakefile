@@ -36,6 +36,7 @@ for stage in [
     "scoring",
     "rescoring",
     "plots",
+    "lstm_figures",
     "paper",
     "targets",
 ]:

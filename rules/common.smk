@@ -54,8 +54,17 @@ STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every 
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
 # here that there will be one.
 HAS_GPU = options.device == "cuda" or bool(workflow.global_resources.get("gpu").value)
+
+
+def has_list(cell):
+    """Return whether a cell's n-best list can be had: a user's own may not be there."""
+    return cell.n_best_file is None or Path(prefixed(cell.n_best_file)).exists()
+
+
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
-PLANNED = {name: [c for c in table if is_made(c, HAS_GPU)] for name, table in CELLS.items()}
+PLANNED = {
+    name: [c for c in table if is_made(c, HAS_GPU) and has_list(c)] for name, table in CELLS.items()
+}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
 STAGE_TASKS = options.tasks or list(

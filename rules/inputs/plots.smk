@@ -23,7 +23,7 @@ def curves_of(cells):
 
 def attention_of_paper():
     """The attention maps of the runs that figure 3 names, of the sentences that `plots` names."""
-    rows = (row.comparison("figure3") for row in settings.paper["figure3"].rows)
+    rows = (row.comparison("figure3", ()) for row in settings.paper["figure3"].rows)
     runs = [one for one in rows if one and scale.model_for(one.model)]
     return [
         layout.task(scale.task_for(one.task)).translations(

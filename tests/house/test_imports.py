@@ -34,6 +34,7 @@ RUN_A_NETWORK = {
     "list_n_best.py",
     "plot_attention.py",
     "preflight.py",
+    "project_phrases.py",
     "score_n_best.py",
     "time_decoding.py",
     "write_mirror.py",  # a released model's checkpoint

@@ -19,13 +19,15 @@ LICENSED = [
     ),
     "duc2004/article.txt",
     "duc2004/reference0.txt",
+    "wmt14_en_fr/newstest2014.1000best.gz",
 ]
+LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
 
 
 def cell_paths(folder: Path, scale: str) -> list[str]:
-    """The files that tables 1 to 8 rest on; for ROUGE, which nothing computes yet, the outputs."""
+    """The files that the tables rest on; for ROUGE, which nothing computes yet, the outputs."""
     settings = load(folder, {"scale": scale})
-    tables = [f"table{number}" for number in range(1, 9)]
+    tables = [f"table{number}" for number in range(1, 9)] + LSTM_EXHIBITS
     paths = [path for table in tables for cell in cells(settings, table) for path in cell.paths]
     return [path.replace(".rouge.json", ".jsonl") for path in dict.fromkeys(paths)]
 
@@ -41,8 +43,13 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     assert done.code == 0, done.said[-3000:]
     trained = {Path(path).parent for path in paths if "seed" in path}
     assert done.planned["train_model"] >= len(trained)
+    rescored = [path for path in paths if path.endswith(".rescored.bleu.json")]
+    assert done.planned["rescore_baseline_list"] == len(rescored) > 4
+    assert done.planned["list_n_best"] >= (scale != "paper")
     scored = [path for path in paths if path.endswith(".bleu.json")]
-    assert done.planned["evaluate_bleu"] == len(scored)
+    assert done.planned["evaluate_bleu"] == len(scored) - len(rescored)
+    mapped = [path for path in paths if "/phrases." in path]
+    assert done.planned["project_phrases"] == len(mapped) > 4
     # English-German's runs and ensemble tune their length penalty, each for itself.
     tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
     assert done.planned["tune_length_penalty"] == len(tuned) > 1
@@ -59,6 +66,26 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
     assert checkout.files("results") == [
         f"results/paper/table1.{end}" for end in ("csv", "md", "tex")
     ]
+
+
+def test_the_papers_targets_are_tables_and_figures(checkout: Checkout) -> None:
+    done = checkout.snakemake("--dry-run", "--config", "scale=demo", "--quiet", "reason", "paper")
+    assert done.code == 0, done.said[-3000:]
+    assert done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
+    assert done.planned["rescore_baseline_list"] == 5
+
+
+def test_without_a_users_list_nothing_rescores_it(checkout: Checkout) -> None:
+    options = ["--dry-run", "--quiet", "reason", "--"]
+    done = checkout.snakemake(*options, "results/paper/lstm_figure3.svg")
+    assert done.code == 0, done.said[-3000:]
+    assert done.planned["plot_bleu_by_length"] == 1
+    assert done.planned["train_model"] == 5
+    assert "score_baseline_list" not in done.planned
+    asked = "results/wmt14_en_fr_word/models/lstm/seed1/newstest2014.rescored.bleu.json"
+    missing = checkout.snakemake(*options, asked)
+    assert missing.code == 1
+    assert "data/wmt14_en_fr/newstest2014.1000best.gz" in missing.said
 
 
 def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checkout) -> None:

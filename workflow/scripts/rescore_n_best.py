@@ -11,7 +11,6 @@ from convs2s.text.preparation import target_preparation
 snakemake: Any
 
 with job(snakemake.log[0]):
-    wildcards = snakemake.wildcards
     rescore_n_best(
         n_best=Path(snakemake.input.n_best),
         raw=Path(snakemake.input.raw),
@@ -21,13 +20,7 @@ with job(snakemake.log[0]):
         json=Path(snakemake.output.json),
         restore=target_preparation(**snakemake.params.metadata).restore,
         stand_in=snakemake.params.stand_in,
-        header={
-            "task": wildcards.task,
-            "baseline": f"{wildcards.model} {wildcards.run}",
-            "decoding": wildcards.decoding,
-            "scorer": f"{wildcards.scorer} {wildcards.scorer_run}",
-            "scale": snakemake.params.scale,
-        },
-        test_set=wildcards.testset,
+        header=snakemake.params.header,
+        test_set=snakemake.wildcards.testset,
         manifest=run_manifest(snakemake.input),
     )

@@ -9,6 +9,7 @@ from convs2s.config.download import Download
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Table
+from convs2s.config.phrases import Phrases
 from convs2s.config.scale import Scale
 from convs2s.config.section import Section
 from convs2s.config.task import Task
@@ -39,5 +40,6 @@ FILES = (
     ConfigurationFile("config/scales/NAME.yaml", "scale", Scale),
     ConfigurationFile("config/downloads.yaml", "downloads", Download, "list"),
     ConfigurationFile("config/paper.yaml", "paper", Table, "names"),
+    ConfigurationFile("config/phrases.yaml", "phrases", Phrases, "names"),
     ConfigurationFile("config/costs.yaml", "costs", Costs),
 )

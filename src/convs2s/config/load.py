@@ -24,6 +24,7 @@ from convs2s.config.messages import unknown, validated
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Table
+from convs2s.config.phrases import Phrases
 from convs2s.config.references import check_references
 from convs2s.config.rules import Rule
 from convs2s.config.scale import Scale
@@ -94,6 +95,7 @@ def load(
         models=models,
         decodings=_decodings(folders, _Changes(options.overrides.decodings, where)),
         paper=paper,
+        phrases=_phrases(folders),
         downloads=_downloads(folders),
         costs=_file(folders, Costs, "config/costs.yaml"),
     )
@@ -216,6 +218,12 @@ def _paper(folders: ConfigurationFolders) -> dict[str, Table]:
         name: validated(Table, entry, f"{file}: {name}").filled()
         for name, entry in read_entries(folders, file).items()
     }
+
+
+def _phrases(folders: ConfigurationFolders) -> dict[str, Phrases]:
+    file = "config/phrases.yaml"
+    entries = read_entries(folders, file)
+    return {name: validated(Phrases, one, f"{file}: {name}") for name, one in entries.items()}
 
 
 def _downloads(folders: ConfigurationFolders) -> dict[str, Download]:

@@ -1,5 +1,6 @@
 """config/paper.yaml: the papers' tables and figures, and the runs that are compared with them."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -12,6 +13,10 @@ MeasureName = Literal[
     "bleu_tokenized",
     "bleu_detokenized",
     "bleu_tokenized_before_replacement",
+    "bleu_rescored",
+    "bleu_of_list",
+    "bleu_oracle",
+    "phrases_apart",
     "perplexity",
     "seconds_cpu",
     "seconds_cuda",
@@ -23,6 +28,15 @@ MeasureName = Literal[
     "rouge_l_recall",
 ]
 """A score of a run, where the workflow measures it."""
+
+_NAMED_BY: Mapping[str, Sequence[str]] = {
+    "perplexity": (),
+    "phrases_apart": ("phrases",),
+    "bleu_rescored": ("testset",),
+    "bleu_of_list": ("testset",),
+    "bleu_oracle": ("testset",),
+}
+"""Measure -> the keys of a row that its file is named by; of all others, test set and decoding."""
 
 PrintedValues = dict[str, float | str | None]
 """Column key -> a value as the paper prints it."""
@@ -36,15 +50,17 @@ class RunsToCompare:
         task: whose data is scored.
         model: what is scored.
         runs: the runs whose scores are averaged.
-        testset: test set of the task.
-        decoding: how it is translated.
+        testset: test set of the task; None where no measure of the row needs one.
+        decoding: how it is translated; likewise.
+        phrases: the phrases that it reads; likewise.
     """
 
     task: str
     model: str
     runs: tuple[str, ...]
-    testset: str
-    decoding: str
+    testset: str | None
+    decoding: str | None
+    phrases: str | None
 
 
 class Column(Section):
@@ -97,6 +113,8 @@ class ComparedRuns(Section):
     """Test set of the task."""
     decoding: str | None = None
     """Decoding of config/decodings.yaml."""
+    phrases: str | None = None
+    """Phrases of config/phrases.yaml that the models read, for phrases_apart."""
 
 
 class Row(ComparedRuns, PrintedRow):
@@ -109,22 +127,31 @@ class Row(ComparedRuns, PrintedRow):
         missing = common.model_fields_set - self.model_fields_set
         return self.model_copy(update={key: getattr(common, key) for key in missing})
 
-    def comparison(self, where: str) -> RunsToCompare | None:
+    def comparison(self, where: str, columns: Sequence[Column]) -> RunsToCompare | None:
         """Return the runs that the row is compared with; None where the project has none yet.
 
         Args:
             where: what a message begins with.
+            columns: those that are to be filled.
 
         Raises:
             UserError: the row names a task, but not all that its runs are found by.
         """
         if self.task is None:
             return None
-        if self.model and self.runs and self.testset and self.decoding:
-            return RunsToCompare(self.task, self.model, self.runs, self.testset, self.decoding)
-        keys = ("model", "runs", "testset", "decoding")
-        missing = next(key for key in keys if not getattr(self, key))
-        raise UserError(f"{where}: key '{missing}' is missing, as the row names a task")
+        needed = ["model", "runs", *(key for one in columns for key in self._named_by(one))]
+        for key in needed:
+            if not getattr(self, key):
+                raise UserError(f"{where}: key '{key}' is missing, as the row names a task")
+        assert self.model is not None
+        return RunsToCompare(
+            self.task, self.model, self.runs, self.testset, self.decoding, self.phrases
+        )
+
+    def _named_by(self, column: Column) -> Iterator[str]:
+        """Yield the keys that the file of a column's score is named by."""
+        measure = self.measures.get(column.key, column.measure)
+        yield from () if measure is None else _NAMED_BY.get(measure, ("testset", "decoding"))
 
 
 class Table(Section):

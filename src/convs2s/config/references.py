@@ -40,14 +40,21 @@ def _check_scale(where: str, settings: Settings) -> None:
     for what, stand_ins, known in (
         ("task", scale.tasks, settings.tasks),
         ("model", scale.models, settings.models),
+        ("phrases", scale.phrases, settings.phrases),
     ):
         for name, stand_in in stand_ins.items():
-            _known(f"{where}: {what}s", what, name, known)
-            _known(f"{where}: {what}s.{name}", what, stand_in, known)
+            key = what if what == "phrases" else f"{what}s"
+            _known(f"{where}: {key}", what, name, known)
+            _known(f"{where}: {key}.{name}", what, stand_in, known)
     for name in scale.left_out.models_but if scale.left_out else ():
         _known(f"{where}: left_out.models_but", "model", name, settings.models)
     for name in scale.seeds_of:
         _known(f"{where}: seeds_of", "table", name, settings.paper)
+    if scale.n_best is not None:
+        _known(f"{where}: n_best.model", "model", scale.n_best.model, settings.models)
+        decoding = scale.n_best.decoding
+        _known(f"{where}: n_best.decoding", "decoding", decoding, settings.decodings)
+        _check_replacement(f"{where}: n_best.decoding", scale.n_best.model, decoding, settings)
 
 
 def _check_model(where: str, model: ModelSettings) -> None:
@@ -82,6 +89,8 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
+    for test in task.n_best:
+        _known(f"{where}: n_best", "test set", test, task.corpus.tests)
     _check_headline(f"{where}: headline", task, settings)
 
 
@@ -134,13 +143,15 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     for part in ("paper", "v1", "best_run", "measures"):
         for key in getattr(row, part):
             _known(f"{where}: {part}", "column", key, columns)
-    runs = row.comparison(where)
+    runs = row.comparison(where, table.columns)
     if runs is None:
         return
     _known(f"{where}: task", "task", runs.task, settings.tasks)
     _known(f"{where}: model", "model", runs.model, settings.models)
     _known(f"{where}: decoding", "decoding", runs.decoding, settings.decodings)
-    _check_replacement(f"{where}: decoding", runs.model, runs.decoding, settings)
+    _known(f"{where}: phrases", "phrases", runs.phrases, settings.phrases)
+    if runs.decoding is not None:
+        _check_replacement(f"{where}: decoding", runs.model, runs.decoding, settings)
     task = settings.tasks[runs.task]
     _known(f"{where}: testset", "test set", runs.testset, task.corpus.tests)
     _check_selection(f"{where}: model", runs.model, task, settings)
@@ -153,5 +164,7 @@ def _check_stand_in(runs: RunsToCompare, settings: Settings) -> None:
     where = (
         f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in task '{task.name}'"
     )
-    _known(where, "test set", settings.scale.testset_for(runs.testset), task.corpus.tests)
-    _check_tuning(where, task, runs.decoding, settings)
+    if runs.testset is not None:
+        _known(where, "test set", settings.scale.testset_for(runs.testset), task.corpus.tests)
+    if runs.decoding is not None:
+        _check_tuning(where, task, runs.decoding, settings)

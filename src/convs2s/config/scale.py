@@ -26,6 +26,20 @@ class LeftOut(Section):
     """The reason, which those rows show."""
 
 
+class OwnNBest(Section):
+    """The n-best list of a model of this project, in the place of another system's."""
+
+    model: str
+    """Model of config/models.yaml."""
+    run: RunName = "seed1"
+    """Its run: seed1, ..., or ensemble2."""
+    decoding: str
+    """Decoding of config/decodings.yaml; the list is as long as its beam."""
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.run}, {self.decoding}"
+
+
 class Scale(Section):
     """What stands in for the paper's data and models where there is no cluster."""
 
@@ -56,14 +70,19 @@ class Scale(Section):
     tests: dict[str, str] = {}
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""
+    phrases: dict[str, str] = {}
+    """Phrases of config/phrases.yaml -> those that stand in for them. Phrases not listed stand for
+    themselves."""
+    n_best: OwnNBest | None = None
+    """Whose list stands in for those that another system made (a task's n_best); null: none
+    does."""
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
     seeds_of: dict[str, PositiveInt] = {}
     """Table of the paper -> the most seeds of its cells, in place of seeds."""
-    runs: dict[RunName, RunName] = {}
-    """Run of the paper -> the run that stands in for it, whatever seeds says: ensembles of as many
-    models as there is time to train. An ensemble not listed has no more models than there are
-    seeds."""
+    ensembles: dict[RunName, RunName] = {}
+    """Ensemble of the paper -> the run that stands in for it, whatever seeds says. An ensemble not
+    listed has no more models than there are seeds."""
 
     def downloads_below(self, results: str) -> str:
         """Return the downloads' folder where the results go to another one: in there, if it was."""
@@ -112,6 +131,10 @@ class Scale(Section):
         """Return the test set that stands in for one of the paper's."""
         return self.tests.get(name, name)
 
+    def phrases_for(self, name: str) -> str:
+        """Return the phrases that stand in for some."""
+        return self.phrases.get(name, name)
+
     def runs_for(self, names: Sequence[str], table: str) -> list[str]:
         """Return the runs of a table's cell with no more seeds than the scale allows.
 
@@ -121,7 +144,7 @@ class Scale(Section):
         if self.left_out and set(names) & set(self.left_out.runs):
             return []
         seeds = self.seeds_of.get(table, self.seeds)
-        fewer = [self.runs.get(name) or of_at_most(name, seeds) for name in names]
+        fewer = [self.ensembles.get(name) or of_at_most(name, seeds) for name in names]
         return list(dict.fromkeys(fewer))[:seeds]
 
     def headline_model(self, name: str) -> str:

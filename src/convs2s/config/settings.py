@@ -12,6 +12,7 @@ from convs2s.config.messages import unknown
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Table
+from convs2s.config.phrases import Phrases
 from convs2s.config.scale import Scale
 from convs2s.config.task import Task
 from convs2s.config.yaml_file import Values
@@ -32,6 +33,7 @@ class Settings:
         models: name -> entry of config/models.yaml.
         decodings: name -> entry of config/decodings.yaml.
         paper: name of a table or figure -> entry of config/paper.yaml.
+        phrases: name -> entry of config/phrases.yaml.
         downloads: URL -> entry of config/downloads.yaml.
         costs: config/costs.yaml.
     """
@@ -43,6 +45,7 @@ class Settings:
     models: Mapping[str, ModelSettings]
     decodings: Mapping[str, DecodingSettings]
     paper: Mapping[str, Table]
+    phrases: Mapping[str, Phrases]
     downloads: Mapping[str, Download]
     costs: Costs
 

@@ -109,6 +109,9 @@ class Task(Section):
     """What a token is."""
     alignment: AlignmentSettings = AlignmentSettings()
     """Word alignment, from which the dictionary for unknown words is made."""
+    n_best: dict[str, Text] = {}
+    """N-best lists that another system made, to be rescored: test set -> a file of this machine, in
+    Moses' format and in the task's words (docs/rescoring.md). What has no file is not rescored."""
     released: ReleasedModel | None = None
     """A model of fairseq's that somebody published, in place of trainings: its run is named
     released, and headline.model is the name that it goes by. Each is a file as in corpus. null: the
@@ -215,6 +218,19 @@ class Task(Section):
         """Return the most types of a language's vocabulary, or None for all."""
         is_source = language == self.languages.source
         return self.vocabulary.source_size if is_source else self.vocabulary.target_size
+
+    def n_best_of(self, testset: str) -> str:
+        """Return the n-best list of a test set that another system made.
+
+        Raises:
+            UserError: the task has none.
+        """
+        if testset not in self.n_best:
+            raise UserError(
+                f"config/tasks/{self.name}.yaml: n_best: names no list of '{testset}'; name the "
+                "file that another system's n-best list is in (docs/rescoring.md)"
+            )
+        return self.n_best[testset]
 
     def headline_runs(self) -> list[str]:
         """Return the runs that the headline rests on: its seeds, or the released model."""

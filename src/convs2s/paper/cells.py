@@ -10,7 +10,6 @@ from pathlib import Path
 
 from convs2s.config.messages import unknown
 from convs2s.config.paper import Column, Row, Table
-from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 
@@ -32,6 +31,8 @@ class Measure:
 
 _BLEU = "{testset}.{decoding}.bleu.json"
 _ROUGE = "{testset}.{decoding}.rouge.json"
+_RESCORED = "{testset}.rescored.bleu.json"
+_NO_LIST = (None, None)
 
 MEASURES = {
     "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
@@ -40,6 +41,14 @@ MEASURES = {
         "tokenized BLEU before unknown word replacement",
         _BLEU,
         ("before_replacement", "bleu", "tokenized"),
+    ),
+    "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
+    "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
+    "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
+    "phrases_apart": Measure(
+        "share of the variance of the encoder's final states that lies between the meanings",
+        "phrases.{phrases}.json",
+        ("apart",),
     ),
     "perplexity": Measure(
         "perplexity of the validation data", "training.json", ("validation_perplexity",)
@@ -67,10 +76,12 @@ class Cell:
         measure: a key of `MEASURES`.
         task: whose data is scored.
         model: what is scored.
-        testset: test set of the task.
-        decoding: how it is translated.
+        testset: test set of the task; None where the measure needs none.
+        decoding: how it is translated; likewise.
         runs: the runs whose scores are averaged.
         paths: for each run the file that holds its score, from the folder of the workflow's run.
+        n_best: what the rescored n-best list is of; None where the measure needs none.
+        n_best_file: the list, where a user puts it there; None where a model here makes it.
     """
 
     row: int
@@ -78,10 +89,12 @@ class Cell:
     measure: str
     task: str
     model: str
-    testset: str
-    decoding: str
+    testset: str | None
+    decoding: str | None
     runs: tuple[str, ...]
     paths: tuple[str, ...]
+    n_best: str | None = None
+    n_best_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +140,7 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     """
     table = table_of(settings, name)
     possible = (
-        _cell(settings.scale, (name, number), row, column, files)
+        _cell(settings, (name, number), row, column, files)
         for number, row in enumerate(table.rows)
         for column in table.columns
     )
@@ -145,20 +158,23 @@ def is_made(cell: Cell, times_gpus: bool) -> bool:
 
 
 def _cell(
-    scale: Scale, place: tuple[str, int], row: Row, column: Column, files: FilesOfRuns
+    settings: Settings, place: tuple[str, int], row: Row, column: Column, files: FilesOfRuns
 ) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
-    measure = row.measures.get(column.key, column.measure)
     table, number = place
-    compared = row.comparison(f"row {number + 1}") if row.kind == "ours" else None
+    scale, measure = settings.scale, row.measures.get(column.key, column.measure)
+    compared = row.comparison(f"row {number + 1}", [column]) if row.kind == "ours" else None
     if compared is None or measure is None:
         return None
     model = scale.model_for(compared.model)
+    task, file = scale.task_for(compared.task), MEASURES[measure].file
+    testset = compared.testset and scale.testset_for(compared.testset)
+    phrases = compared.phrases and scale.phrases_for(compared.phrases)
+    listed = _n_best(settings, task, testset) if file == _RESCORED else _NO_LIST
     runs = scale.runs_for(compared.runs, table)
-    if model is None or not runs:
+    if model is None or listed is None or not runs:
         return None
-    task, testset = scale.task_for(compared.task), scale.testset_for(compared.testset)
-    file = MEASURES[measure].file.format(testset=testset, decoding=compared.decoding)
+    name = file.format(testset=testset, decoding=compared.decoding, phrases=phrases)
     return Cell(
         row=number,
         column=column.key,
@@ -168,8 +184,18 @@ def _cell(
         testset=testset,
         decoding=compared.decoding,
         runs=tuple(runs),
-        paths=tuple(files(task, model, runs, file)),
+        paths=tuple(files(task, model, runs, name)),
+        n_best=listed[0],
+        n_best_file=listed[1],
     )
+
+
+def _n_best(settings: Settings, task: str, testset: str | None) -> tuple[str, str | None] | None:
+    """Return what list of a test set is rescored, and its file where a user gives it."""
+    if settings.scale.n_best is not None:
+        return str(settings.scale.n_best), None
+    file = settings.tasks[task].n_best.get(testset or "")
+    return None if file is None else (file, file)
 
 
 def read(cell: Cell, found: Collection[str]) -> Result:

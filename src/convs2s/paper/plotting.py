@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,22 @@ _STYLE: dict[RcKeyType, Any] = {
 }
 
 
+_DATES = {".svg": ("Date",), ".pdf": ("CreationDate",)}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a curve or a group of points is drawn."""
+
+    color: str
+    marker: str
+    linestyle: str
+
+
+LOOKS = (Look("#0072b2", "o", "-"), Look("#d55e00", "s", "--"), Look("#009e73", "^", ":"))
+"""Looks that are told apart without color too; the colors are Okabe and Ito's."""
+
+
 @contextmanager
 def style(text: Iterable[str] = ()) -> Iterator[None]:
     """Set the look of the figures made and saved in the block, with fonts for ``text``."""
@@ -59,11 +76,17 @@ def ring(axes: Axes, x: float, y: float, color: str, label: str) -> None:
     )
 
 
+def note_stand_in(figure: Figure, stand_in: str | None) -> None:
+    """Write above a figure what its data is, where it is not the paper's."""
+    if stand_in:
+        figure.suptitle(f"STAND-IN DATA: {stand_in}", fontsize=7, wrap=True)
+
+
 def save(figure: Figure, outputs: Sequence[Path]) -> None:
     """Write a figure to each path, in the format of its suffix."""
     for output in outputs:
-        # without its date an SVG of the same figure has the same bytes
-        metadata = {"Date": None} if output.suffix == ".svg" else None
+        # without its date the same figure has the same bytes
+        metadata = dict.fromkeys(_DATES.get(output.suffix, ()))
         with atomic_path(output) as temporary:
             figure.savefig(temporary, metadata=metadata)
 

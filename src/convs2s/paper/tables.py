@@ -152,10 +152,11 @@ def _runs(cell: Cell, result: Result) -> str:
 
 
 def _testset(cell: Cell, result: Result) -> str:
-    if cell.measure == "perplexity":
+    if cell.testset is None or cell.measure == "perplexity":
         return ""
     lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
-    return f"{cell.task} {cell.testset}{lines}"
+    listed = f", list of {cell.n_best}" if cell.n_best else ""
+    return f"{cell.task} {cell.testset}{lines}{listed}"
 
 
 def _metric(cell: Cell, result: Result) -> str:

@@ -120,6 +120,10 @@ class Layout:
         """Return a table of the paper as Markdown."""
         return f"{self.results}/paper/{name}.md"
 
+    def figure(self, name: str) -> str:
+        """Return a figure of the paper that a plot shows, in place of its table."""
+        return f"{self.results}/paper/{name}.svg"
+
     def run_files(self, task: str, model: str, runs: Sequence[str], file: str) -> list[str]:
         """Return a file of each of some runs."""
         return [f"{self.task(task).run(model, run)}/{file}" for run in runs]

@@ -118,8 +118,8 @@ def test_a_row_has_what_its_table_says_of_all_rows(settings: Settings) -> None:
     cited, ours, ten = table.rows[0], table.rows[2], table.rows[-1]
     assert (cited.runs, ours.runs, ten.runs) == ((), ("ensemble8",), ("ensemble10",))
     assert (ours.decoding, ten.decoding) == ("beam5_en_de", "beam5")
-    assert cited.comparison("here") is None
-    compared = ten.comparison("here")
+    assert cited.comparison("here", table.columns) is None
+    compared = ten.comparison("here", table.columns)
     assert compared is not None
     assert (compared.task, compared.testset) == ("wmt14_en_fr", "newstest2014")
 

@@ -140,7 +140,7 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "key 'description' is missing (One line: what the corpus is)"),
         ("description: A user's own language pair\n", "description: a\nname: mine\n",
          "unknown key 'name'; expected one of alignment, clean, corpus, description, headline, "
-         "hold_out, languages, metric, paper_pairs, preparation, released, text, ..."),
+         "hold_out, languages, metric, n_best, paper_pairs, preparation, released, ..."),
     ],
 )  # fmt: skip
 def test_faults_of_a_task(copy: Path, old: str, new: str, message: str) -> None:

@@ -217,6 +217,7 @@ DECODINGS: dict[str, Json] = {
     "lstm_beam1": {**LSTM_SEARCH, "beam": 1},
     "lstm_beam2": {**LSTM_SEARCH, "beam": 2},
     "lstm_beam12": {**LSTM_SEARCH, "beam": 12},
+    "list100": {**SEARCH, "beam": 100},
     "beam5_minimum14": {**SEARCH, "minimum_length": 14},
 }
 

@@ -45,6 +45,14 @@ TRAINING = {
     ],
     "wmt14_en_de": sides(EN_DE, *(f"{stem}.de-en" for stem in (EUROPARL, COMMON_CRAWL, NEWS))),
     "wmt14_en_de_stanford": sides(EN_DE, STANFORD),
+    "wmt14_en_fr_selected": sides(
+        EN_FR,
+        *(
+            f"data/wmt14_en_fr/bitexts.tgz#bitexts.selected/{part}"
+            for part in ("ep7_pc45", "nc9", "dev08_11", "crawl", "ccb2_pc30", "un2000_pc34")
+        ),
+        end=".gz",
+    ),
     "wmt14_en_fr": [
         *sides(EN_FR, f"{EUROPARL}.fr-en", f"{COMMON_CRAWL}.fr-en", UN, f"{NEWS}.fr-en"),
         *sides(EN_FR, GIGA, end=".gz"),
@@ -66,11 +74,14 @@ TESTS = {
         "newstest2014_filtered": NEWSTEST2014_FILTERED,
         "newstest2015": NEWSTEST2015,
     },
+    "wmt14_en_fr_selected": {"newstest2014": segments("fr", f"{FULL}/newstest2014-fren")},
     "wmt14_en_fr": {
         "newstest2014": segments("fr", f"{FULL}/newstest2014-fren"),
         "newstest2012_2013": segments("fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013"),
     },
 }
+VALIDATION = {"wmt14_en_fr_selected": segments("fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013")}
+"""Of tasks that hold out no training text."""
 
 MOSES: Json = {"train": "moses_train", "test": "moses_test", "truecase": False}
 VOCABULARY: Json = {
@@ -134,6 +145,12 @@ FRENCH: Json = {
     "vocabulary": bpe(),
     "headline": headline("wmt14_en_fr", "newstest2014"),
 }
+OF_LSTM: Json = {
+    "vocabulary": words(160_000, 80_000),
+    "n_best": {"newstest2014": "data/wmt14_en_fr/newstest2014.1000best.gz"},
+    "headline": headline("lstm", "newstest2014", decoding="lstm_beam12"),
+}
+"""Sutskever et al. (2014), sections 3.1 and 3.7."""
 TASKS: dict[str, Json] = {
     "wmt16_en_ro": ROMANIAN,
     "wmt16_en_ro_word": {**ROMANIAN, "vocabulary": words(200_000, 80_000)},
@@ -155,7 +172,14 @@ TASKS: dict[str, Json] = {
         "headline": headline("attention_plot", "newstest2014_filtered", seeds=1),
     },
     "wmt14_en_fr": FRENCH,
-    "wmt14_en_fr_word": {**FRENCH, "vocabulary": words(160_000, 80_000)},
+    "wmt14_en_fr_word": {**FRENCH, **OF_LSTM},
+    "wmt14_en_fr_selected": {
+        **FRENCH,
+        **OF_LSTM,
+        "hold_out": None,
+        "clean": {"minimum": 1, "maximum": None, "ratio": None},
+        "paper_pairs": 12_000_000,
+    },
     "gigaword": {
         "languages": {"source": "en_article", "target": "en_title"},
         "hold_out": None,
@@ -191,7 +215,7 @@ def test_every_task_of_the_papers_is_here(paper: Settings) -> None:
 def test_tasks(paper: Settings, name: str) -> None:
     task = paper.tasks[name]
     left_out = {"description", "text", "corpus", "released"}
-    assert task.model_dump(mode="json", exclude=left_out) == TASKS[name]
+    assert task.model_dump(mode="json", exclude=left_out) == {"n_best": {}, **TASKS[name]}
     assert task.text == SHARES_TEXT.get(name)
     assert task.released is None
 
@@ -205,7 +229,7 @@ def test_the_files_of_each_task(paper: Settings, name: str) -> None:
     corpus = paper.tasks[name].corpus
     assert pairs(corpus.train) == TRAINING[name]
     assert {test: pairs(files) for test, files in corpus.tests.items()} == TESTS[name]
-    assert corpus.valid == ()
+    assert pairs(corpus.valid) == VALIDATION.get(name, [])
 
 
 def test_the_summaries_files(paper: Settings) -> None:

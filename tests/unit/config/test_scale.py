@@ -50,7 +50,7 @@ def test_runs_are_no_more_than_the_seeds(
 
 
 def test_a_table_may_have_seeds_and_ensembles_of_its_own() -> None:
-    data = scale(seeds=3, seeds_of={"t": 1}, runs={"ensemble8": "ensemble2"})
+    data = scale(seeds=3, seeds_of={"t": 1}, ensembles={"ensemble8": "ensemble2"})
     assert data.runs_for(["seed1", "seed2"], "t") == ["seed1"]
     assert data.runs_for(["seed1", "seed2"], "u") == ["seed1", "seed2"]
     assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
@@ -100,6 +100,19 @@ def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> 
     assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 1.5
     with pytest.raises(UserError, match="unknown model 'small_ablation'"):
         load(root, {"scale": "demo", "overrides": {"models": {"small_ablation": {}}}})
+
+
+def test_an_ensemble_that_is_listed_has_its_own_number_of_models() -> None:
+    data = scale(seeds=2, ensembles={"ensemble5": "ensemble4"})
+    assert data.runs_for(["ensemble5"], "t") == ["ensemble4"]
+    assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
+    unlimited = scale(ensembles={"ensemble5": "ensemble3"})
+    assert unlimited.runs_for(["ensemble5"], "t") == ["ensemble3"]
+
+
+def test_phrases_have_stand_ins() -> None:
+    data = scale(phrases={"voice": "own_voice"})
+    assert (data.phrases_for("voice"), data.phrases_for("x")) == ("own_voice", "x")
 
 
 def test_headlines_have_the_seeds_and_test_sets_that_there_are() -> None:

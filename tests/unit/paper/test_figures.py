@@ -106,9 +106,10 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
     weights = attention(2, len(TARGET), len(SOURCE))
     drawn = []
     for name in ("first", "second"):
-        outputs = [tmp_path / name / "curve.svg", tmp_path / name / "attention.svg"]
-        plot_learning_curve(history=history(tmp_path), outputs=outputs[:1])
-        attention_maps(weights, SOURCE, TARGET, outputs[1:])
+        files = ("curve.svg", "curve.pdf", "attention.svg")
+        outputs = [tmp_path / name / file for file in files]
+        plot_learning_curve(history=history(tmp_path), outputs=outputs[:2])
+        attention_maps(weights, SOURCE, TARGET, outputs[2:])
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
     assert b"<dc:date>" not in b"".join(drawn[0])

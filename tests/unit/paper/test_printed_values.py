@@ -146,12 +146,24 @@ TABLES: dict[str, list[Line]] = {
     ],
     "lstm_table2": [
         cited(None, "Baseline System", bleu=33.30),
+        ours(None, "Baseline System, the list given here"),
         cited(None, "Cho et al.", bleu=34.54),
         cited(None, "Best WMT'14 result", bleu=37.0),
         ours(None, f"{RESCORED} a single forward LSTM", bleu=35.61),
         ours(None, f"{RESCORED} a single reversed LSTM", bleu=35.85),
         ours(None, f"{RESCORED} an ensemble of 5 reversed LSTMs", bleu=36.5),
         cited(None, "Oracle rescoring of the baseline 1000-best lists", bleu="~45"),
+        ours(None, "Oracle rescoring, the list given here"),
+    ],
+    "lstm_figure2": [
+        ours(group, system)
+        for group in ("of the paper", "of this project")
+        for system in ("word order", "active and passive voice")
+    ],
+    "lstm_figure3": [
+        ours(None, "LSTM", bleu=34.8),
+        cited(None, "Baseline", bleu=33.3),
+        ours(None, "Baseline, the list given here"),
     ],
 }
 
@@ -204,7 +216,9 @@ def test_what_other_versions_print(paper: dict[str, Table], name: str) -> None:
 SEEDS = ("seed1", "seed2", "seed3")
 ABLATIONS = ("wmt14_en_de_word", SEEDS, "newstest2014_filtered", "beam5")
 
-Compared = tuple[str, str, tuple[str, ...], str, str]
+FIVE, ONE = ("ensemble5",), ("seed1",)
+
+Compared = tuple[str, str, tuple[str, ...], str | None, str | None]
 """Task, model, runs, test set and decoding."""
 
 
@@ -219,6 +233,12 @@ def timed(decoding: str) -> Compared:
 
 def french(model: str = "wmt14_en_fr", runs: tuple[str, ...] = SEEDS) -> Compared:
     return "wmt14_en_fr", model, runs, "newstest2014", "beam5"
+
+
+def lstm(
+    runs: tuple[str, ...], decoding: str | None = "lstm_beam12", model: str = "lstm"
+) -> Compared:
+    return "wmt14_en_fr_word", model, runs, "newstest2014", decoding
 
 
 def stacked(side: str, kernel: int, layers: int, base: tuple[int, int]) -> Compared:
@@ -273,8 +293,23 @@ COMPARED: dict[str, list[Compared]] = {
         *(stacked("decoder", 5, layers, DECODER) for layers in range(1, 26)),
     ],
     "figure3": [("wmt14_en_de_bpe80k", "attention_plot", ("seed1",), "newstest2014", "beam5")],
-    "lstm_table1": [],
-    "lstm_table2": [],
+    "lstm_table1": [
+        lstm(SEEDS, model="lstm_forward"),
+        lstm(SEEDS),
+        lstm(FIVE, "lstm_beam1"),
+        lstm(("ensemble2",)),
+        lstm(FIVE, "lstm_beam2"),
+        lstm(FIVE),
+    ],
+    "lstm_table2": [
+        lstm(ONE, None),
+        lstm(SEEDS, None, model="lstm_forward"),
+        lstm(SEEDS, None),
+        lstm(FIVE, None),
+        lstm(ONE, None),
+    ],
+    "lstm_figure2": [("wmt14_en_fr_word", "lstm", SEEDS, None, None)] * 4,
+    "lstm_figure3": [lstm(FIVE), lstm(ONE, None)],
 }
 
 BLEU, BEFORE = "bleu_tokenized", "bleu_tokenized_before_replacement"
@@ -290,7 +325,9 @@ MEASURES: dict[str, dict[str, str]] = {
     "figure2": {"bleu": BEFORE},
     "figure3": {},
     "lstm_table1": {"bleu": BLEU},
-    "lstm_table2": {"bleu": BLEU},
+    "lstm_table2": {"bleu": "bleu_rescored"},
+    "lstm_figure2": {"apart": "phrases_apart"},
+    "lstm_figure3": {"bleu": BLEU},
 }
 """What the columns of each table measure, where a row says nothing else."""
 
@@ -301,7 +338,7 @@ def own(table: Table) -> list[Row]:
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_each_row_is_compared_with_its_runs(paper: dict[str, Table], name: str) -> None:
-    found = [row.comparison(name) for row in own(paper[name])]
+    found = [row.comparison(name, paper[name].columns) for row in own(paper[name])]
     described = [(c.task, c.model, c.runs, c.testset, c.decoding) for c in found if c]
     assert described == COMPARED[name]
 
@@ -318,10 +355,17 @@ def test_rows_with_measures_of_their_own(paper: dict[str, Table]) -> None:
         "table1": [{"bleu": "bleu_detokenized"}] * 2 + [{}] * 4,
         "table3": [{"seconds": f"seconds_{device}"} for device in DEVICES],
         "table6": [recall, {}],
+        "lstm_table2": [{"bleu": "bleu_of_list"}, {}, {}, {}, {"bleu": "bleu_oracle"}],
+        "lstm_figure3": [{}, {"bleu": "bleu_of_list"}],
     }
     for name, table in paper.items():
         rows = [row.measures for row in own(table)]
         assert rows == expected.get(name, [{}] * len(rows)), name
+
+
+def test_the_states_are_of_the_papers_phrases_and_of_our_own(paper: dict[str, Table]) -> None:
+    phrases = [row.phrases for row in paper["lstm_figure2"].rows]
+    assert phrases == ["word_order", "voice", "caption_word_order", "caption_voice"]
 
 
 def test_figure_2_counts_its_layers(paper: dict[str, Table]) -> None:

@@ -90,10 +90,10 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
 @pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
 def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
-    for name in TABLES:
+    for name, printed in settings.paper.items():
         papers: dict[tuple[object, ...], set[object]] = {}
         for cell in cells(settings, name):
-            said = settings.paper[name].rows[cell.row].comparison(name)
+            said = printed.rows[cell.row].comparison(name, ())
             assert said is not None
             shown = (cell.task, cell.model, cell.runs)
             papers.setdefault(shown, set()).add((said.task, said.model, said.runs))
@@ -262,3 +262,33 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_an_unknown_table_is_named(paper: Settings) -> None:
     with pytest.raises(UserError, match="unknown table 'tabel1'; did you mean 'table1'"):
         cells(paper, "tabel1")
+
+
+def test_a_list_stands_beside_the_score_of_a_choice_from_it(
+    demo: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scores = {"first": 20.0, "average": 25.0, "oracle": 40.0}
+    choices = {
+        name: {"tokenized": {"score": score, "signature": "nrefs:1|tok:none"}}
+        for name, score in scores.items()
+    }
+    paths = {path for cell in cells(demo, "lstm_table2") for path in cell.paths}
+    found = [write(path, {"lines": 500, "bleu": choices}) for path in sorted(paths)]
+    frame = table(demo, "lstm_table2", found)
+    ours = frame[frame["BLEU (ours)"] != ""]
+    assert list(ours["BLEU (ours)"]) == ["20.00", "25.00", "25.00", "25.00", "40.00"]
+    assert set(ours["Test set"]) == {
+        "demo_en_fr_word test (500 lines), list of demo_ablation seed1, list100"
+    }
+
+
+def test_a_users_list_is_named_where_the_data_is_the_papers(paper: Settings) -> None:
+    for cell in cells(paper, "lstm_table2"):
+        assert cell.n_best == cell.n_best_file == "data/wmt14_en_fr/newstest2014.1000best.gz"
+
+
+def test_ensembles_of_the_lstm_are_larger_than_the_seeds(demo: Settings) -> None:
+    runs = [cell.runs for cell in cells(demo, "lstm_table1")]
+    singles, two, more = ("seed1",), ("ensemble2",), ("ensemble3",)
+    assert runs == [singles, singles, more, two, more, more]

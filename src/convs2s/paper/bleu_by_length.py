@@ -1,0 +1,183 @@
+"""BLEU by sentence length, and by how rare the words are (Sutskever et al. 2014, figure 3)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from convs2s.data.vocabulary import read_counts
+from convs2s.errors import UserError
+from convs2s.files import atomic_text, read_lines
+from convs2s.paper.plotting import LOOKS, note_stand_in, save, style
+from convs2s.scoring.bleu import tokenized_bleu
+from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best
+from convs2s.scoring.translations import read_translations
+
+GROUPS = 8
+"""Groups of sentences, of about equal size: the paper's axis has as many spans."""
+
+AXES = {
+    "length": "source sentence length (words)",
+    "rank": "mean frequency rank of the source words",
+}
+"""What sentences are sorted by -> the label of its axis."""
+
+
+@dataclass(frozen=True)
+class GroupBleu:
+    """BLEU of one group of sentences.
+
+    Attributes:
+        curve: the translations' name.
+        by: what the sentences are sorted by, a key of `AXES`.
+        sentences: how many there are in the group.
+        lowest, highest, mean: of their lengths or ranks.
+        bleu: tokenized, of the group as a corpus.
+        signature: of the metric.
+    """
+
+    curve: str
+    by: str
+    sentences: int
+    lowest: float
+    highest: float
+    mean: float
+    bleu: float
+    signature: str
+
+
+def plot_bleu_by_length(
+    *,
+    names: Sequence[str],
+    system: Path,
+    baseline: Path | None,
+    source: Path,
+    reference: Path,
+    vocabulary: Path,
+    stand_in: str | None,
+    outputs: Sequence[Path],
+    points: Path,
+) -> None:
+    """Draw BLEU by sentence length and by rarity of words, and write what is drawn as CSV.
+
+    Args:
+        names: what the legend calls the translations, and the baseline where there is one.
+        system: the decoder's JSON lines.
+        baseline: another system's n-best list, of which the best count; None: there is none.
+        source: the test set's source in words.
+        reference: its target in words.
+        vocabulary: the source's, the most frequent type first.
+        stand_in: what the data is, where it is not the paper's.
+        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
+        points: the CSV file.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    sources, references = list(read_lines(source)), list(read_lines(reference))
+    translated = [[" ".join(line.words) for line in read_translations(system)]]
+    if baseline is not None:
+        groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
+        translated.append([best(group, own_score).text for group in groups])
+    for file, lines in zip((source, system, baseline), [sources, *translated], strict=False):
+        _check_lines(file, len(lines), reference, len(references))
+    curves = dict(zip(names, translated, strict=True))
+    found = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
+    with atomic_text(points) as stream:
+        pd.DataFrame(found).to_csv(stream, index=False, lineterminator="\n")
+    _draw(found, stand_in, outputs)
+
+
+def ranks(vocabulary: Path) -> dict[str, int]:
+    """Return the place of each type in a vocabulary by falling frequency, from 1."""
+    return {word: place for place, (word, _) in enumerate(read_counts(vocabulary), start=1)}
+
+
+def bleu_by_length(
+    sources: Sequence[str],
+    references: Sequence[str],
+    curves: Mapping[str, Sequence[str]],
+    places: Mapping[str, int],
+    count: int = GROUPS,
+) -> Iterator[GroupBleu]:
+    """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
+
+    Args:
+        sources: the test set's source in words.
+        references: its target in words.
+        curves: name -> translations in words.
+        places: of each type by falling frequency; any other word comes one behind the last.
+        count: how many groups to make.
+    """
+    words = [line.split() for line in sources]
+    unknown = len(places) + 1
+    values = {
+        "length": np.array([len(row) for row in words], dtype=float),
+        "rank": np.array([mean_rank(row, places, unknown) for row in words]),
+    }
+    for by, numbers in values.items():
+        groups = groups_of_equal_size(numbers, count)
+        for curve, lines in curves.items():
+            for group in groups:
+                score = tokenized_bleu(*([side[i] for i in group] for side in (lines, references)))
+                of_group = numbers[group]
+                spread = float(of_group.min()), float(of_group.max()), float(of_group.mean())
+                yield GroupBleu(curve, by, len(group), *spread, score.score, score.signature)
+
+
+def mean_rank(words: Sequence[str], places: Mapping[str, int], unknown: int) -> float:
+    """Return the mean rank of a sentence's words; 0 where there is none."""
+    return sum(places.get(word, unknown) for word in words) / max(len(words), 1)
+
+
+def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArray[np.intp]]:
+    """Return the places of values in groups by rising value, equal values together.
+
+    There are fewer groups than asked for where many values are equal.
+    """
+    edges = np.unique(np.quantile(values, np.arange(1, count) / count, method="inverted_cdf"))
+    group_of = np.searchsorted(edges, values)  # a value that is an edge belongs below it
+    return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
+
+
+def _check_lines(file: Path | None, lines: int, reference: Path, expected: int) -> None:
+    if lines != expected:
+        raise UserError(
+            f"{file} has {lines} lines or lists but {reference} has {expected}: give translations "
+            "of this test set, one of each line"
+        )
+
+
+def _draw(points: Sequence[GroupBleu], stand_in: str | None, outputs: Sequence[Path]) -> None:
+    with style():
+        figure = Figure(figsize=(7, 3.2), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, by in zip(panels, AXES, strict=True):
+            _draw_curves(axes, [point for point in points if point.by == by])
+            axes.set_xlabel(AXES[by])
+        panels[0].set_ylabel("tokenized BLEU (0 to 100)")
+        panels[0].legend()
+        note_stand_in(figure, stand_in)
+        save(figure, outputs)
+
+
+def _draw_curves(axes: Axes, points: Sequence[GroupBleu]) -> None:
+    """Draw the curves of one panel; the groups stand side by side, as they are equally large."""
+    curves = dict.fromkeys(point.curve for point in points)
+    for curve, look in zip(curves, LOOKS, strict=False):
+        scores = [point.bleu for point in points if point.curve == curve]
+        axes.plot(range(len(scores)), scores, label=curve, **asdict(look))
+    first = [point for point in points if point.curve == next(iter(curves))]
+    spans = [_span(point.lowest, point.highest) for point in first]
+    axes.set_xticks(range(len(spans)), spans, rotation=45, ha="right", fontsize=8)
+    axes.set_ylim(bottom=0)
+
+
+def _span(lowest: float, highest: float) -> str:
+    ends = dict.fromkeys((f"{lowest:.0f}", f"{highest:.0f}"))
+    return "–".join(ends)

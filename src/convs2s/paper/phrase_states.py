@@ -1,0 +1,100 @@
+"""The states of phrases, projected on two dimensions (Sutskever et al. 2014, figure 2)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convs2s.config.phrases import Phrases
+from convs2s.decoding.final_states import final_states
+from convs2s.files import write_json
+from convs2s.paper.phrase_map import PhraseMap, PhraseState
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Points in two dimensions.
+
+    Attributes:
+        points: (states, 2), each column a component.
+        explained: the share of the states' variance that each component has.
+    """
+
+    points: Array
+    explained: tuple[float, float]
+
+
+def project_phrases(
+    *,
+    model: Path,
+    phrases: Phrases,
+    header: Mapping[str, str],
+    stand_in: str | None,
+    output: Path,
+    manifest: Mapping[str, object],
+) -> None:
+    """Write where phrases lie by the states in which a model's encoder ends after them.
+
+    Args:
+        model: the model file, of an LSTM.
+        phrases: of two meanings or more.
+        header: task, model, run, scale and the phrases' name.
+        stand_in: what the data is, where it is not the paper's.
+        output: the JSON file to write.
+        manifest: what the numbers rest on.
+
+    Raises:
+        UserError: the model is no LSTM.
+    """
+    texts = [text for meaning in phrases.meanings for text in meaning]
+    meanings = [number for number, of_one in enumerate(phrases.meanings) for _ in of_one]
+    found = final_states(model, texts)
+    projection = pca(found.states)
+    rows = zip(texts, meanings, found.tokens, found.unknown, projection.points, strict=True)
+    written = PhraseMap(
+        **header,
+        stand_in=stand_in,
+        title=phrases.title,
+        source=phrases.source,
+        explained=projection.explained,
+        apart=share_between(found.states, meanings),
+        states=[
+            PhraseState(text, meaning, tokens, unknown, float(x), float(y))
+            for text, meaning, tokens, unknown, (x, y) in rows
+        ],
+    )
+    write_json(output, {**asdict(written), "manifest": manifest})
+
+
+def pca(states: Array) -> Projection:
+    """Project states (N, d) on their two main components.
+
+    A component's sign is that of its largest weight, so that it does not depend on the machine.
+    """
+    centered = (states - states.mean(0)).astype(np.float64)
+    _, sizes, components = np.linalg.svd(centered, full_matrices=False)
+    largest = np.abs(components).argmax(1)
+    signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
+    points = centered @ (components * signs[:, None])[:2].T
+    variance = sizes**2
+    shares = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
+    return Projection(points, (float(shares[0]), float(shares[1])))
+
+
+def share_between(states: Array, meanings: Sequence[int]) -> float:
+    """Return the share of the states' variance that lies between the meanings; 0 without any.
+
+    It is 1 where all phrases of a meaning have one state, and near (meanings - 1) / (states - 1)
+    where states do not depend on the meaning.
+    """
+    groups = np.array(meanings)
+    centered = (states - states.mean(0)).astype(np.float64)
+    total = float((centered**2).sum())
+    means = [centered[groups == one] for one in np.unique(groups)]
+    between = sum(len(group) * float((group.mean(0) ** 2).sum()) for group in means)
+    return between / total if total else 0.0

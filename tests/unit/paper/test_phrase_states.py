@@ -1,0 +1,127 @@
+"""Phrases by the states of an encoder: the states, their projection, and the figure."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from convs2s.config.architecture import LstmArchitecture
+from convs2s.config.phrases import Phrases
+from convs2s.data.vocabulary import END
+from convs2s.decoding.final_states import final_states
+from convs2s.errors import UserError
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
+from convs2s.paper.phrase_map import read_phrase_map
+from convs2s.paper.phrase_plot import plot_phrase_states
+from convs2s.paper.phrase_states import pca, project_phrases, share_between
+from tests.support.documents import svg_texts
+from tests.support.plain_lstm import PlainLstm
+
+PHRASES = Phrases(
+    title="Word order",
+    source="this test",
+    language="en",
+    meanings=(("w1 w2 w3", "w1 w2", "w1 unheard"), ("w3 w2 w1", "w2 w1")),
+)
+TEXTS = [text for meaning in PHRASES.meanings for text in meaning]
+HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo", "name": "order"}
+
+
+@pytest.fixture(scope="module")
+def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An LSTM with random weights over the vocabularies of the shared model."""
+    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
+    _, description = load_model(model)
+    architecture = LstmArchitecture(kind="lstm", layers=2, cells=8, embedding=6, initialization=0.8)
+    sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
+    torch.manual_seed(2)
+    weights = build_network(architecture, *sizes).state_dict()
+    save_model(path, weights, replace(description, architecture=architecture))
+    return path
+
+
+def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
+    found = final_states(lstm, TEXTS)
+    assert found.tokens[2] == ["w1", "unheard"]
+    assert found.unknown == [0, 0, 1, 0, 0]
+    network, description = load_model(lstm)
+    weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
+    plain, vocabulary = PlainLstm(weights, reverse_source=True), description.source_vocabulary()
+    for tokens, state in zip(found.tokens, found.states, strict=True):
+        layers = plain.states(vocabulary.encode(tokens))
+        assert vocabulary.encode(tokens)[-1] == END
+        expected = np.concatenate([part for layer in layers for part in layer])
+        assert state == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_network_without_such_a_state_is_refused(model: Path) -> None:
+    with pytest.raises(UserError, match="has no state of one size after a sentence; name a model"):
+        final_states(model, ["w1"])
+
+
+def test_the_projection_is_that_of_the_covariance() -> None:
+    states = np.random.default_rng(1).normal(size=(6, 40)) * np.linspace(3, 0.1, 40)
+    found = pca(states)
+    centered = states - states.mean(0)
+    variances, directions = np.linalg.eigh(centered.T @ centered)
+    for column, direction in enumerate((directions[:, -1], directions[:, -2])):
+        expected = centered @ direction * np.sign(direction[np.abs(direction).argmax()])
+        assert found.points[:, column] == pytest.approx(expected)
+    assert found.explained == pytest.approx(variances[[-1, -2]] / variances.sum())
+
+
+def test_states_that_are_all_the_same_lie_on_one_point() -> None:
+    found = pca(np.ones((4, 3)))
+    assert not found.points.any()
+    assert found.explained == (0, 0)
+    assert share_between(np.ones((4, 3)), [0, 0, 1, 1]) == 0
+
+
+def test_the_share_between_meanings() -> None:
+    apart = np.array([[0.0, 1], [0, 1], [2, 5], [2, 5]])
+    assert share_between(apart, [0, 0, 1, 1]) == pytest.approx(1)
+    assert share_between(apart, [0, 1, 0, 1]) == pytest.approx(0)
+    line = np.array([[0.0], [2], [4], [6]])  # 20 around the mean 3, 16 of it between 1 and 5
+    assert share_between(line, [0, 0, 1, 1]) == pytest.approx(16 / 20)
+
+
+def write_map(lstm: Path, output: Path, stand_in: str | None = None) -> Path:
+    project_phrases(
+        model=lstm, phrases=PHRASES, header=HEADER, stand_in=stand_in, output=output, manifest={}
+    )
+    return output
+
+
+def test_a_map_says_where_each_phrase_lies(lstm: Path, tmp_path: Path) -> None:
+    output = write_map(lstm, tmp_path / "phrases.json")
+    written = read_phrase_map(output)
+    assert [(one.phrase, one.meaning) for one in written.states] == [
+        *((text, 0) for text in TEXTS[:3]),
+        *((text, 1) for text in TEXTS[3:]),
+    ]
+    states = final_states(lstm, TEXTS).states
+    assert [(one.x, one.y) for one in written.states] == pytest.approx(pca(states).points)
+    assert json.loads(output.read_text("utf-8"))["apart"] == pytest.approx(
+        share_between(states, [0, 0, 0, 1, 1])
+    )
+    assert "manifest" in json.loads(output.read_text("utf-8"))
+
+
+def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None:
+    maps = [write_map(lstm, tmp_path / f"{number}.json", "captions") for number in range(2)]
+    outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
+    plot_phrase_states(projections=maps, outputs=outputs, points=tmp_path / "points.csv")
+    assert outputs[1].read_bytes().startswith(b"%PDF")
+    texts = svg_texts(outputs[0])
+    assert "Word order: this test" in texts
+    assert set(TEXTS) - {"w1 unheard"} <= texts
+    assert "(1 unknown)" in texts
+    assert any(text.startswith("component 1 (") for text in texts)
+    points = pd.read_csv(tmp_path / "points.csv")
+    assert list(points["phrase"]) == TEXTS * 2
+    assert set(points["meaning"]) == {0, 1}

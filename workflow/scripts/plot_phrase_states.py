@@ -1,0 +1,16 @@
+"""Draw the states of phrases."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.paper.phrase_plot import plot_phrase_states
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    plot_phrase_states(
+        projections=list(map(Path, snakemake.input)),
+        outputs=list(map(Path, snakemake.output[:2])),
+        points=Path(snakemake.output.points),
+    )

@@ -1,0 +1,21 @@
+"""Project the states of an encoder after phrases."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.phrases import Phrases
+from convs2s.manifest import run_manifest
+from convs2s.paper.phrase_states import project_phrases
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    project_phrases(
+        model=Path(snakemake.input.model),
+        phrases=Phrases.model_validate(snakemake.params.phrases),
+        header=snakemake.params.header,
+        stand_in=snakemake.params.stand_in,
+        output=Path(snakemake.output[0]),
+        manifest=run_manifest(snakemake.input),
+    )
