@@ -71,6 +71,7 @@ rule figures:
 rule paper:
     input:
         TABLES,
+        layout.ledger,
         PAPER_FIGURES,
         CURVES,
         attention_of_paper(),
