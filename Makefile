@@ -17,19 +17,21 @@ INSTALLED := $(VENV)/.installed
 # What runs in a recipe finds the environment's programs first, as after `activate`.
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 DEMO := results/demo_en_fr
+PAPER_DEMO := results/scales/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all mutants lint format release clean
+.PHONY: help demo paper-demo test test-all mutants lint format release clean
 
 help:
-	@echo "make demo      train and score the demo, English to French, in minutes"
-	@echo "make test      the tests that take minutes"
-	@echo "make test-all  the long tests too"
-	@echo "make mutants   put faults into a copy of the code: the tests must find each (an hour)"
-	@echo "make lint      every check of style and types"
-	@echo "make format    rewrite the code in the house's style"
-	@echo "make release   everything that a release publishes, into dist/"
-	@echo "make clean     remove .venv, caches and .snakemake, but not results/"
+	@echo "make demo        train and score the demo, English to French, in minutes"
+	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
+	@echo "make test        the tests that take minutes"
+	@echo "make test-all    the long tests too"
+	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
+	@echo "make lint        every check of style and types"
+	@echo "make format      rewrite the code in the house's style"
+	@echo "make release     everything that a release publishes, into dist/"
+	@echo "make clean       remove .venv, caches and .snakemake, but not results/"
 
 demo: $(INSTALLED)
 	@$(IN_VENV) snakemake demo
@@ -37,6 +39,11 @@ demo: $(INSTALLED)
 	@echo "score:"; ls $(DEMO)/bleu.txt $(DEMO)/bleu.json
 	@echo "translations:"; ls $(DEMO)/models/*/*/*.txt
 	@echo "plots:"; ls $(DEMO)/models/*/*/*.svg
+
+paper-demo: $(INSTALLED)
+	@$(IN_VENV) snakemake paper --config scale=demo
+	@echo "tables:"; ls $(PAPER_DEMO)/paper/*.md
+	@echo "attention (figure 3):"; ls $(PAPER_DEMO)/*/models/demo_attention_plot/*/*.svg
 
 test: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q -m "not slow and not gpu"

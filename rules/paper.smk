@@ -28,3 +28,21 @@ rule write_table:
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"
+
+
+rule write_ledger:
+    input:
+        scores=ledger_scores,
+    output:
+        "<results>/paper/ledger.jsonl",
+    log:
+        "<logs>/paper/ledger.log",
+    localrule: True
+    conda:
+        "../envs/score.yaml"
+    params:
+        cells=lambda w: {name: plain_cells(table) for name, table in CELLS.items()},
+        scale=options.scale,
+        code=script_code("write_ledger.py"),
+    script:
+        "../workflow/scripts/write_ledger.py"

@@ -7,6 +7,7 @@ TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TABLES = [layout.table(name) for name in CELLS]
 PAPER_FIGURES = [layout.figure(name) for name in LSTM_FIGURES]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
+CURVES = curves_of(cell for table in PLANNED.values() for cell in table)
 REPORTS = [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 
@@ -74,8 +75,10 @@ rule figures:
 rule paper:
     input:
         TABLES,
+        layout.ledger,
         PAPER_FIGURES,
-        FIGURES,
+        CURVES,
+        attention_of_paper(),
     localrule: True
 
 

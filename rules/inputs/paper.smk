@@ -17,5 +17,16 @@ def wanted_scores(wildcards):
 
 def cells_of(wildcards):
     """The cells of a table, as plain values."""
-    cells = CELLS[wildcards.table]
+    return plain_cells(CELLS[wildcards.table])
+
+
+def plain_cells(cells):
+    """Cells as plain values, their paths where the files really are."""
     return [asdict(replace(cell, paths=tuple(map(prefixed, cell.paths)))) for cell in cells]
+
+
+def ledger_scores(wildcards):
+    """The scores that the ledger holds: those that exist, and all where `paper` asks."""
+    paths = [path for table in PLANNED.values() for cell in table for path in cell.paths]
+    is_asked = workflow_modifier.modify_rulename("paper") in workflow.dag_settings.targets
+    return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]

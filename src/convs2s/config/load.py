@@ -30,6 +30,7 @@ from convs2s.config.rules import Rule
 from convs2s.config.scale import Scale
 from convs2s.config.section import Section
 from convs2s.config.settings import Effective, Settings, effective
+from convs2s.config.shrink import small_versions
 from convs2s.config.task import Task
 from convs2s.config.yaml_file import Values, as_read, read_yaml
 from convs2s.errors import UserError
@@ -80,20 +81,20 @@ def load(
     Raises:
         UserError: one line that names the file, the key and what was expected.
     """
-    folders = ConfigurationFolders(root, shipped)
-    if not folders.find("config").is_dir():
-        raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
+    folders = _folders(root, shipped)
     options, origins = _options(root, given, given_by)
     where = origins.get("overrides", "config.yaml")
     scale = _scale(folders, options.scale, origins.get("scale", "config.yaml"))
+    paper = _paper(folders)
+    models, scale = _models(folders, _Changes(options.overrides.models, where), scale, paper)
     settings = Settings(
         root=root,
         options=options,
         scale=scale,
         tasks=_tasks(folders, _Changes(options.overrides.tasks, where), scale),
-        models=_models(folders, _Changes(options.overrides.models, where)),
+        models=models,
         decodings=_decodings(folders, _Changes(options.overrides.decodings, where)),
-        paper=_paper(folders),
+        paper=paper,
         phrases=_phrases(folders),
         downloads=_downloads(folders),
         costs=_file(folders, Costs, "config/costs.yaml"),
@@ -128,6 +129,13 @@ def check_option_files(root: Path) -> dict[str, Values]:
         assert isinstance(content, dict)
         stated[name] = content
     return stated
+
+
+def _folders(root: Path, shipped: Path | None) -> ConfigurationFolders:
+    folders = ConfigurationFolders(root, shipped)
+    if not folders.find("config").is_dir():
+        raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
+    return folders
 
 
 def _options(
@@ -174,15 +182,25 @@ def _tasks(folders: ConfigurationFolders, changes: _Changes, scale: Scale) -> di
     return tasks
 
 
-def _models(folders: ConfigurationFolders, changes: _Changes) -> dict[str, ModelSettings]:
+def _models(
+    folders: ConfigurationFolders, changes: _Changes, scale: Scale, paper: Mapping[str, Table]
+) -> tuple[dict[str, ModelSettings], Scale]:
+    """Return all models, and the scale with its small versions of some as their stand-ins."""
     file = "config/models.yaml"
-    entries = overridden(read_entries(folders, file), changes.entries, "model", changes.where)
-    return {
+    entries, small = read_entries(folders, file), Entries()
+    if scale.shrink:
+        changed = {
+            name: merged(old, changes.entries.get(name, {})) for name, old in entries.items()
+        }
+        small = small_versions(changed, scale.to_shrink(paper.values()), scale.shrink, file)
+    entries = overridden(small | entries, changes.entries, "model", changes.where)
+    models = {
         name: validated(
             ModelSettings, extended(entries, name, file), changes.place(f"{file}: {name}", name)
         )
         for name in entries
     }
+    return models, scale.with_small_versions(list(small))
 
 
 def _decodings(folders: ConfigurationFolders, changes: _Changes) -> dict[str, DecodingSettings]:

@@ -48,6 +48,10 @@ def _check_scale(where: str, settings: Settings) -> None:
             key = what if what == "phrases" else f"{what}s"
             _known(f"{where}: {key}", what, name, known)
             _known(f"{where}: {key}.{name}", what, stand_in, known)
+    for name in scale.left_out.models_but if scale.left_out else ():
+        _known(f"{where}: left_out.models_but", "model", name, settings.models)
+    for name in scale.seeds_of:
+        _known(f"{where}: seeds_of", "table", name, settings.paper)
     if scale.n_best is not None:
         _known(f"{where}: n_best.model", "model", scale.n_best.model, settings.models)
         decoding = scale.n_best.decoding

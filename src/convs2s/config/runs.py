@@ -23,9 +23,12 @@ def members(run: str) -> list[str]:
     return [run]
 
 
-def of_at_most(run: str, seeds: int) -> str:
-    """Return the run that stands for one where there are no more seeds: a smaller ensemble."""
-    if not run.startswith(_ENSEMBLE):
+def of_at_most(run: str, seeds: int | None) -> str:
+    """Return the run that stands for one where there are no more seeds: a smaller ensemble.
+
+    Where ``seeds`` is None there is no limit.
+    """
+    if seeds is None or not run.startswith(_ENSEMBLE):
         return run
     models = min(len(members(run)), seeds)
     return f"{_ENSEMBLE}{models}" if models > 1 else "seed1"

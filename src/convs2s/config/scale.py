@@ -1,15 +1,29 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
-from convs2s.config.fields import PositiveInt, Text
+from convs2s.config.fields import DistinctItems, PositiveInt, Text
+from convs2s.config.paper import Table
 from convs2s.config.runs import RunName, of_at_most
 from convs2s.config.section import Section
+from convs2s.config.shrink import Shrinking
 
 if TYPE_CHECKING:
     from convs2s.config.task import Headline, Task
+
+
+class LeftOut(Section):
+    """Rows of the paper's tables that are not run, as there is no time for them."""
+
+    models_but: DistinctItems[str] = ()
+    """Models of the paper: the rows of all others are not run, those in models aside. Empty: the
+    rows of all models are run."""
+    runs: DistinctItems[RunName] = ()
+    """Runs of the paper, such as ensemble10: rows of one of these are not run."""
+    because: Text
+    """The reason, which those rows show."""
 
 
 class OwnNBest(Section):
@@ -48,6 +62,11 @@ class Scale(Section):
     """Model of the paper -> the model that stands in for it. On stand-in data, a model not listed
     has no stand-in: its cells stay empty, as the rows of a table that differ in the model alone
     would otherwise show one and the same run."""
+    shrink: Shrinking | None = None
+    """Gives each convolutional model of the paper that models does not list a small version of its
+    own, which stands in for it; null: none has one."""
+    left_out: LeftOut | None = None
+    """Rows of the paper's tables that are not run at this scale; null: every row is."""
     tests: dict[str, str] = {}
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""
@@ -59,6 +78,8 @@ class Scale(Section):
     does."""
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
+    seeds_of: dict[str, PositiveInt] = {}
+    """Table of the paper -> the most seeds of its cells, in place of seeds."""
     ensembles: dict[RunName, RunName] = {}
     """Ensemble of the paper -> the run that stands in for it, whatever seeds says. An ensemble not
     listed has no more models than there are seeds."""
@@ -80,6 +101,32 @@ class Scale(Section):
         """
         return self.models.get(name, name if self.stand_in is None else None)
 
+    def why_left_out(self, model: str | None, runs: Sequence[str] = ()) -> str | None:
+        """Return why the scale does not run a row of the paper; None where it does."""
+        if self.left_out is None:
+            return None
+        kept = self.left_out.models_but
+        is_left_out = bool(kept and model not in {*kept, *self.models})
+        return self.left_out.because if is_left_out or set(runs) & set(self.left_out.runs) else None
+
+    def to_shrink(self, tables: Iterable[Table]) -> list[str]:
+        """Return the models that the papers' rows are compared with and that need a stand-in."""
+        rows = (row for table in tables for row in table.rows if row.kind == "ours")
+        names = dict.fromkeys(row.model for row in rows if row.model)
+        return [name for name in names if not (name in self.models or self.why_left_out(name))]
+
+    def with_small_versions(self, names: Collection[str]) -> Self:
+        """Return the scale with the small versions of models that it does not list.
+
+        Args:
+            names: what the small versions that there are are called.
+        """
+        if self.shrink is None:
+            return self
+        length = len(self.shrink.name_of(""))
+        made = {name[length:]: name for name in names}
+        return self.model_copy(update={"models": made | self.models})
+
     def testset_for(self, name: str) -> str:
         """Return the test set that stands in for one of the paper's."""
         return self.tests.get(name, name)
@@ -88,15 +135,17 @@ class Scale(Section):
         """Return the phrases that stand in for some."""
         return self.phrases.get(name, name)
 
-    def runs(self, names: Sequence[str]) -> list[str]:
-        """Return the runs of a cell with no more seeds than the scale allows.
+    def runs_for(self, names: Sequence[str], table: str) -> list[str]:
+        """Return the runs of a table's cell with no more seeds than the scale allows.
 
-        Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models.
+        Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models. There are
+        none where the scale leaves them out.
         """
-        if self.seeds is None:
-            return [self.ensembles.get(name, name) for name in names]
-        fewer = [self.ensembles.get(name) or of_at_most(name, self.seeds) for name in names]
-        return list(dict.fromkeys(fewer))[: self.seeds]
+        if self.left_out and set(names) & set(self.left_out.runs):
+            return []
+        seeds = self.seeds_of.get(table, self.seeds)
+        fewer = [self.ensembles.get(name) or of_at_most(name, seeds) for name in names]
+        return list(dict.fromkeys(fewer))[:seeds]
 
     def headline_model(self, name: str) -> str:
         """Return the model that a headline rests on: the stand-in, where the scale names one."""

@@ -140,7 +140,7 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     """
     table = table_of(settings, name)
     possible = (
-        _cell(settings, number, row, column, files)
+        _cell(settings, (name, number), row, column, files)
         for number, row in enumerate(table.rows)
         for column in table.columns
     )
@@ -159,9 +159,10 @@ def is_made(cell: Cell, times_gpus: bool, waiting: Collection[str] = ()) -> bool
 
 
 def _cell(
-    settings: Settings, number: int, row: Row, column: Column, files: FilesOfRuns
+    settings: Settings, place: tuple[str, int], row: Row, column: Column, files: FilesOfRuns
 ) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
+    table, number = place
     scale, measure = settings.scale, row.measures.get(column.key, column.measure)
     compared = row.comparison(f"row {number + 1}", [column]) if row.kind == "ours" else None
     if compared is None or measure is None:
@@ -171,9 +172,9 @@ def _cell(
     testset = compared.testset and scale.testset_for(compared.testset)
     phrases = compared.phrases and scale.phrases_for(compared.phrases)
     listed = _n_best(settings, task, testset) if file == _RESCORED else _NO_LIST
-    if model is None or listed is None:
+    runs = scale.runs_for(compared.runs, table)
+    if model is None or listed is None or not runs:
         return None
-    runs = scale.runs(compared.runs)
     name = file.format(testset=testset, decoding=compared.decoding, phrases=phrases)
     return Cell(
         row=number,

@@ -108,7 +108,7 @@ def _fields(
         settings.options.scale + (" (STAND-IN DATA)" if settings.scale.stand_in else ""),
     )
     yield "Metric", _together({name: _metric(*pair) for name, pair in measured.items()})
-    yield "Notes", _notes(row, printed.columns)
+    yield "Notes", _notes(row, printed.columns, settings.scale.why_left_out(row.model, row.runs))
 
 
 def _number(value: float | str | None, digits: int) -> str:
@@ -132,6 +132,8 @@ def _absent(settings: Settings, row: Row, result: Result | None) -> str:
         return ""
     if row.task is None or result is not None:
         return "not run"
+    if settings.scale.why_left_out(row.model, row.runs):
+        return "not run at this scale"
     return "not measured" if row.model and settings.scale.model_for(row.model) else "no stand-in"
 
 
@@ -161,8 +163,8 @@ def _metric(cell: Cell, result: Result) -> str:
     return " ".join([MEASURES[cell.measure].label, *result.signatures])
 
 
-def _notes(row: Row, columns: Sequence[Column]) -> str:
-    """Join the row's note with what other versions of the paper print."""
+def _notes(row: Row, columns: Sequence[Column], left_out: str | None) -> str:
+    """Join the row's note with what other versions of the paper print, and why it is not run."""
     printed = ((row.v1, "arXiv v1"), (row.best_run, "the paper's best run"))
     others = [
         f"{what}: {column.name} {_number(values[column.key], column.digits)}"
@@ -170,4 +172,4 @@ def _notes(row: Row, columns: Sequence[Column]) -> str:
         for column in columns
         if column.key in values
     ]
-    return "; ".join([*others, *([row.note] if row.note else [])])
+    return "; ".join([*others, *(note for note in (row.note, left_out) if note)])

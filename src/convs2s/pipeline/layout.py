@@ -115,6 +115,11 @@ class Layout:
         """Return the folder of a task."""
         return TaskFolder(f"{self.results}/{name}")
 
+    @property
+    def ledger(self) -> str:
+        """The runs that the tables rest on, a JSON line each."""
+        return f"{self.results}/paper/ledger.jsonl"
+
     def table(self, name: str) -> str:
         """Return a table of the paper as Markdown."""
         return f"{self.results}/paper/{name}.md"

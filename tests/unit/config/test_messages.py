@@ -326,8 +326,14 @@ def test_faults_of_a_decoding(copy: Path, entry: str, message: str) -> None:
     [
         ("scales/demo.yaml", "wmt16_en_ro: demo_en_fr\n", "wmt16_en_r: demo_en_fr\n",
          "tasks: unknown task 'wmt16_en_r'; did you mean 'wmt16_en_ro'?"),
-        ("scales/demo.yaml", "ablation: demo\n", "ablation: dmo\n",
-         "models.ablation: unknown model 'dmo'; did you mean 'demo'?"),
+        ("scales/demo.yaml", "lstm: demo_lstm\n", "lstm: demo_lst\n",
+         "models.lstm: unknown model 'demo_lst'; did you mean 'demo_lstm'?"),
+        ("scales/demo.yaml", "- ablation\n", "- ablatio\n",
+         "left_out.models_but: unknown model 'ablatio'; did you mean 'ablation'?"),
+        ("scales/demo.yaml", "table1: 1", "tabel1: 1",
+         "seeds_of: unknown table 'tabel1'; did you mean 'table1'?"),
+        ("scales/demo.yaml", "divide_by: 8", "divide_by: 1",
+         "shrink.divide_by: expected "),
         ("scales/demo.yaml", "newstest2016: test\n", "newstest2016: tset\n",
          "tests: of the stand-in task 'demo_en_fr_word': unknown test set 'tset'; did you mean "
          "'test'?"),

@@ -1,11 +1,15 @@
 """What stands in for the paper's tasks, models, test sets and runs."""
 
+from pathlib import Path
+
 import pytest
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.config.load import load
 from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
+from convs2s.errors import UserError
 
 NAMES = {"description": "", "results_dir": "r", "downloads_dir": "d"}
 
@@ -42,14 +46,68 @@ def test_what_is_not_listed_stands_for_itself_but_a_model_on_other_data() -> Non
 def test_runs_are_no_more_than_the_seeds(
     seeds: int | None, names: list[str], runs: list[str]
 ) -> None:
-    assert scale(seeds=seeds).runs(names) == runs
+    assert scale(seeds=seeds).runs_for(names, "t") == runs
+
+
+def test_a_table_may_have_seeds_and_ensembles_of_its_own() -> None:
+    data = scale(seeds=3, seeds_of={"t": 1}, ensembles={"ensemble8": "ensemble2"})
+    assert data.runs_for(["seed1", "seed2"], "t") == ["seed1"]
+    assert data.runs_for(["seed1", "seed2"], "u") == ["seed1", "seed2"]
+    assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
+
+
+def test_rows_are_left_out_by_model_and_by_run() -> None:
+    left_out = {"models_but": ["m"], "runs": ["ensemble10"], "because": "no time"}
+    data = scale(stand_in="small", models={"l": "n"}, left_out=left_out)
+    assert [data.why_left_out(name) for name in ("m", "l", "x")] == [None, None, "no time"]
+    assert data.why_left_out("m", ["ensemble10"]) == "no time"
+    assert data.runs_for(["ensemble10"], "t") == []
+    assert scale().why_left_out("x", ["seed1"]) is None
+
+
+@pytest.mark.parametrize("name", ["demo", "multi30k"])
+def test_small_versions_differ_from_the_papers_models_in_width_alone(root: Path, name: str) -> None:
+    loaded = load(root, {"scale": name})
+    shrink = loaded.scale.shrink
+    assert shrink is not None
+    made = {paper: small for paper, small in loaded.scale.models.items() if "lstm" not in paper}
+    assert len(made) >= 23
+    for paper, small in made.items():
+        assert small == f"{shrink.prefix}_{paper}"
+        large, own = (loaded.models[one].architecture for one in (paper, small))
+        assert large.kind == own.kind == "convs2s"
+        for many, few in ((large.encoder, own.encoder), (large.decoder, own.decoder)):
+            assert [(one.layers, one.kernel) for one in many] == [
+                (one.layers, one.kernel) for one in few
+            ]
+            assert {one.width // two.width for one, two in zip(many, few, strict=True)} == {
+                shrink.divide_by
+            }
+        widths = {"embedding", "output_embedding", "encoder", "decoder"}
+        assert large.model_dump(exclude=widths) == own.model_dump(exclude=widths)
+        assert loaded.models[small].training == shrink.training
+
+
+def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> None:
+    models = {
+        "ablation": {"architecture": {"dropout": 0.4}},
+        "demo_ablation": {"training": {"maximum_epochs": 2}},
+    }
+    loaded = load(root, {"scale": "demo", "overrides": {"models": models}})
+    assert loaded.models["demo_ablation"].architecture.dropout == 0.4
+    assert loaded.models["demo_ablation_no_position"].architecture.dropout == 0.4
+    assert loaded.models["demo_ablation"].training.maximum_epochs == 2
+    assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 1.5
+    with pytest.raises(UserError, match="unknown model 'small_ablation'"):
+        load(root, {"scale": "demo", "overrides": {"models": {"small_ablation": {}}}})
 
 
 def test_an_ensemble_that_is_listed_has_its_own_number_of_models() -> None:
     data = scale(seeds=2, ensembles={"ensemble5": "ensemble4"})
-    assert data.runs(["ensemble5"]) == ["ensemble4"]
-    assert data.runs(["ensemble8"]) == ["ensemble2"]
-    assert scale(ensembles={"ensemble5": "ensemble3"}).runs(["ensemble5"]) == ["ensemble3"]
+    assert data.runs_for(["ensemble5"], "t") == ["ensemble4"]
+    assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
+    unlimited = scale(ensembles={"ensemble5": "ensemble3"})
+    assert unlimited.runs_for(["ensemble5"], "t") == ["ensemble3"]
 
 
 def test_phrases_have_stand_ins() -> None:
