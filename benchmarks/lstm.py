@@ -21,7 +21,8 @@ import argparse
 import json
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,11 @@ class Contest:
         features.backward(torch.ones_like(features))
 
 
+def _run(work: Callable[[Indices], None], batches: Sequence[Indices]) -> None:
+    for rows in batches:
+        work(rows)
+
+
 def measure(contest: Contest, updates: int) -> dict[str, float]:
     """Return the medians over ``RUNS`` samples of this many batches each."""
     works: dict[str, Callable[[Indices], None]] = {
@@ -116,7 +122,7 @@ def measure(contest: Contest, updates: int) -> dict[str, float]:
         chosen = contest.plan[start : start + (updates if sample >= 0 else WARM_UP)]
         tokens = sum(len(contest.store[int(row)][1]) for rows in chosen for row in rows)
         for name, work in works.items():
-            seconds = seconds_of(lambda work=work, chosen=chosen: [work(rows) for rows in chosen])
+            seconds = seconds_of(partial(_run, work, chosen))
             if sample >= 0:  # the first one warms up
                 found[name].append(tokens / seconds)
         if sample >= 0:
