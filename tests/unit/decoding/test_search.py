@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import beam_search
+from convs2s.models import ensemble
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.inference import for_inference
 from convs2s.models.kernels.quantized_linear import Precision, linear_map
@@ -129,6 +130,20 @@ def test_a_beam_of_1_is_greedy_either_way(model: Network) -> None:
     for finished in ("leave", "replace"):
         first = beam_search(Ensemble([model]), source, options(beam=1, finished=finished))[0]
         assert [one.tokens for one in first] == [expected]
+
+
+def test_the_parts_of_a_batch_keep_their_own_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = batch(9, 2, 5, 1)
+    searches = [options(), options(minimum_length=4, maximum_length={"factor": 1, "offset": 1})]
+    whole = [beam_search(Ensemble([network()]), source, one) for one in searches]
+    monkeypatch.setattr(ensemble, "PART_NUMBERS", 1)
+    monkeypatch.setattr(ensemble, "PART_ROWS", 1)  # a sentence at a time
+    for one, expected in zip(searches, whole, strict=True):
+        parts = beam_search(Ensemble([network()]), source, one)
+        for found, hypotheses in zip(parts, expected, strict=True):
+            assert [each.tokens for each in found] == [each.tokens for each in hypotheses]
+            scores = [each.score for each in hypotheses]
+            assert [each.score for each in found] == pytest.approx(scores)
 
 
 def test_the_beam_ends_with_as_many_hypotheses_as_it_began_with() -> None:

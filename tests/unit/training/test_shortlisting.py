@@ -26,6 +26,7 @@ from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
 from convs2s.model_file import load_model, save_model
+from convs2s.models import ensemble
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
@@ -175,6 +176,15 @@ def test_a_selection_does_not_depend_on_the_batch() -> None:
     source = batch(9, 2, 5)
     for row, found in zip(source, search(network(), source, shortlist()), strict=True):
         assert_same(found, search(network(), row[row != PADDING].unsqueeze(0), shortlist())[0])
+
+
+def test_the_parts_of_a_batch_keep_their_own_selections(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = batch(9, 2, 5)
+    whole = search(network(), source, shortlist())
+    monkeypatch.setattr(ensemble, "PART_NUMBERS", 1)
+    monkeypatch.setattr(ensemble, "PART_ROWS", 1)  # a sentence at a time
+    for found, other in zip(search(network(), source, shortlist()), whole, strict=True):
+        assert_same(found, other)
 
 
 def test_a_selection_of_everything_is_none() -> None:

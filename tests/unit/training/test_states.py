@@ -1,6 +1,7 @@
 """What a training goes on from: its own state alone, with everything that decides what follows."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import torch
 from convs2s.files import sha256
 from convs2s.tensor_file import load_tensors
 from convs2s.training.data import TrainingData
+from convs2s.training.history import EpochRecord
 from convs2s.training.job import TrainingJob
 from convs2s.training.run import identity, train
 from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import StateFolder
-from convs2s.training.trainer import Trainer
+from convs2s.training.trainer import Trainer, TrainerState
 from tests.support import tiny
 
 
@@ -47,6 +49,18 @@ def test_what_changes_no_result_changes_no_state(task: Path, tmp_path: Path) -> 
     recipe = tiny.settings(threads=2, checkpoint_minutes=1).training
     other = replace(job, recipe=recipe, threads=2, output=tmp_path / "b", time_limit=3.0)
     assert folder(other) == folder(job)
+
+
+def test_an_identity_has_the_checksum_of_every_file(task: Path) -> None:
+    files = "dataset/train.arrow", "dataset/valid.arrow", "vocabulary/en.tsv", "vocabulary/fr.tsv"
+    assert TrainingData.read(task).checksums == {name: sha256(task / name) for name in files}
+
+
+def test_a_state_knows_where_everything_stands() -> None:
+    schedule = Schedule(0.01, True, 2.5, 2.0, 3, "over")
+    record = EpochRecord(1, 10, 0.1, 3.0, 2.0, 7.4, 900, 1000)
+    state = TrainerState(schedule, 0.02, 5, 4, 44, 123.4, 99, 5.6, [record, record])
+    assert TrainerState.from_json(json.loads(json.dumps(asdict(state)))) == state
 
 
 def test_a_seed_starts_from_weights_of_its_own(task: Path, tmp_path: Path) -> None:

@@ -173,6 +173,8 @@ def test_the_same_seed_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
     assert sha256(paths[0]) == sha256(paths[1])
     rows = [json.loads(line) for line in (tmp_path / "a" / "history.jsonl").open()]
     assert [row["epoch"] for row in rows[:-1]] == [1, 2, 3]
+    tokens = int(TrainingData.read(task).train.lengths("target").sum())
+    assert [row["tokens"] for row in rows[:-1]] == [tokens] * 3
     assert rows[-1] == {"stop": "the recipe's maximum of 3 epochs is reached"}
     _, description = load_model(paths[0])
     assert description.training["validation_perplexity"] == min(
