@@ -99,6 +99,14 @@ def test_content_that_changes_between_runs_starts_over(
     assert [start for start, _, _ in sent(server)] == [70_000, None]
 
 
+def test_without_checksum_a_changed_tag_starts_over(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/a.tgz", Served(BODY, etag='"1"'))
+    interrupt(server, url, output, sha256=None)
+    server.serve("/a.tgz", Served(OTHER, etag='"2"'))
+    download_file(url, output, waits=WAITS)
+    assert output.read_bytes() == OTHER
+
+
 def test_without_checksum_and_tags_nothing_is_resumed(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output, sha256=None)

@@ -81,9 +81,20 @@ def test_what_an_ensemble_averages(average: Average) -> None:
     first = torch.full((2, 1), END)
     with torch.no_grad():
         each = torch.stack([Ensemble([one]).start(source, 1).step(first)[0] for one in networks])
-        together, _ = Ensemble(networks, average).start(source, 1).step(first)
+        together, attention = Ensemble(networks, average).start(source, 1).step(first)
+        attentions = [Ensemble([one]).start(source, 1).step(first)[1] for one in networks]
     expected = each.mean(0) if average == "log_probabilities" else each.exp().mean(0).log()
     torch.testing.assert_close(together, expected, atol=1e-9, rtol=0)
+    attending = torch.stack([one for one in attentions if one is not None])
+    assert len(attending) == 2  # the LSTM has none
+    torch.testing.assert_close(attention, attending.mean(0), atol=1e-9, rtol=0)
+
+
+def test_an_ensemble_has_the_positions_that_each_of_its_networks_has(model: Path) -> None:
+    short, _ = load_model(model)
+    together = Ensemble([network(), short, lstm()])
+    assert [together.positions(side) for side in ("source", "target")] == [16, 16]
+    assert Ensemble([lstm()]).positions("target") is None
 
 
 def test_a_decoding_says_what_its_ensemble_averages(model: Path, sharp: Path) -> None:

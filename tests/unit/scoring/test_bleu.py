@@ -113,6 +113,10 @@ def test_words_end_at_the_blanks_of_the_scripts(blank: str) -> None:
     assert words == 1 + in_bytes
 
 
+def test_a_sentence_is_not_asked_for_longer_n_grams_than_it_has() -> None:
+    assert SentenceBleu("tokenized")("a b", "a b") == pytest.approx(100.0)
+
+
 def test_blanks_that_end_no_word_differ_from_each_other() -> None:
     line, other = "a\u00a0b c d e f", "a\u2028b c d e f"
     assert tokenized_bleu([line], [other]).score < 100

@@ -1,0 +1,16 @@
+"""What stands beside a number."""
+
+from pathlib import Path
+
+from convs2s import __version__
+from convs2s.files import sha256
+from convs2s.manifest import run_manifest
+
+
+def test_a_run_names_the_bytes_that_it_read(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("one", "two")]
+    for path in paths:
+        path.write_text(path.name)
+    found = run_manifest(map(str, paths), seed=3)
+    assert found["sha256"] == {str(path): sha256(path) for path in paths}
+    assert (found["seed"], found["convs2s"]) == (3, __version__)
