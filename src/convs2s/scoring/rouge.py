@@ -63,12 +63,15 @@ class RougeOptions:
         exceptions: irregular forms, for the stemmer.
         best: whether of several references the best alone counts (the script's ``-f B``), and not
             the sum over all of them (``-f A``).
+        skip_empty: whether an empty line of a further reference is one that the item has not, as
+            where items have two to four; to the script it is a reference without words.
     """
 
     byte_limit: int | None = None
     stem: bool = False
     exceptions: RougeExceptions | None = None
     best: bool = False
+    skip_empty: bool = False
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text that count."""
@@ -76,11 +79,16 @@ class RougeOptions:
             text, byte_limit=self.byte_limit, stem=self.stem, exceptions=self.exceptions
         )
 
+    def present(self, references: Sequence[str]) -> list[str]:
+        """Return those further references of an item that it has."""
+        return [one for one in references if one.strip() or not self.skip_empty]
+
     def signature(self, references: int, samples: int) -> str:
         """Return what a score of so many references and resamples is."""
         stated = {
             "refs": references,
             "multi": "best" if self.best else "sum",
+            **({"empty": "skipped"} if self.skip_empty else {}),
             "bytes": "all" if self.byte_limit is None else self.byte_limit,
             "stem": "yes" if self.stem else "no",
             "exceptions": self.exceptions.digest if self.exceptions and self.stem else "no",
@@ -123,8 +131,12 @@ def rouge_items(
     """
     _check_counts(hypotheses, references)
     return [
-        _item(options.words(hypothesis), [options.words(one) for one in those], options.best)
-        for hypothesis, *those in zip(hypotheses, *references, strict=True)
+        _item(
+            options.words(hypothesis),
+            [options.words(one) for one in (first, *options.present(others))],
+            options.best,
+        )
+        for hypothesis, first, *others in zip(hypotheses, *references, strict=True)
     ]
 
 

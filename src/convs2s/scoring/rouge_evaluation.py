@@ -86,7 +86,10 @@ def evaluate_rouge(
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
-    system, options = read_translations(translations), _options(settings, exceptions)
+    system, options = (
+        read_translations(translations),
+        _options(settings, exceptions, references),
+    )
     wanted = [read_reference(path, translations, len(system)) for path in references]
     text, before = [line.text for line in system], [line.text_before for line in system]
     result = RougeEvaluation(
@@ -104,9 +107,11 @@ def evaluate_rouge(
     write_json(output, result)
 
 
-def _options(settings: RougeSettings, exceptions: Path | None) -> RougeOptions:
+def _options(
+    settings: RougeSettings, exceptions: Path | None, references: Sequence[Path]
+) -> RougeOptions:
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
-    return RougeOptions(settings.bytes, settings.stem, irregular)
+    return RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
 
 
 def _lead(

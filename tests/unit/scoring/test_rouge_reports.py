@@ -74,7 +74,7 @@ def test_an_evaluation_holds_scores_baseline_and_both_states(tmp_path: Path) -> 
     assert (found["test_set"], found["lines"], found["references"]) == ("test", 3, 2)
     assert (found["measure"], found["manifest"]) == ("f1", {"seed": 1})
     assert found["unknown_words"] == {"total": 1, "dictionary": 0, "copied": 1}
-    options = RougeOptions(stem=True)
+    options = RougeOptions(stem=True, skip_empty=True)
     before = [text.replace("Kofagrad", "<unk>") for text in OUTPUTS]
     lead = ["the old cat", "two dogs ran", "rain in Lyon"]
     for part, texts in (
@@ -94,12 +94,20 @@ def test_an_evaluation_holds_scores_baseline_and_both_states(tmp_path: Path) -> 
     assert set(found["rouge"]["rouge_l"]) == {"recall", "precision", "f1"}
 
 
+def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> None:
+    one = read(evaluate(tmp_path, "one", references=[REFERENCES]))
+    both = read(evaluate(tmp_path, "both", references=[REFERENCES, [""] * len(REFERENCES)]))
+    for part in ("recall", "precision", "f1"):
+        scores = [found["rouge"]["rouge_1"][part]["score"] for found in (one, both)]
+        assert scores[0] == scores[1] > 0
+
+
 def test_settings_and_exceptions_reach_the_scores(tmp_path: Path) -> None:
     write_lines(tmp_path / "exceptions.tsv", ["gone\tgo"])
     settings = RougeSettings(bytes=10, stem=True, measure="recall")
     path = evaluate(tmp_path, "a", settings=settings, exceptions=tmp_path / "exceptions.tsv")
     signature = read(path)["rouge"]["rouge_1"]["recall"]["signature"]
-    assert "|refs:2|multi:sum|bytes:10|stem:yes|exceptions:" in signature
+    assert "|refs:2|multi:sum|empty:skipped|bytes:10|stem:yes|exceptions:" in signature
     assert "exceptions:no" not in signature
     unstemmed = evaluate(
         tmp_path, "b", settings=RougeSettings(stem=False), exceptions=tmp_path / "exceptions.tsv"
@@ -150,7 +158,7 @@ def test_the_report_has_runs_and_baseline_side_by_side(tmp_path: Path) -> None:
     assert shown in line
     assert f"lead (3 words) = {baseline:.2f}" in line
     assert f"difference = {score['mean'] - baseline:+.2f}" in line
-    assert "ROUGE-1.5.5-equal|refs:2|multi:sum|bytes:75|stem:yes|" in line
+    assert "ROUGE-1.5.5-equal|refs:2|multi:sum|empty:skipped|bytes:75|stem:yes|" in line
     assert found["difference"]["rouge_1"]["recall"] == pytest.approx(score["mean"] - baseline)
     assert [one for one in lines if one.startswith("other ROUGE-L F1")]
     seed1 = read(paths["test", "seed1"])["rouge"]["rouge_1"]["recall"]
