@@ -86,10 +86,7 @@ def evaluate_rouge(
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
-    system, options = (
-        read_translations(translations),
-        _options(settings, exceptions, references),
-    )
+    system, options = read_translations(translations), _options(settings, exceptions, references)
     wanted = [read_reference(path, translations, len(system)) for path in references]
     text, before = [line.text for line in system], [line.text_before for line in system]
     result = RougeEvaluation(
