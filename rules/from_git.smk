@@ -32,7 +32,8 @@ def taken_from_git(rules):
             repository.archive(archive, commit, path=[str(below / name) for name in TAKEN])
             archive.seek(0)
             with tarfile.open(fileobj=archive) as members:
-                members.extractall(Path(partial, "tree"), filter="data")
+                members.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4 on
+                members.extractall(Path(partial, "tree"))
             Path(partial, "tree", below, ".revision").write_text(commit.hexsha)
             put_in_place(Path(partial, "tree"), folder)
     return folder / below

@@ -109,6 +109,8 @@ def test_what_the_mirror_lacks_is_said_in_one_line(checkout: Checkout, mirror: P
         "  train: [{source: 'https://data.example/a.en', target: 'https://data.example/a.fr'}]\n"
         "  tests: {test: [{source: data/a.en, target: data/a.fr}]}\nhold_out: {every: 2}\n",
     )
+    for name in ("data/a.en", "data/a.fr"):
+        checkout.write(name, "a\n")
     done = checkout.snakemake("--config", "scale=mirror", "--", f"{RESULTS}/mine/corpus/counts.txt")
     assert done.code == 1
     assert done.errors

@@ -44,16 +44,16 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     trained = {Path(path).parent for path in paths if "seed" in path}
     assert done.planned["train_model"] >= len(trained)
     rescored = [path for path in paths if path.endswith(".rescored.bleu.json")]
-    assert done.planned["rescore_baseline_list"] == len(rescored) > 4
+    assert done.planned["rescore_baseline_list"] == len(rescored) > 2
     assert done.planned["list_n_best"] >= (scale != "paper")
     for metric, others in {"bleu": rescored, "rouge": []}.items():
         scored = [path for path in paths if path.endswith(f".{metric}.json")]
         assert done.planned.get(f"evaluate_{metric}", 0) == len(scored) - len(others)
     mapped = [path for path in paths if "/phrases." in path]
-    assert done.planned["project_phrases"] == len(mapped) > 4
+    assert done.planned["project_phrases"] == len(mapped) > 0
     # English-German's runs and ensemble tune their length penalty, each for itself.
     tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
-    assert done.planned["tune_length_penalty"] == len(tuned) > 1
+    assert done.planned["tune_length_penalty"] == len(tuned) > 0
 
 
 def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:
@@ -74,7 +74,7 @@ def test_the_papers_targets_are_tables_and_figures(checkout: Checkout) -> None:
     done = checkout.snakemake(*options, "paper")
     assert done.code == 0, done.said[-3000:]
     assert done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
-    assert done.planned["rescore_baseline_list"] == 5
+    assert done.planned["rescore_baseline_list"] == 3
 
 
 def test_without_a_users_list_nothing_rescores_it(checkout: Checkout) -> None:
