@@ -11,7 +11,7 @@ rule align_words:
     conda:
         "../envs/text.yaml"
     params:
-        sample=lambda w: tasks[w.task].alignment.model_dump(),
+        sample=lambda w: tasks[w.task].alignment.model_dump(include={"pairs", "seed"}),
         code=script_code("align_words.py"),
     script:
         "../workflow/scripts/align_words.py"
