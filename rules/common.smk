@@ -5,7 +5,8 @@ from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
-from convs2s.paper.cells import cells, is_made
+from convs2s.paper.cells import cells, is_made, without
+from convs2s.paper.published import published_file, published_runs
 from convs2s.pipeline.fingerprint import fingerprint
 from convs2s.pipeline.layout import Layout
 
@@ -73,10 +74,25 @@ CELLS = {name: cells(settings, name, layout.run_files) for name in settings.pape
 WAITING = {
     task for task in {c.task for table in CELLS.values() for c in table} if waits_for_files(task)
 }
-PLANNED = {
-    name: [c for c in table if is_made(c, HAS_GPU, WAITING) and has_list(c)]
-    for name, table in CELLS.items()
-}
+
+# The ledger that somebody published, and its runs: what it holds is not made here.
+with failures_in_one_line():
+    PUBLISHED_FILE = published_file(options, Path(prefixed(layout.downloads)))
+    PUBLISHED = published_runs(PUBLISHED_FILE)
+
+
+def is_published(path, fingerprint):
+    """Return whether a run's numbers come from the published ledger; what was run here does not."""
+    return fingerprint in PUBLISHED and not Path(prefixed(path)).exists()
+
+
+def to_make(cell):
+    """Return a cell with the runs that are made here; None where there is nothing to make."""
+    is_possible = is_made(cell, HAS_GPU, WAITING) and has_list(cell)
+    return without(cell, is_published) if is_possible else None
+
+
+PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
 STAGE_TASKS = options.tasks or list(

@@ -7,6 +7,7 @@ include: "inputs/paper.smk"
 rule write_table:
     input:
         scores=wanted_scores,
+        published=PUBLISHED_LEDGER,
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex"),
         report(
@@ -25,6 +26,8 @@ rule write_table:
     params:
         printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
         cells=cells_of,
+        failures=lambda w: failures_in(w.table),
+        costs=settings.costs.model_dump(mode="json", include={"trainings"}),
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"
@@ -40,6 +43,8 @@ rule write_ledger:
     localrule: True
     conda:
         "../envs/score.yaml"
+    resources:
+        workflow_folder=str(ROOT),
     params:
         cells=lambda w: {name: plain_cells(table) for name, table in CELLS.items()},
         scale=options.scale,

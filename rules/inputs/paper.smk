@@ -2,6 +2,10 @@
 
 from dataclasses import asdict, replace
 
+from convs2s.paper.failures import failures_of
+
+PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
+
 
 def wanted_scores(wildcards):
     """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
@@ -30,3 +34,10 @@ def ledger_scores(wildcards):
     paths = [path for table in PLANNED.values() for cell in table for path in cell.paths]
     is_asked = workflow_modifier.modify_rulename("paper") in workflow.dag_settings.targets
     return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
+
+
+def failures_in(table):
+    """Why runs of a table's cells are not there: the path of their numbers -> the reason."""
+    logs = workflow.pathvars.apply("<logs>")
+    found = failures_of(CELLS[table], layout, logs, lambda path: Path(prefixed(path)))
+    return {prefixed(path): reason for path, reason in found.items()}

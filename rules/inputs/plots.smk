@@ -21,8 +21,16 @@ def curves_of(cells):
     return [f"{folder}/curve.svg" for folder in folders]
 
 
+def has_model(task, model, run):
+    """Return whether a model of this machine is there."""
+    return Path(prefixed(layout.task(task).model(model, run))).exists()
+
+
 def attention_of_paper():
-    """The attention maps of the runs that figure 3 names, of the sentences that `plots` names."""
+    """The attention maps of the runs that figure 3 names, of the sentences that `plots` names.
+
+    Where a published ledger gives the tables, only those whose model is there: no ledger holds maps.
+    """
     rows = (row.comparison("figure3", ()) for row in settings.paper["figure3"].rows)
     runs = [one for one in rows if one and scale.model_for(one.model)]
     return [
@@ -35,5 +43,7 @@ def attention_of_paper():
         )
         for one in runs
         for run in one.runs
+        if not options.published
+        or has_model(scale.task_for(one.task), scale.model_for(one.model), run)
         for line in options.plots.sentences
     ]

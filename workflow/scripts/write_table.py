@@ -21,5 +21,7 @@ with job(snakemake.log[0]):
         snakemake.wildcards.table,
         cells=[Cell(**cell) for cell in snakemake.params.cells],
         scores=list(snakemake.input.scores),
+        published=next(iter(snakemake.input.published), None),
+        failures=snakemake.params.failures,
         outputs=list(map(Path, snakemake.output)),
     )
