@@ -18,13 +18,15 @@ INSTALLED := $(VENV)/.installed
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
+LEDGER := docs/results/multi30k.ledger.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper-demo test test-all mutants lint format release clean
+.PHONY: help demo paper-demo results-page test test-all mutants lint format release clean
 
 help:
 	@echo "make demo        train and score the demo, English to French, in minutes"
 	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
+	@echo "make results-page  docs/results.md from the ledger in docs/results"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-all    the long tests too"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
@@ -44,6 +46,10 @@ paper-demo: $(INSTALLED)
 	@$(IN_VENV) snakemake paper --config scale=demo
 	@echo "tables:"; ls $(PAPER_DEMO)/paper/*.md
 	@echo "attention (figure 3):"; ls $(PAPER_DEMO)/*/models/demo_attention_plot/*/*.svg
+
+results-page: $(INSTALLED)
+	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k > docs/.results.md
+	@mv docs/.results.md docs/results.md
 
 test: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q -m "not slow and not gpu"

@@ -57,7 +57,8 @@ class Scale(Section):
     """What the data really is; it heads every score and table as STAND-IN DATA. null: the data is
     the paper's."""
     tasks: dict[str, str] = {}
-    """Task of the paper -> the task that stands in for it. A task not listed stands for itself."""
+    """Task of the paper -> the task that stands in for it. A task not listed stands for itself;
+    where some are listed, it has no stand-in in the papers' tables."""
     models: dict[str, str] = {}
     """Model of the paper -> the model that stands in for it. On stand-in data, a model not listed
     has no stand-in: its cells stay empty, as the rows of a table that differ in the model alone
@@ -92,6 +93,13 @@ class Scale(Section):
     def task_for(self, name: str) -> str:
         """Return the task that stands in for one of the paper's."""
         return self.tasks.get(name, name)
+
+    def has_task(self, name: str) -> bool:
+        """Return whether rows on one of the paper's tasks are run: where it has a stand-in, if any.
+
+        A corpus that stands for several of the paper's would show one and the same run for each.
+        """
+        return not self.tasks or name in self.tasks
 
     def model_for(self, name: str) -> str | None:
         """Return the model that stands in for one of the paper's; None where none does.

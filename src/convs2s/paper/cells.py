@@ -201,7 +201,7 @@ def _cell(
     phrases = compared.phrases and scale.phrases_for(compared.phrases)
     listed = _n_best(settings, task, testset) if file == _RESCORED else _NO_LIST
     runs = scale.runs_for(compared.runs, table)
-    if model is None or listed is None or not runs:
+    if model is None or listed is None or not runs or not scale.has_task(compared.task):
         return None
     name = file.format(testset=testset, decoding=compared.decoding, phrases=phrases)
     return Cell(

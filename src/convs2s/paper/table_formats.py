@@ -10,6 +10,7 @@ _LATEX = str.maketrans(
         **{character: f"\\{character}" for character in "&%$#_{}"},
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
+        "`": r"\textasciigrave{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
         "±": r"$\pm$",

@@ -23,7 +23,7 @@ FOOTNOTES = {
     "Model files": "model files, SHA-256: {}",
     "Processor": "computed on: {}",
     "Date": "date: {}",
-    "Command": "to run it: {}",
+    "Command": "to run it: `{}`",
     "Cost": "which takes {}",
     "Notes": "{}",
 }
@@ -209,7 +209,8 @@ def _absent(settings: Settings, row: Row, result: Result | None) -> str:
         return "not run"
     if settings.scale.why_left_out(row.model, row.runs):
         return "not run at this scale"
-    return "not measured" if row.model and settings.scale.model_for(row.model) else "no stand-in"
+    is_there = settings.scale.has_task(row.task) and row.model
+    return "not measured" if is_there and settings.scale.model_for(is_there) else "no stand-in"
 
 
 def _together(texts: Mapping[str, str]) -> str:
