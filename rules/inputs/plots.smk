@@ -14,11 +14,10 @@ def plots_of(task):
     return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
 
 
-def curves_of(cells):
-    """The learning curves of the trainings that some cells of the paper's tables rest on."""
+def runs_of(cells):
+    """The folders of the trainings that some cells of the paper's tables rest on."""
     trained = [(c.task, c.model, run) for c in cells for name in c.runs for run in members(name)]
-    folders = [layout.task(task).run(model, run) for task, model, run in dict.fromkeys(trained)]
-    return [f"{folder}/curve.svg" for folder in folders]
+    return [layout.task(task).run(model, run) for task, model, run in dict.fromkeys(trained)]
 
 
 def has_model(task, model, run):

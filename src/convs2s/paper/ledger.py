@@ -61,16 +61,23 @@ def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInput
     content = read_json(path)
     assert isinstance(content, dict)
     manifest, (_, cell) = content.get("manifest", {}), shown[0]
-    named = {key: getattr(cell, key) for key in ("task", "model", "testset", "decoding")}
+    file = MEASURES[cell.measure].file
+    names = {key: getattr(cell, key) for key in ("testset", "decoding") if f"{{{key}}}" in file}
     run = cell.runs[cell.paths.index(path)]
     inputs = inputs_of(cell, run, known)
     return LedgerEntry(
         fingerprint=fingerprint_of(inputs),
         file=path,
         table_cells=tuple(f"{table}, row {one.row + 1}, {one.column}" for table, one in shown),
-        run={**named, "run": run},
+        run={
+            "task": cell.task,
+            "model": cell.model,
+            "run": run,
+            "testset": names.get("testset"),  # a training reads none
+            "decoding": names.get("decoding"),
+        },
         scale=scale,
-        scores=_scores(content, MEASURES[cell.measure].file),
+        scores=_scores(content, file),
         lines=content.get("lines"),
         sha256=_checksums(Path(path), run, manifest),
         processor=manifest.get("processor"),

@@ -64,7 +64,8 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, led
     ]
     assert (score.lines, score.processor) == (500, "a processor")
     assert score.sha256 == MANIFEST["sha256"]
-    assert score.run["run"] == "seed1"
+    assert (score.run["run"], score.run["decoding"]) == ("seed1", "beam5")
+    assert (perplexity.run["testset"], perplexity.run["decoding"]) == (None, None)
     assert score.sentences == {"bleu_tokenized": "eJw="}
     assert perplexity.scores == {"perplexity": {"score": 6.5, "signature": None}}
     assert score.fingerprint != perplexity.fingerprint
