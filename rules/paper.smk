@@ -24,10 +24,7 @@ rule write_table:
     resources:
         workflow_folder=str(ROOT),
     params:
-        printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
-        cells=cells_of,
-        failures=lambda w: failures_in(w.table),
-        costs=settings.costs.model_dump(mode="json", include={"trainings"}),
+        shown=what_is_shown,
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"

@@ -19,11 +19,6 @@ def wanted_scores(wildcards):
     return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
 
 
-def cells_of(wildcards):
-    """The cells of a table, as plain values."""
-    return plain_cells(CELLS[wildcards.table])
-
-
 def plain_cells(cells):
     """Cells as plain values, their paths where the files really are."""
     return [asdict(replace(cell, paths=tuple(map(prefixed, cell.paths)))) for cell in cells]
@@ -36,8 +31,16 @@ def ledger_scores(wildcards):
     return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
 
 
-def failures_in(table):
-    """Why runs of a table's cells are not there: the path of their numbers -> the reason."""
-    logs = workflow.pathvars.apply("<logs>")
-    found = failures_of(CELLS[table], layout, logs, lambda path: Path(prefixed(path)))
-    return {prefixed(path): reason for path, reason in found.items()}
+def what_is_shown(wildcards):
+    """All that a table is made from but its scores, as plain values.
+
+    Of runs that are not there it is what trainings take, and why those that failed have.
+    """
+    cells, logs = CELLS[wildcards.table], workflow.pathvars.apply("<logs>")
+    failures = failures_of(cells, layout, logs, lambda path: Path(prefixed(path)))
+    return {
+        "printed": settings.paper[wildcards.table].model_dump(mode="json"),
+        "cells": plain_cells(cells),
+        "trainings": settings.costs.model_dump(mode="json")["trainings"],
+        "failures": {prefixed(path): reason for path, reason in failures.items()},
+    }

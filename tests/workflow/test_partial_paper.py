@@ -4,6 +4,7 @@ The tables are two small ones on the user's own pair, whose model and scores are
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,7 @@ def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> N
     assert "| failed: " in row
     assert "positions" in row
     assert "| 0 of 1 |" in row
+    command = re.search(r"^\[\d+\] to run it: `snakemake (.*)`$", "\n".join(rows), re.MULTILINE)
+    assert command
+    asked = paper.shell(f"snakemake --dry-run {command[1]}")
+    assert asked.planned["train_model"] == 1, asked.said

@@ -6,6 +6,7 @@ Each function returns a text for one cell of a table, empty where there is nothi
 import re
 from collections.abc import Iterable
 
+from convs2s.config.costs import KnownTraining
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import MEASURES
@@ -69,24 +70,38 @@ PUBLISHED_MARK = "†"
 """What marks a value that rests on a published ledger."""
 
 
-def command(result: Result, scale: str) -> str:
-    """Return the command that runs what is missing."""
-    each = zip(result.cell.runs, result.cell.paths, strict=True)
-    wanted = [path for run, path in each if run not in result.entries]
-    return f"snakemake {' '.join(_braced(wanted))} --config scale={scale}" if wanted else ""
+def command(results: Iterable[Result], scale: str) -> str:
+    """Return the command that runs what is missing of a row's cells."""
+    wanted = [
+        path
+        for result in results
+        for run, path in zip(result.cell.runs, result.cell.paths, strict=True)
+        if run not in result.entries
+    ]
+    paths = _braced(dict.fromkeys(wanted))
+    return f"snakemake {' '.join(paths)} --config scale={scale}" if paths else ""
 
 
-def cost(result: Result, settings: Settings) -> str:
-    """Return what the trainings of the missing runs take, as config/costs.yaml has it."""
-    cell = result.cell
-    if not result.missing or settings.tasks[cell.task].released:
-        return ""
-    count = len({member for run in result.missing for member in members(run)})
+def cost(results: Iterable[Result], settings: Settings) -> str:
+    """Return what the trainings of a row's missing runs take, as config/costs.yaml has it."""
+    missing = [
+        (settings.tasks[result.cell.task], result.cell.model, member)
+        for result in results
+        for run in result.missing
+        for member in members(run)
+    ]
+    trained = {(task.text_name, model, one) for task, model, one in missing if not task.released}
+    return "; ".join(
+        _trainings(sum(one[:2] == both for one in trained), settings.costs.training(*both))
+        for both in sorted({one[:2] for one in trained})
+    )
+
+
+def _trainings(count: int, known: KnownTraining | None) -> str:
     trainings = "1 training" if count == 1 else f"{count} trainings"
-    known = settings.costs.training(settings.tasks[cell.task].text_name, cell.model)
     if known is None:
         return f"{trainings}, hours not measured"
-    return f"{trainings}, {count * known.hours:,.3g} {known.device}-hours"
+    return f"{trainings}, {count * known.hours:,.1f} {known.device}-hours"
 
 
 def _each(texts: Iterable[str | None]) -> str:

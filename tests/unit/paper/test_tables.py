@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,10 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.files import write_lines
-from convs2s.paper import tables
-from convs2s.paper.cells import Cell, is_made
-from convs2s.paper.ledger import entries_of
-from convs2s.paper.results import results
+from convs2s.paper.cells import is_made
 from convs2s.paper.tables import headings, write_table
 from convs2s.scoring.rouge_evaluation import evaluate_rouge
-from tests.support.cells import cells
+from tests.support.cells import bleu, cells, of_row, table, write
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
 PATH = re.compile(
@@ -39,41 +35,6 @@ def paper(root: Path) -> Settings:
 @pytest.fixture(scope="module")
 def demo(root: Path) -> Settings:
     return load(root, {"scale": "demo"})
-
-
-def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
-    """A test set's scores as scoring writes them."""
-
-    def both(score: float) -> dict[str, Any]:
-        return {
-            "tokenized": {"score": score, "signature": "nrefs:1|tok:none"},
-            "detokenized": {"score": score + 0.5, "signature": "nrefs:1|tok:13a"},
-        }
-
-    return {
-        "test_set": "test",
-        "lines": lines,
-        "bleu": both(after),
-        "before_replacement": {"bleu": both(before)},
-        "manifest": {"sha256": {"model.safetensors": "0a" * 32}, "processor": "a processor"},
-    }
-
-
-def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
-    """The table with those scores that are there."""
-    measured = cells(settings, name)
-    entries = entries_of(settings, {name: measured}, scores)
-    return tables.table(settings, name, results(measured, entries))
-
-
-def write(path: str, content: dict[str, Any]) -> str:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(content), encoding="utf-8")
-    return path
-
-
-def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
-    return [cell for cell in found if cell.row == row]
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -325,7 +286,7 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (row["Lines"], row["Model files"], row["Scale"]) == ("500", "0a0a0a0a0a", "paper")
     assert row["Date"] == datetime.now(UTC).date().isoformat()
     assert csv.count("\n") == 5
-    assert r"-source \& target position [1, 10, 6] & 6.68 & not run" in latex
+    assert r"-source \& target position [7, 10, 6] & 6.68 & not run" in latex
     assert r"21.0 $\pm$ 1.0 (-0.7)" in latex
     assert latex.count("{") == latex.count("}")
 
@@ -363,64 +324,3 @@ def test_ensembles_of_the_lstm_are_larger_than_the_seeds(demo: Settings) -> None
     runs = [cell.runs for cell in cells(demo, "lstm_table1")]
     singles, two, more = ("seed1",), ("ensemble2",), ("ensemble3",)
     assert runs == [singles, singles, more, two, more, more]
-
-
-def test_what_is_not_run_says_how_to_and_what_it_takes(root: Path, paper: Settings) -> None:
-    frame = table(paper, "table1", [])
-    ours = frame[frame["BLEU (ours)"] == "not run"]
-    seeds = "results/wmt16_en_ro/models/wmt16_en_ro/seed{1,2,3}/newstest2016.beam5.bleu.json"
-    assert ours["Command"].iloc[1] == f"snakemake {seeds} --config scale=paper"
-    assert list(ours["Cost"])[1:3] == ["3 trainings, 540 GPU-hours", "3 trainings, 1,330 GPU-hours"]
-    assert set(table(paper, "table4", [])["Cost"]) == {"3 trainings, hours not measured"}
-    ensemble = table(paper, "table2", [])["Command"].iloc[2]
-    assert "/ensemble8/newstest2014_filtered.beam5_en_de.bleu.json --config" in ensemble
-    assert table(paper, "table2", [])["Cost"].iloc[2] == "8 trainings, 3,550 GPU-hours"
-
-
-def test_the_command_names_what_is_missing_alone(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cell = of_row(cells(paper, "table1"), 1)[0]
-    row = table(paper, "table1", [write(cell.paths[1], bleu(after=30.0, before=20.0))]).iloc[1]
-    assert row["BLEU (ours)"] == "30.50"
-    assert row["BLEU (difference)"] == "+1.05"
-    assert "/seed{1,3}/newstest2016.beam5.bleu.json" in row["Command"]
-    assert (row["Runs"], row["Cost"]) == ("1 of 3", "2 trainings, 360 GPU-hours")
-
-
-def test_what_is_there_has_no_command(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cell = of_row(cells(paper, "table1"), 1)[0]
-    found = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths]
-    row = table(paper, "table1", found).iloc[1]
-    assert (row["Runs"], row["Command"], row["Cost"]) == ("3 of 3", "", "")
-
-
-def test_text_that_is_no_number_has_no_difference(paper: Settings) -> None:
-    frame = table(paper, "lstm_table2", [])
-    assert frame["BLEU (paper)"].iloc[-2] == "~45"
-    assert set(frame["BLEU (difference)"]) == {""}
-
-
-def test_a_failed_run_says_why(paper: Settings) -> None:
-    cell = of_row(cells(paper, "table1"), 1)[0]
-    why = dict.fromkeys(cell.paths[1:], "the loss is not finite")
-    failed = tables.table(paper, "table1", results([cell], [], failures=why)).iloc[1]
-    assert failed["BLEU (ours)"] == "failed: the loss is not finite"
-
-
-def test_a_failed_seed_is_named_beside_the_mean_of_the_others(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cell = of_row(cells(paper, "table1"), 1)[0]
-    there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
-    entries = entries_of(paper, {"table1": [cell]}, there)
-    found = results([cell], entries, failures={cell.paths[2]: "no memory"})
-    row = tables.table(paper, "table1", found).iloc[1]
-    assert row["BLEU (ours)"] == "30.50 ± 0.00"
-    assert row["Notes"] == "seed3 failed: no memory"
-    assert row["Runs"] == "2 of 3"
