@@ -121,6 +121,26 @@ def detokenized_bleu(
     return _bleu(_mteval(lowercase), hypotheses, references)
 
 
+def tokenized_matches(hypotheses: Sequence[str], *references: Sequence[str]) -> list[list[int]]:
+    """Count what `tokenized_bleu` is computed from, for each line.
+
+    Args:
+        hypotheses: lines of words separated by ASCII blanks.
+        references: one or more lists of lines, tokenized like the hypotheses.
+
+    Returns:
+        For each line: its words, those of the reference whose length is nearest, and its n-grams of
+        orders 1 to 4 that match one of a reference.
+
+    Raises:
+        UserError: a list of references is not as long as the hypotheses, or there are no lines.
+    """
+    _check_lines(hypotheses, references)
+    metric = _multi_bleu()
+    counted = metric._extract_corpus_statistics(hypotheses, references)
+    return [list(line[: 2 + metric.max_ngram_order]) for line in counted]
+
+
 class SentenceBleu:
     """BLEU of one sentence, to tell its translations apart; no score of a set follows from it.
 

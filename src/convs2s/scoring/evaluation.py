@@ -1,14 +1,18 @@
 """From the translations of a test set to its scores, with everything that they rest on."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_json
 from convs2s.scoring.bleu import Score, chrf, detokenized_bleu, length_ratio, tokenized_bleu
+from convs2s.scoring.sentence_statistics import encode, statistics_of
 from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
+
+SENTENCES = ("bleu_tokenized", "bleu_tokenized_before_replacement")
+"""The measures of the paper's tables whose sentences an evaluation keeps."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Evaluation:
         before_replacement: BLEU before unknown-word replacement.
         unknown_words: what became of them.
         manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
+        sentences: of which each tokenized BLEU is made, by the names of `SENTENCES`:
+            `sentence_statistics.decode` reads it.
     """
 
     test_set: str
@@ -58,6 +64,7 @@ class Evaluation:
     before_replacement: BeforeReplacement
     unknown_words: UnknownWords
     manifest: Mapping[str, object]
+    sentences: Mapping[str, str]
 
 
 def evaluate_bleu(
@@ -87,17 +94,17 @@ def evaluate_bleu(
     before = [" ".join(line.words_before) for line in system], [one.text_before for one in system]
     raw_lines = read_reference(raw, translations, len(system))
     tokenized_lines = read_reference(tokenized, translations, len(system))
+    bleu_before = bleu_scores(before[0], tokenized_lines, before[1], raw_lines)
     evaluation = Evaluation(
         test_set=test_set,
         lines=len(system),
         bleu=bleu_scores(words, tokenized_lines, text, raw_lines),
         chrf=chrf(text, raw_lines),
         length_ratio=length_ratio(words, tokenized_lines).score,
-        before_replacement=BeforeReplacement(
-            bleu_scores(before[0], tokenized_lines, before[1], raw_lines)
-        ),
+        before_replacement=BeforeReplacement(bleu_before),
         unknown_words=count_unknown_words(system),
         manifest=manifest,
+        sentences=_sentences((words, before[0]), tokenized_lines),
     )
     write_json(output, evaluation)
 
@@ -122,6 +129,12 @@ def bleu_scores(
 ) -> BleuScores:
     """Score words against the reference's words, and plain text against the reference itself."""
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
+
+
+def _sentences(systems: Iterable[Sequence[str]], reference: Sequence[str]) -> dict[str, str]:
+    """Return the encoded statistics of both kinds of words: by the names of `SENTENCES`."""
+    pairs = zip(SENTENCES, systems, strict=True)
+    return {name: encode(statistics_of(words, reference)) for name, words in pairs}
 
 
 def count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:

@@ -12,6 +12,7 @@ from convs2s.files import write_lines
 from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.scoring.examples import write_examples
+from convs2s.scoring.sentence_statistics import bleu_of, decode
 from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.summary_report import summarize_bleu
 
@@ -99,6 +100,12 @@ def test_evaluation_holds_both_states(tmp_path: Path) -> None:
     assert result["before_replacement"]["bleu"]["tokenized"]["score"] < 95
     assert result["before_replacement"]["bleu"]["detokenized"]["score"] < 95
     assert result["unknown_words"] == {"total": 3, "dictionary": 2, "copied": 1}
+    made_of = {name: bleu_of(decode(text)) for name, text in result["sentences"].items()}
+    before = result["before_replacement"]
+    assert made_of == {
+        "bleu_tokenized": result["bleu"]["tokenized"]["score"],
+        "bleu_tokenized_before_replacement": before["bleu"]["tokenized"]["score"],
+    }
 
 
 def test_each_score_has_its_own_reference(tmp_path: Path) -> None:
