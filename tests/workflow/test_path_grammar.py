@@ -21,13 +21,13 @@ LICENSED = [
     *(f"duc2004/references/task1_ref{number}.txt" for number in range(4)),
     "wmt14_en_fr/newstest2014.1000best.gz",
 ]
-LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
+OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "further_rows"]
 
 
 def cell_paths(folder: Path, scale: str) -> list[str]:
     """The files that the tables rest on."""
     settings = load(folder, {"scale": scale})
-    tables = [f"table{number}" for number in range(1, 9)] + LSTM_EXHIBITS
+    tables = [f"table{number}" for number in range(1, 9)] + OTHERS
     paths = [path for table in tables for cell in cells(settings, table) for path in cell.paths]
     return list(dict.fromkeys(paths))
 

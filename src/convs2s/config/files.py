@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from convs2s.config.claims import Claim
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.download import Download
@@ -40,6 +41,7 @@ FILES = (
     ConfigurationFile("config/scales/NAME.yaml", "scale", Scale),
     ConfigurationFile("config/downloads.yaml", "downloads", Download, "list"),
     ConfigurationFile("config/paper.yaml", "paper", Table, "names"),
+    ConfigurationFile("config/claims.yaml", "claims", Claim, "names"),
     ConfigurationFile("config/phrases.yaml", "phrases", Phrases, "names"),
     ConfigurationFile("config/costs.yaml", "costs", Costs),
 )

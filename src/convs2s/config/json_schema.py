@@ -23,7 +23,7 @@ def file_schema(name: str) -> Rule:
     """Return the JSON Schema of a file.
 
     Args:
-        name: config, task, models, decodings, scale, downloads, paper or costs.
+        name: config, task, models, decodings, scale, downloads, paper, claims, phrases or costs.
     """
     (file,) = (one for one in FILES if one.schema == name)
     return {

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from convs2s.config.claims import Claim
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.download import Download
@@ -72,8 +73,7 @@ def load(
 
     Args:
         root: the folder of config.yaml and config/.
-        given: what stands for config.yaml and config.local.yaml, already merged (the Snakefile's
-            ``config``); None reads those two files.
+        given: config.yaml and config.local.yaml as Snakemake merged them; None reads the two.
         shipped: the folder of a deployed workflow, whose config/ stands in for what ``root`` lacks.
         given_by: what messages call ``given`` where another workflow states it; the files of
             ``root`` then say nothing.
@@ -95,7 +95,8 @@ def load(
         models=models,
         decodings=_decodings(folders, _Changes(options.overrides.decodings, where)),
         paper=paper,
-        phrases=_phrases(folders),
+        claims=_named(folders, Claim, "config/claims.yaml"),
+        phrases=_named(folders, Phrases, "config/phrases.yaml"),
         downloads=_downloads(folders),
         costs=_file(folders, Costs, "config/costs.yaml"),
     )
@@ -220,10 +221,9 @@ def _paper(folders: ConfigurationFolders) -> dict[str, Table]:
     }
 
 
-def _phrases(folders: ConfigurationFolders) -> dict[str, Phrases]:
-    file = "config/phrases.yaml"
+def _named(folders: ConfigurationFolders, section: type[S], file: str) -> dict[str, S]:
     entries = read_entries(folders, file)
-    return {name: validated(Phrases, one, f"{file}: {name}") for name, one in entries.items()}
+    return {name: validated(section, one, f"{file}: {name}") for name, one in entries.items()}
 
 
 def _downloads(folders: ConfigurationFolders) -> dict[str, Download]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from convs2s.config.architecture import Architecture
+from convs2s.config.claims import check_claim
 from convs2s.config.corpus import TITLE_FILES
 from convs2s.config.file_reference import is_of_titles
 from convs2s.config.messages import unknown
@@ -30,6 +31,8 @@ def check_references(settings: Settings) -> None:
     for name, table in settings.paper.items():
         for number, row in enumerate(table.rows, start=1):
             _check_row(f"config/paper.yaml: {name}: row {number}", row, table, settings)
+    for name, claim in settings.claims.items():
+        check_claim(claim, settings.paper, f"config/claims.yaml: {name}")
 
 
 def _known(where: str, what: str, name: str | None, known: Iterable[str]) -> None:
@@ -39,6 +42,10 @@ def _known(where: str, what: str, name: str | None, known: Iterable[str]) -> Non
 
 def _check_scale(where: str, settings: Settings) -> None:
     scale = settings.scale
+    if scale.left_out is not None:
+        for key in ("models", "models_but"):
+            for name in getattr(scale.left_out, key):
+                _known(f"{where}: left_out.{key}", "model", name, settings.models)
     for what, stand_ins, known in (
         ("task", scale.tasks, settings.tasks),
         ("model", scale.models, settings.models),
@@ -48,8 +55,6 @@ def _check_scale(where: str, settings: Settings) -> None:
             key = what if what == "phrases" else f"{what}s"
             _known(f"{where}: {key}", what, name, known)
             _known(f"{where}: {key}.{name}", what, stand_in, known)
-    for name in scale.left_out.models_but if scale.left_out else ():
-        _known(f"{where}: left_out.models_but", "model", name, settings.models)
     for name in scale.seeds_of:
         _known(f"{where}: seeds_of", "table", name, settings.paper)
     if scale.n_best is not None:

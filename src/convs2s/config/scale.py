@@ -22,6 +22,8 @@ class LeftOut(Section):
     rows of all models are run."""
     runs: DistinctItems[RunName] = ()
     """Runs of the paper, such as ensemble10: rows of one of these are not run."""
+    models: DistinctItems[str] = ()
+    """Models of the paper: rows of one of these are not run."""
     because: Text
     """The reason, which those rows show."""
 
@@ -99,6 +101,8 @@ class Scale(Section):
         On stand-in data, a model that the scale does not list has no stand-in: rows of a table that
         differ in the model alone would otherwise show one and the same run under different names.
         """
+        if self.left_out and name in self.left_out.models:
+            return None
         return self.models.get(name, name if self.stand_in is None else None)
 
     def why_left_out(self, model: str | None, runs: Sequence[str] = ()) -> str | None:
@@ -106,7 +110,9 @@ class Scale(Section):
         if self.left_out is None:
             return None
         kept = self.left_out.models_but
-        is_left_out = bool(kept and model not in {*kept, *self.models})
+        is_left_out = model in self.left_out.models or bool(
+            kept and model not in {*kept, *self.models}
+        )
         return self.left_out.because if is_left_out or set(runs) & set(self.left_out.runs) else None
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from convs2s.config.claims import Claim
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.download import Download
@@ -33,6 +34,7 @@ class Settings:
         models: name -> entry of config/models.yaml.
         decodings: name -> entry of config/decodings.yaml.
         paper: name of a table or figure -> entry of config/paper.yaml.
+        claims: name -> entry of config/claims.yaml.
         phrases: name -> entry of config/phrases.yaml.
         downloads: URL -> entry of config/downloads.yaml.
         costs: config/costs.yaml.
@@ -45,6 +47,7 @@ class Settings:
     models: Mapping[str, ModelSettings]
     decodings: Mapping[str, DecodingSettings]
     paper: Mapping[str, Table]
+    claims: Mapping[str, Claim]
     phrases: Mapping[str, Phrases]
     downloads: Mapping[str, Download]
     costs: Costs

@@ -194,7 +194,7 @@ def numbers(printed: Any) -> dict[str, object]:
 
 
 def test_every_table_is_here(paper: dict[str, Table]) -> None:
-    assert set(paper) == {*TABLES, "figure3"}
+    assert set(paper) == {*TABLES, "figure3", "further_rows"}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -351,12 +351,17 @@ def test_each_column_has_its_measure(paper: dict[str, Table], name: str) -> None
 
 def test_rows_with_measures_of_their_own(paper: dict[str, Table]) -> None:
     recall = {"rg1": "rouge_1_recall", "rg2": "rouge_2_recall", "rgl": "rouge_l_recall"}
-    expected: dict[str, list[dict[str, str]]] = {
+    expected: dict[str, list[dict[str, str | None]]] = {
         "table1": [{"bleu": "bleu_detokenized"}] * 2 + [{}] * 4,
         "table3": [{"seconds": f"seconds_{device}"} for device in DEVICES],
         "table6": [recall, {}],
         "lstm_table2": [{"bleu": "bleu_of_list"}, {}, {}, {}, {"bleu": "bleu_oracle"}],
         "lstm_figure3": [{}, {"bleu": "bleu_of_list"}],
+        "further_rows": [
+            {},
+            {"bleu": "bleu_tokenized_before_replacement"},
+            *[{"bleu": None, "ppl": "perplexity"}] * 2,
+        ],
     }
     for name, table in paper.items():
         rows = [row.measures for row in own(table)]

@@ -93,7 +93,9 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
 @pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
 def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
-    for name, printed in settings.paper.items():
+    # rows of this project are of the models of others, so that they need no training
+    of_papers = {name: one for name, one in settings.paper.items() if name != "further_rows"}
+    for name, printed in of_papers.items():
         papers: dict[tuple[object, ...], set[object]] = {}
         for cell in cells(settings, name):
             said = printed.rows[cell.row].comparison(name, ())

@@ -1,0 +1,157 @@
+"""config/claims.yaml: what the papers say in words, and the cells that decide whether it holds."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from convs2s.config.fields import Items, NonNegativeFloat, Text
+from convs2s.config.messages import unknown
+from convs2s.config.paper import PrintedRow, Table
+from convs2s.config.section import Section
+from convs2s.errors import UserError
+
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+
+class CellName(Section):
+    """A cell of config/paper.yaml."""
+
+    table: str
+    """Table or figure."""
+    group: str | None = None
+    """Group of the row; null where one row of the table alone has this name."""
+    row: str
+    """Name of the row (its system)."""
+    column: str = "bleu"
+    """Key of the column."""
+
+
+SomeCells = Annotated[tuple[CellName, ...], Field(strict=False, min_length=1)]
+"""Cells whose values are added."""
+
+
+class CellsCompared(Section):
+    """Cells of which some are said to be better than as many others."""
+
+    better: SomeCells
+    """The better cells. Of several the sum counts, and a cell may stand here twice: A and D
+    against B and C ask whether A gains more over B than C over D."""
+    worse: SomeCells
+    """As many cells that are said to be worse."""
+    margin: NonNegativeFloat = 0.0
+    """In units of the column: by how much the better ones may be behind, for claims that something
+    does not help, or costs next to nothing."""
+
+
+class Trend(Section):
+    """Rows of a table whose values are said to rise with x, by rank (Spearman)."""
+
+    table: str
+    """Table or figure."""
+    group: str | None = None
+    """Group of the rows; null where one row of the table alone has each name."""
+    column: str = "bleu"
+    """Key of the column; of perplexities and times it is their fall that counts."""
+    x: dict[str, float]
+    """Name of a row -> its place on the axis."""
+
+    def cell(self, row: str) -> CellName:
+        """Return the cell of one of the rows."""
+        return CellName(table=self.table, group=self.group, row=row, column=self.column)
+
+
+class Claim(Section):
+    """What a paper says in words, and what decides whether it holds here: name -> the fields below.
+
+    The verdict comes from the runs that the tables show; docs/claims.md says how.
+    """
+
+    says: Text
+    """The claim, in one sentence of our own."""
+    source: Text
+    """Paper and section."""
+    comparisons: Items[CellsCompared] = ()
+    """Comparisons that must all hold."""
+    trends: Items[Trend] = ()
+    """Trends that must all hold, too."""
+    untested: str | None = None
+    """Why there is neither; null where there is one."""
+
+    def cells(self) -> Iterator[CellName]:
+        """Yield every cell that the claim names, as often as it does."""
+        for compared in self.comparisons:
+            yield from (*compared.better, *compared.worse)
+        for trend in self.trends:
+            yield from map(trend.cell, trend.x)
+
+
+def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
+    """Return the index of a cell's row in its table, from 0.
+
+    Args:
+        cell: the cell.
+        tables: of config/paper.yaml.
+        where: what a message begins with.
+
+    Raises:
+        UserError: there is no such table or row, or the table has more than one.
+    """
+    if cell.table not in tables:
+        raise UserError(f"{where}: {unknown('table', cell.table, tables)}")
+    rows = tables[cell.table].rows
+    in_group = {number: row for number, row in enumerate(rows) if cell.group in (None, row.group)}
+    found = [number for number, row in in_group.items() if row.system == cell.row]
+    if not in_group:
+        groups = dict.fromkeys(row.group for row in rows if row.group)
+        raise UserError(f"{where}: {unknown(f'group of {cell.table}', cell.group, groups)}")
+    if not found:
+        names = [row.system for row in in_group.values()]
+        raise UserError(f"{where}: {unknown(f'row of {cell.table}', cell.row, names)}")
+    if len(found) > 1:
+        raise UserError(
+            f"{where}: {cell.table} has {len(found)} rows '{cell.row}'; name the group as well"
+        )
+    return found[0]
+
+
+def printed_number(row: PrintedRow, column: str) -> float | None:
+    """Return what the paper prints in a column; None for nothing, and for text such as ~45."""
+    text = str(row.paper.get(column))
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
+    """Check that a claim names cells that have values, or says why it names none.
+
+    Raises:
+        UserError: one line that names the claim and what was expected.
+    """
+    if bool(claim.comparisons or claim.trends) == (claim.untested is not None):
+        raise UserError(f"{where}: expected comparisons or trends, or else untested: a reason")
+    for compared in claim.comparisons:
+        if len(compared.better) != len(compared.worse):
+            raise UserError(
+                f"{where}: comparisons: {len(compared.better)} cells are held against "
+                f"{len(compared.worse)}; expected as many"
+            )
+    for cell in claim.cells():
+        _check_cell(cell, tables, where)
+
+
+def _check_cell(cell: CellName, tables: Mapping[str, Table], where: str) -> None:
+    index = row_index(cell, tables, where)
+    row = tables[cell.table].rows[index]
+    columns = {column.key: column for column in tables[cell.table].columns}
+    if cell.column not in columns:
+        raise UserError(f"{where}: {unknown(f'column of {cell.table}', cell.column, columns)}")
+    if row.kind == "cited":
+        has_value = printed_number(row, cell.column) is not None
+    else:
+        has_value = row.measures.get(cell.column, columns[cell.column].measure) is not None
+    if not has_value:
+        raise UserError(
+            f"{where}: row '{cell.row}' of {cell.table} has no number in column '{cell.column}'; "
+            "name another column"
+        )
