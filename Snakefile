@@ -38,6 +38,7 @@ for stage in [
     "plots",
     "lstm_figures",
     "paper",
+    "claims",
     "targets",
 ]:
 

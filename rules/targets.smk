@@ -63,6 +63,7 @@ rule speed:
 rule tables:
     input:
         TABLES,
+        layout.claims,
     localrule: True
 
 
@@ -75,6 +76,7 @@ rule figures:
 rule paper:
     input:
         TABLES,
+        layout.claims,
         layout.ledger,
         PAPER_FIGURES,
         CURVES,

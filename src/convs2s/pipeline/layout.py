@@ -120,6 +120,11 @@ class Layout:
         """The runs that the tables rest on, a JSON line each."""
         return f"{self.results}/paper/ledger.jsonl"
 
+    @property
+    def claims(self) -> str:
+        """What the papers say in words with its verdicts, as Markdown."""
+        return f"{self.results}/paper/claims.md"
+
     def table(self, name: str) -> str:
         """Return a table of the paper as Markdown."""
         return f"{self.results}/paper/{name}.md"

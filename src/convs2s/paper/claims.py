@@ -1,0 +1,180 @@
+"""Whether what the papers say in words holds here, by the runs that the ledger has."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from convs2s.config.claims import CellName
+from convs2s.config.settings import Settings
+from convs2s.files import atomic_text, write_json
+from convs2s.paper.claim_evidence import Evidence, evidence, read_runs
+from convs2s.paper.claim_findings import LEVEL, Finding, Verdict, compare_cells, follow_trend
+from convs2s.paper.table_formats import Sheet, csv, markdown
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with its verdict, and the findings that it comes from.
+
+    Attributes:
+        name: key of config/claims.yaml.
+        says: the claim in a sentence.
+        source: paper and section.
+        verdict: over all findings.
+        findings: of each comparison, then of each trend.
+        untested: why there are none; None where there are.
+    """
+
+    name: str
+    says: str
+    source: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    untested: str | None
+
+
+def judge(
+    settings: Settings, runs: Mapping[str, Sequence[Mapping[str, object]]]
+) -> list[JudgedClaim]:
+    """Return every claim of config/claims.yaml with its verdict.
+
+    Args:
+        settings: the configuration.
+        runs: from `claim_evidence.read_runs`.
+    """
+
+    @cache
+    def cell(name: CellName) -> Evidence:
+        return evidence(settings, name, runs)
+
+    judged = []
+    for name, claim in settings.claims.items():
+        compared = [compare_cells(settings, one, cell) for one in claim.comparisons]
+        findings = (*compared, *(follow_trend(settings, one, cell) for one in claim.trends))
+        verdict = verdict_of(finding.verdict for finding in findings)
+        judged.append(
+            JudgedClaim(name, claim.says, claim.source, verdict, findings, claim.untested)
+        )
+    return judged
+
+
+def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return a claim's verdict: of the findings that were run all must hold; one can refute it."""
+    run = set(verdicts) - {"not run"}
+    if not run:
+        return "not run"
+    if "not held" in run:
+        return "not held"
+    return "held" if run == {"held"} else "undecided"
+
+
+def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -> None:
+    """Write the claims with their verdicts, and what they rest on.
+
+    Args:
+        settings: the configuration.
+        ledger: the runs' JSON lines.
+        outputs: the files to write; the suffix says the format: .md for a person, .csv with a line
+            for each comparison, or .json with all of it unrounded.
+    """
+    judged = judge(settings, read_runs(ledger))
+    for output in outputs:
+        if output.suffix == ".json":
+            write_json(output, {**_about(settings), "claims": [asdict(one) for one in judged]})
+            continue
+        with atomic_text(output) as stream:
+            stream.write(_FORMATS[output.suffix](settings, judged))
+
+
+def _about(settings: Settings) -> dict[str, object]:
+    stand_in = settings.scale.stand_in
+    return {"scale": settings.options.scale, "stand_in": stand_in, "level": LEVEL}
+
+
+def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
+    stand_in = settings.scale.stand_in
+    headings = [
+        "Claims: what the papers say in words, and whether it holds here",
+        *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
+        f"Scale: {settings.options.scale}. A verdict needs p < {LEVEL:g}, of one side; "
+        "how it comes about: docs/claims.md.",
+    ]
+    claims = Sheet(headings, _summary(judged), "Verdict", ("Notes",), ())
+    findings = Sheet(
+        ["Comparisons: differences are positive where they are as the claim says"],
+        _details(judged),
+        "Verdict",
+        ("Metric", "Notes"),
+        ("Says", "Source", "Verdict of the claim"),
+    )
+    return f"{markdown(claims)}\n#{markdown(findings)}"
+
+
+def _csv(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
+    stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
+    frame = _details(judged).assign(Scale=settings.options.scale + stand_in)
+    return csv(Sheet([], frame, "Verdict", (), ()))
+
+
+_FORMATS = {".md": _markdown, ".csv": _csv}
+
+
+def _summary(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
+    """Return a row for each claim, all text."""
+    return pd.DataFrame(
+        [
+            {
+                "Claim": one.name,
+                "What the paper says": one.says,
+                "Source": one.source,
+                "Verdict": one.verdict,
+                "Comparisons": _counted(one.findings),
+                "Notes": one.untested or "",
+            }
+            for one in judged
+        ],
+        dtype=str,
+    )
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    """Say how many findings there are of each verdict."""
+    counts = Counter(finding.verdict for finding in findings)
+    order: tuple[Verdict, ...] = ("held", "not held", "undecided", "not run")
+    return (
+        ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "none"
+    )
+
+
+def _details(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
+    """Return a row for each comparison, and one for a claim that has none, all text."""
+    return pd.DataFrame([row for one in judged for row in _rows(one)], dtype=str)
+
+
+def _rows(claim: JudgedClaim) -> Iterator[dict[str, str]]:
+    about = {"Says": claim.says, "Source": claim.source, "Verdict of the claim": claim.verdict}
+    for finding in claim.findings or [Finding("", note=claim.untested)]:
+        yield {
+            "Claim": claim.name,
+            **about,
+            "Comparison": finding.comparison,
+            "Verdict": finding.verdict,
+            "Difference (paper)": _signed(finding.printed),
+            "Difference (ours)": _signed(finding.value),
+            "95% interval": " to ".join(map(_signed, finding.interval or ())),
+            "p": "" if finding.p_positive is None else f"{finding.p_positive:.4f}",
+            "p of the opposite": "" if finding.p_negative is None else f"{finding.p_negative:.4f}",
+            "Test": finding.test or "",
+            "Runs": finding.runs or "",
+            "Test set": finding.test_set or "",
+            "Metric": finding.metric or "",
+            "Notes": finding.note or "",
+        }
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}"

@@ -1,0 +1,22 @@
+"""Write the papers' claims with the verdicts of the ledger's runs."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.load import load
+from convs2s.paper.claims import write_claims
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    write_claims(
+        load(
+            Path.cwd(),
+            snakemake.config,
+            shipped=Path(snakemake.resources.workflow_folder),
+            given_by="the workflow's configuration",
+        ),
+        ledger=Path(snakemake.input.ledger),
+        outputs=list(map(Path, snakemake.output)),
+    )
