@@ -69,7 +69,7 @@ def with_sentences(one: Entry, share: float, seed: int) -> Entry:
     return {**one, "scores": score, "sentences": {BEFORE: encode(statistics)}}
 
 
-def finding(settings: Settings, stated: dict[str, object], *found: Sequence[Entry]) -> Finding:
+def finding(settings: Settings, stated: Mapping[str, object], *found: Sequence[Entry]) -> Finding:
     """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
     claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
     runs: dict[str, list[Entry]] = {}
@@ -261,7 +261,8 @@ def test_a_trend(demo: Settings, sign: int, verdict: str) -> None:
         for number, row in enumerate(LAYERS)
     ]
     result = finding(demo, trend_over(*LAYERS), *found)
-    assert (result.verdict, result.value) == (verdict, pytest.approx(sign))
+    assert result.verdict == verdict
+    assert result.value == pytest.approx(sign)
     assert (result.runs, result.test) == ("5 of 5 rows", claim_findings.RANKS)
     some = finding(demo, trend_over(*LAYERS), *found[:4])
     assert (some.verdict, some.note) == (verdict, "no score: '1, 2, 3, 4, 5'")

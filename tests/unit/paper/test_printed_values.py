@@ -3,6 +3,7 @@
 The tables here are typed from the papers (arXiv v3 and ICML 2017; v1 where it differs).
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -351,7 +352,7 @@ def test_each_column_has_its_measure(paper: dict[str, Table], name: str) -> None
 
 def test_rows_with_measures_of_their_own(paper: dict[str, Table]) -> None:
     recall = {"rg1": "rouge_1_recall", "rg2": "rouge_2_recall", "rgl": "rouge_l_recall"}
-    expected: dict[str, list[dict[str, str | None]]] = {
+    expected: dict[str, Sequence[Mapping[str, str | None]]] = {
         "table1": [{"bleu": "bleu_detokenized"}] * 2 + [{}] * 4,
         "table3": [{"seconds": f"seconds_{device}"} for device in DEVICES],
         "table6": [recall, {}],
