@@ -5,7 +5,7 @@ import json
 STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TABLES = [layout.table(name) for name in CELLS]
-PAPER_FIGURES = [layout.figure(name) for name in LSTM_FIGURES]
+PAPER_FIGURES = [layout.figure(name) for name in DRAWN_FIGURES]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
 CURVES = curves_of(cell for table in PLANNED.values() for cell in table)
 REPORTS = [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS]
@@ -80,7 +80,6 @@ rule paper:
         layout.ledger,
         PAPER_FIGURES,
         CURVES,
-        attention_of_paper(),
     localrule: True
 
 

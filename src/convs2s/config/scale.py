@@ -75,6 +75,9 @@ class Scale(Section):
     phrases: dict[str, str] = {}
     """Phrases of config/phrases.yaml -> those that stand in for them. Phrases not listed stand for
     themselves."""
+    example_line: PositiveInt | None = None
+    """Line, from 1, of the test set of figure 3 that the figure shows instead of the paper's
+    sentence; null: the paper's sentence."""
     n_best: OwnNBest | None = None
     """Whose list stands in for those that another system made (a task's n_best); null: none
     does."""

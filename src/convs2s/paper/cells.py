@@ -50,6 +50,11 @@ MEASURES = {
         "phrases.{phrases}.json",
         ("apart",),
     ),
+    "attention_layers": Measure(
+        "attention of every decoder layer while it translates",
+        "{testset}.{decoding}.example.json",
+        ("layers",),
+    ),
     "perplexity": Measure(
         "perplexity of the validation data", "training.json", ("validation_perplexity",)
     ),
