@@ -1,12 +1,13 @@
 """The configuration, and the input functions and constraints that several rules share."""
 
 import re
+from os.path import commonprefix
 from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
 from convs2s.paper.cells import cells, is_made
-from convs2s.pipeline.fingerprint import fingerprint
+from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.layout import Layout
 
 # What stands for config.yaml in messages, where another workflow gives the configuration.
@@ -86,8 +87,19 @@ TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 
 
 def alternatives(names):
-    """A regular expression that matches exactly these names, or nothing without names."""
-    return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
+    """A regular expression that matches exactly these names, or nothing without names.
+
+    Beginnings in common are stated once: Snakemake compiles and tries it for each file of each rule.
+    """
+    groups = {}
+    for name in sorted(names):
+        groups.setdefault(name[:1], []).append(name)
+    found = []
+    for group in groups.values():
+        start = commonprefix(group)
+        ends = [name.removeprefix(start) for name in group] if group[1:] else []
+        found.append(re.escape(start) + (f"(?:{alternatives(ends)})" if ends else ""))
+    return "|".join(found) or "(?!)"
 
 
 container: options.container
@@ -116,9 +128,12 @@ wildcard_constraints:
     table=alternatives(CELLS),
 
 
+FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))
+
+
 def script_code(name):
     """The fingerprint of a script and of everything in the package that it runs."""
-    return fingerprint(ROOT / "workflow/scripts" / name)
+    return FINGERPRINTS[name]
 
 
 def intermediate(paths):
