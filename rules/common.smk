@@ -79,6 +79,9 @@ PLANNED = {
     for name, table in CELLS.items()
 }
 
+# Those of which a plot is drawn, and not only a table.
+DRAWN = {name for name in CELLS if "figure" in name}
+
 # The tasks that the stage targets cover, and those of them whose models are trained here.
 STAGE_TASKS = options.tasks or list(
     dict.fromkeys(c.task for table in PLANNED.values() for c in table)
@@ -125,7 +128,7 @@ wildcard_constraints:
     block=PART,
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
-    table=alternatives(CELLS),
+    table=alternatives(CELLS.keys() - DRAWN),
 
 
 FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))

@@ -8,7 +8,7 @@ rule write_table:
     input:
         scores=wanted_scores,
     output:
-        multiext("<results>/paper/{table}", ".csv", ".tex"),
+        multiext("<results>/paper/{table}", ".csv", ".tex", ".svg"),
         report(
             "<results>/paper/{table}.md",
             caption="../workflow/report/table.rst",
@@ -28,6 +28,19 @@ rule write_table:
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"
+
+
+use rule write_table as write_figure_table with:
+    output:
+        multiext("<results>/paper/{table}", ".csv", ".tex"),
+        report(
+            "<results>/paper/{table}.md",
+            caption="../workflow/report/table.rst",
+            category="tables",
+            labels={"table": "{table}"},
+        ),
+    wildcard_constraints:
+        table=alternatives(DRAWN),  # their .svg is the plot
 
 
 rule write_ledger:

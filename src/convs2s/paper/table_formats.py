@@ -1,9 +1,11 @@
-"""A table of text as Markdown, LaTeX or CSV."""
+"""A table of text as Markdown, LaTeX, CSV or SVG."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+
+from convs2s.paper import table_drawing
 
 _LATEX = str.maketrans(
     {
@@ -89,7 +91,17 @@ def csv(sheet: Sheet) -> str:
     return str(sheet.frame.to_csv(index=False, lineterminator="\n"))
 
 
-FORMATS: dict[str, Callable[[Sheet], str]] = {".md": markdown, ".tex": latex, ".csv": csv}
+def svg(sheet: Sheet) -> str:
+    """Return the printed table as a drawing."""
+    return table_drawing.svg(sheet.headings, *sheet.printed())
+
+
+FORMATS: dict[str, Callable[[Sheet], str]] = {
+    ".md": markdown,
+    ".tex": latex,
+    ".csv": csv,
+    ".svg": svg,
+}
 
 
 def _escaped(text: str) -> str:
