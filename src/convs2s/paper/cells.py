@@ -58,6 +58,9 @@ MEASURES = {
     "perplexity": Measure(
         "perplexity of the validation data", "training.json", ("validation_perplexity",)
     ),
+    "training_speed": Measure(
+        "target tokens per second", "training.speed.json", ("target_tokens_per_second",)
+    ),
     "seconds_cpu": Measure("generation time", "{testset}.{decoding}.cpu.speed.json", ("seconds",)),
     "seconds_cuda": Measure(
         "generation time", "{testset}.{decoding}.cuda.speed.json", ("seconds",)
