@@ -26,6 +26,10 @@ from convs2s.training.workers import is_worker, joined
 WITHOUT_EFFECT = {"checkpoint_minutes", "threads"}
 """Settings of a recipe that are not part of a training's identity."""
 
+WITHOUT_EFFECT_ONCE_STATED = {"compare": "previous"}
+"""What a schedule no longer states, as it changed nothing: finished trainings keep their names. It
+goes when ``TRAINING_VERSION`` rises."""
+
 
 def train(job: TrainingJob) -> None:
     """Train, or go on from where an earlier process was killed, and write the model file.
@@ -99,10 +103,11 @@ def say_end(trainer: Trainer, result: TrainingResult) -> None:
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine."""
     candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
+    # What is off is left out: a training from before there was such a setting is the same one.
+    recipe = job.recipe.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_none=True)
     return {
-        # What is off is left out: a training from before there was such a setting is the same one.
         "architecture": job.architecture.model_dump(mode="json", exclude_none=True),
-        "training": job.recipe.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_none=True),
+        "training": recipe | {"schedule": recipe["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
         "seed": job.seed,
         "data": data.checksums | candidates,
         "version": TRAINING_VERSION,

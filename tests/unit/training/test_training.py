@@ -67,12 +67,11 @@ def test_once_triggered_every_epoch_divides_the_rate() -> None:
     assert schedule.best_epoch == 6
 
 
-def test_compare_with_previous_or_best() -> None:
-    losses = [3, 4, 3.5, 3.2]
-    previous, _ = rates(losses, recipe(maximum_epochs=None))
-    assert previous == pytest.approx([0.25, 0.025, 0.0025, 0.00025])
-    best, _ = rates([3, 2, 2.5], recipe(maximum_epochs=None, schedule={"compare": "best"}))
-    assert best == pytest.approx([0.25, 0.25, 0.025])
+def test_a_worse_epoch_divides_and_so_does_every_later_one() -> None:
+    after_a_rise, _ = rates([3, 4, 3.5, 3.2], recipe(maximum_epochs=None))
+    assert after_a_rise == pytest.approx([0.25, 0.025, 0.0025, 0.00025])
+    after_two, _ = rates([3, 2, 2.5], recipe(maximum_epochs=None))
+    assert after_two == pytest.approx([0.25, 0.25, 0.025])
 
 
 def test_steps_come_at_fixed_times() -> None:
