@@ -16,6 +16,9 @@ VENV := .venv
 INSTALLED := $(VENV)/.installed
 # What runs in a recipe finds the environment's programs first, as after `activate`.
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+# One process for each core, each with the tests of a file (tests/support/sharing_out.py). To see the
+# output of a test as it runs: make test IN_PROCESSES=
+IN_PROCESSES := -n auto --dist loadgroup --no-loadscope-reorder
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
 
@@ -46,7 +49,7 @@ paper-demo: $(INSTALLED)
 	@echo "attention (figure 3):"; ls $(PAPER_DEMO)/*/models/demo_attention_plot/*/*.svg
 
 test: $(INSTALLED)
-	@$(IN_VENV) python -m pytest -q -m "not slow and not gpu"
+	@$(IN_VENV) python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q
