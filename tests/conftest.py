@@ -34,6 +34,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return processes()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Share out the tests; leave out what needs the outside folder where there is none."""
     if config.pluginmanager.hasplugin("xdist"):

@@ -31,6 +31,7 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.together import forking
 
 
 @pytest.fixture(scope="module")
@@ -194,15 +195,17 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
     for _ in range(5):
         states = list((killed.parent / "state").glob("*/last.safetensors"))
         before = states[0].stat().st_mtime_ns if states else 0
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        while process.poll() is None:  # wait until it has gone on from where the last one was
+        process = forking().Process(target=train, args=(job(task, killed, **changes),))
+        process.start()
+        while process.exitcode is None:  # wait until it has gone on from where the last one was
             states = list((killed.parent / "state").glob("*/last.safetensors"))
             if states and states[0].stat().st_mtime_ns > before:
                 time.sleep(moments.uniform(0, 0.03))
-                process.send_signal(signal.SIGKILL)
+                process.kill()
                 break
             time.sleep(0.01)
-        process.wait()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
     assert not killed.exists()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "going on in epoch" in done.stderr
