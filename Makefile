@@ -16,15 +16,20 @@ VENV := .venv
 INSTALLED := $(VENV)/.installed
 # What runs in a recipe finds the environment's programs first, as after `activate`.
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+# One process for each core, each with the tests of a file (tests/support/sharing_out.py). To see the
+# output of a test as it runs: make test IN_PROCESSES=
+IN_PROCESSES := -n auto --dist loadgroup --no-loadscope-reorder
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
+LEDGER := docs/results/multi30k.ledger.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper-demo test test-all mutants lint format release clean
+.PHONY: help demo paper-demo results-page test test-all mutants lint format release clean
 
 help:
 	@echo "make demo        train and score the demo, English to French, in minutes"
 	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
+	@echo "make results-page  docs/results.md from the ledger in docs/results"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-all    the long tests too"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
@@ -45,8 +50,12 @@ paper-demo: $(INSTALLED)
 	@echo "tables:"; ls $(PAPER_DEMO)/paper/*.md
 	@echo "attention (figure 3):"; ls $(PAPER_DEMO)/*/models/demo_attention_plot/*/*.svg
 
+results-page: $(INSTALLED)
+	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k > docs/.results.md
+	@mv docs/.results.md docs/results.md
+
 test: $(INSTALLED)
-	@$(IN_VENV) python -m pytest -q -m "not slow and not gpu"
+	@$(IN_VENV) python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q

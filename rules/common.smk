@@ -1,12 +1,14 @@
 """The configuration, and the input functions and constraints that several rules share."""
 
 import re
+from os.path import commonprefix
 from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
-from convs2s.paper.cells import cells, is_made
-from convs2s.pipeline.fingerprint import fingerprint
+from convs2s.paper.cells import cells, is_made, without
+from convs2s.paper.published import published_file, published_runs
+from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.layout import Layout
 
 # What stands for config.yaml in messages, where another workflow gives the configuration.
@@ -73,10 +75,28 @@ CELLS = {name: cells(settings, name, layout.run_files) for name in settings.pape
 WAITING = {
     task for task in {c.task for table in CELLS.values() for c in table} if waits_for_files(task)
 }
-PLANNED = {
-    name: [c for c in table if is_made(c, HAS_GPU, WAITING) and has_list(c)]
-    for name, table in CELLS.items()
-}
+
+# The ledger that somebody published, and its runs: what it holds is not made here.
+with failures_in_one_line():
+    PUBLISHED_FILE = published_file(options, Path(prefixed(layout.downloads)))
+    PUBLISHED = published_runs(PUBLISHED_FILE)
+
+
+def is_published(path, fingerprint):
+    """Return whether a run's numbers come from the published ledger; what was run here does not."""
+    return fingerprint in PUBLISHED and not Path(prefixed(path)).exists()
+
+
+def to_make(cell):
+    """Return a cell with the runs that are made here; None where there is nothing to make."""
+    is_possible = is_made(cell, HAS_GPU, WAITING) and has_list(cell)
+    return without(cell, is_published) if is_possible else None
+
+
+PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}
+
+# Those of which a plot is drawn, and not only a table.
+DRAWN = {name for name in CELLS if "figure" in name}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
 STAGE_TASKS = options.tasks or list(
@@ -86,8 +106,19 @@ TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 
 
 def alternatives(names):
-    """A regular expression that matches exactly these names, or nothing without names."""
-    return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
+    """A regular expression that matches exactly these names, or nothing without names.
+
+    Beginnings in common are stated once: Snakemake compiles and tries it for each file of each rule.
+    """
+    groups = {}
+    for name in sorted(names):
+        groups.setdefault(name[:1], []).append(name)
+    found = []
+    for group in groups.values():
+        start = commonprefix(group)
+        ends = [name.removeprefix(start) for name in group] if group[1:] else []
+        found.append(re.escape(start) + (f"(?:{alternatives(ends)})" if ends else ""))
+    return "|".join(found) or "(?!)"
 
 
 container: options.container
@@ -113,12 +144,15 @@ wildcard_constraints:
     block=PART,
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
-    table=alternatives(CELLS),
+    table=alternatives(CELLS.keys() - DRAWN),
+
+
+FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))
 
 
 def script_code(name):
     """The fingerprint of a script and of everything in the package that it runs."""
-    return fingerprint(ROOT / "workflow/scripts" / name)
+    return FINGERPRINTS[name]
 
 
 def intermediate(paths):

@@ -7,8 +7,9 @@ include: "inputs/paper.smk"
 rule write_table:
     input:
         scores=wanted_scores,
+        published=PUBLISHED_LEDGER,
     output:
-        multiext("<results>/paper/{table}", ".csv", ".tex"),
+        multiext("<results>/paper/{table}", ".csv", ".tex", ".svg"),
         report(
             "<results>/paper/{table}.md",
             caption="../workflow/report/table.rst",
@@ -23,11 +24,23 @@ rule write_table:
     resources:
         workflow_folder=str(ROOT),
     params:
-        printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
-        cells=cells_of,
+        shown=what_is_shown,
         code=script_code("write_table.py"),
     script:
         "../workflow/scripts/write_table.py"
+
+
+use rule write_table as write_figure_table with:
+    output:
+        multiext("<results>/paper/{table}", ".csv", ".tex"),
+        report(
+            "<results>/paper/{table}.md",
+            caption="../workflow/report/table.rst",
+            category="tables",
+            labels={"table": "{table}"},
+        ),
+    wildcard_constraints:
+        table=alternatives(DRAWN),  # their .svg is the plot
 
 
 rule write_ledger:
@@ -40,6 +53,8 @@ rule write_ledger:
     localrule: True
     conda:
         "../envs/score.yaml"
+    resources:
+        workflow_folder=str(ROOT),
     params:
         cells=lambda w: {name: plain_cells(table) for name, table in CELLS.items()},
         scale=options.scale,

@@ -5,9 +5,12 @@ import json
 STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TABLES = [layout.table(name) for name in CELLS]
-PAPER_FIGURES = [layout.figure(name) for name in LSTM_FIGURES]
+PAPER_FIGURES = [layout.figure(name) for name in DRAWN_FIGURES]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
-CURVES = curves_of(cell for table in PLANNED.values() for cell in table)
+PAPER_RUNS = runs_of(cell for table in PLANNED.values() for cell in table)
+CURVES = [f"{folder}/curve.svg" for folder in PAPER_RUNS]
+# Asked for by name, as a model that was deleted would not be missed beside scores that are there.
+PAPER_MODELS = [f"{folder}/model.safetensors" for folder in PAPER_RUNS]
 REPORTS = [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 
@@ -79,8 +82,8 @@ rule paper:
         layout.claims,
         layout.ledger,
         PAPER_FIGURES,
+        PAPER_MODELS,
         CURVES,
-        attention_of_paper(),
     localrule: True
 
 

@@ -47,3 +47,23 @@ rule train_model:
     shell:
         "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
         f" --output {{output.model}} {{params.tables}} {{resources.machine}} {GRANTED} 2>&1 | tee {{log}}"
+
+
+rule measure_training_speed:
+    input:
+        history="<model>/{run}/history.jsonl",
+        training="<model>/{run}/training.json",
+    output:
+        "<model>/{run}/training.speed.json",
+    log:
+        "<logs>/{task}/{model}/{run}/training.speed.log",
+    wildcard_constraints:
+        run="seed[0-9]+",
+    localrule: True
+    conda:
+        "../envs/score.yaml"
+    params:
+        run=run_header,
+        code=script_code("measure_training_speed.py"),
+    script:
+        "../workflow/scripts/measure_training_speed.py"

@@ -1,16 +1,22 @@
 """What every test can ask for."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.mirror.write import write_mirror
 from tests.support.loopback import LoopbackServer
+from tests.support.sharing_out import group_of, processes, sorted_for_sharing
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Tensors of tests are small: on a busy machine, threads wait for each other far longer than they
+# work. What tests start inherits it, too.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
 LEFT_OUT = pytest.StashKey[int]()
@@ -22,14 +28,38 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("shared")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Say what `-n auto` means."""
+    return processes()
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the outside folder where there is none, as in any clone."""
+    """Share out the tests; leave out what needs the outside folder where there is none."""
+    if config.pluginmanager.hasplugin("xdist"):
+        items[:] = sorted_for_sharing(items)
+        for item in items:
+            if group := group_of(item):
+                item.add_marker(pytest.mark.xdist_group(group))
     if SHARED.is_dir():
         return
     left_out = [item for item in items if item.get_closest_marker("shared")]
     items[:] = [item for item in items if not item.get_closest_marker("shared")]
     config.hook.pytest_deselected(items=left_out)
     config.stash[LEFT_OUT] = len(left_out)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that shares out the tests what this one of several left out."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take that from a process that has ended: all leave out the same."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
 
 
 def pytest_terminal_summary(
@@ -72,6 +102,13 @@ def environment_as_before() -> Iterator[None]:
     for name in os.environ.keys() - before.keys():
         del os.environ[name]
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Compute on one thread, however many the command of an earlier test took."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture

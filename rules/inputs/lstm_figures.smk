@@ -2,8 +2,13 @@
 
 PHRASE_FIGURE, LENGTH_FIGURE = "lstm_figure2", "lstm_figure3"
 
-# The figures that can be drawn, as far as config/paper.yaml has them.
-LSTM_FIGURES = [name for name in (PHRASE_FIGURE, LENGTH_FIGURE) if PLANNED.get(name)]
+
+def can_be_drawn(name):
+    """Return whether what a figure shows is made here, as far as config/paper.yaml has it."""
+    return any(cell.decoding or cell.phrases for cell in PLANNED.get(name, []))
+
+
+LSTM_FIGURES = [name for name in (PHRASE_FIGURE, LENGTH_FIGURE) if can_be_drawn(name)]
 
 
 def projections_shown():

@@ -2,6 +2,10 @@
 
 from dataclasses import asdict, replace
 
+from convs2s.paper.failures import failures_of
+
+PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
+
 
 def wanted_scores(wildcards):
     """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
@@ -15,11 +19,6 @@ def wanted_scores(wildcards):
     return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
 
 
-def cells_of(wildcards):
-    """The cells of a table, as plain values."""
-    return plain_cells(CELLS[wildcards.table])
-
-
 def plain_cells(cells):
     """Cells as plain values, their paths where the files really are."""
     return [asdict(replace(cell, paths=tuple(map(prefixed, cell.paths)))) for cell in cells]
@@ -30,3 +29,18 @@ def ledger_scores(wildcards):
     paths = [path for table in PLANNED.values() for cell in table for path in cell.paths]
     is_asked = workflow_modifier.modify_rulename("paper") in workflow.dag_settings.targets
     return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
+
+
+def what_is_shown(wildcards):
+    """All that a table is made from but its scores, as plain values.
+
+    Of runs that are not there it is what trainings take, and why those that failed have.
+    """
+    cells, logs = CELLS[wildcards.table], workflow.pathvars.apply("<logs>")
+    failures = failures_of(cells, layout, logs, lambda path: Path(prefixed(path)))
+    return {
+        "printed": settings.paper[wildcards.table].model_dump(mode="json"),
+        "cells": plain_cells(cells),
+        "trainings": settings.costs.model_dump(mode="json")["trainings"],
+        "failures": {prefixed(path): reason for path, reason in failures.items()},
+    }

@@ -14,26 +14,7 @@ def plots_of(task):
     return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
 
 
-def curves_of(cells):
-    """The learning curves of the trainings that some cells of the paper's tables rest on."""
+def runs_of(cells):
+    """The folders of the trainings that some cells of the paper's tables rest on."""
     trained = [(c.task, c.model, run) for c in cells for name in c.runs for run in members(name)]
-    folders = [layout.task(task).run(model, run) for task, model, run in dict.fromkeys(trained)]
-    return [f"{folder}/curve.svg" for folder in folders]
-
-
-def attention_of_paper():
-    """The attention maps of the runs that figure 3 names, of the sentences that `plots` names."""
-    rows = (row.comparison("figure3", ()) for row in settings.paper["figure3"].rows)
-    runs = [one for one in rows if one and scale.model_for(one.model)]
-    return [
-        layout.task(scale.task_for(one.task)).translations(
-            scale.model_for(one.model),
-            run,
-            scale.testset_for(one.testset),
-            one.decoding,
-            f"attention{line}.svg",
-        )
-        for one in runs
-        for run in one.runs
-        for line in options.plots.sentences
-    ]
+    return [layout.task(task).run(model, run) for task, model, run in dict.fromkeys(trained)]

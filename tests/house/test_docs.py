@@ -8,7 +8,7 @@ from snakemake.cli import get_argument_parser, parse_config
 
 COMMAND = re.compile(r"^ {4,}(snakemake .*)$", re.MULTILINE)
 PATH = re.compile(
-    r"\b(?:tests|src|rules|workflow|benchmarks|profiles|envs|docs|schemas)/[\w./-]+\.(?:py|smk|yaml|md|sh|json)"
+    r"\b(?:tests|src|rules|workflow|benchmarks|profiles|envs|docs|schemas)/[\w./-]+\.(?:py|smk|yaml|md|sh|json)\b"
 )
 
 

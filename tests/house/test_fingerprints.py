@@ -9,6 +9,7 @@ from tests.support.package import import_graph, reachable
 from tests.support.rules import rules
 
 DECODES = {
+    "attend_to_example",
     "decode_test_set",
     "list_n_best",
     "plot_attention",

@@ -1,8 +1,18 @@
 """The cells of the papers' tables, with the paths that the workflow gives their scores."""
 
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
 from convs2s.config.settings import Settings
 from convs2s.paper import cells as paper
+from convs2s.paper import tables
 from convs2s.paper.cells import Cell
+from convs2s.paper.ledger import entries_of
+from convs2s.paper.results import results
 from convs2s.pipeline.layout import Layout
 
 
@@ -10,3 +20,38 @@ def cells(settings: Settings, name: str) -> list[Cell]:
     """Return the cells of a table, as the rules have them."""
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     return paper.cells(settings, name, layout.run_files)
+
+
+def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
+    """A test set's scores as scoring writes them."""
+
+    def both(score: float) -> dict[str, Any]:
+        return {
+            "tokenized": {"score": score, "signature": "nrefs:1|tok:none"},
+            "detokenized": {"score": score + 0.5, "signature": "nrefs:1|tok:13a"},
+        }
+
+    return {
+        "test_set": "test",
+        "lines": lines,
+        "bleu": both(after),
+        "before_replacement": {"bleu": both(before)},
+        "manifest": {"sha256": {"model.safetensors": "0a" * 32}, "processor": "a processor"},
+    }
+
+
+def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
+    """The table with those scores that are there."""
+    measured = cells(settings, name)
+    entries = entries_of(settings, {name: measured}, scores)
+    return tables.table(settings, name, results(measured, entries))
+
+
+def write(path: str, content: dict[str, Any]) -> str:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
+    return [cell for cell in found if cell.row == row]

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "convs2s"
@@ -53,6 +54,7 @@ def _foreign(source: Path, imports: Iterable[Import], *, lazy: bool) -> set[str]
     return found
 
 
+@cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,16 +18,23 @@ from convs2s.training.workers import joined
 Result = TypeVar("Result")
 
 
+def forking() -> ForkServerContext:
+    """Return what starts processes in a moment.
+
+    They are forked from one that has loaded torch, and never ran it: that does not survive a fork.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.unit.training.test_workers"])
+    return context
+
+
 def start(
     folder: Path, count: int, function: Callable[..., Result], *arguments: Any
 ) -> list[Result]:
     """Return what the function returns in each worker; ``folder`` is new for each call."""
-    # Forked from a process that has loaded torch, and never ran it: that does not survive a fork.
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.unit.training.test_workers"])
     folder.mkdir()
     environment = worker_environment(folder, 1) | {"WORLD_SIZE": str(count)}
-    with ProcessPoolExecutor(count, mp_context=context) as pool:
+    with ProcessPoolExecutor(count, mp_context=forking()) as pool:
         futures = [
             pool.submit(_enter, environment | _ranks(rank), function, arguments)
             for rank in range(count)

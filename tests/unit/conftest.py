@@ -16,9 +16,6 @@ from convs2s.models.build import build_network
 from convs2s.training.run import train
 from tests.support import tiny
 
-# Tensors here are small: on a busy machine, threads wait for each other far longer than they work.
-torch.set_num_threads(1)
-
 
 class Terminal:
     """Runs the command with some standard input."""

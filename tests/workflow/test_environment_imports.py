@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def environments(root: Path) -> dict[str, list[str]]:
     }
 
 
+@cache
 def jobs(root: Path) -> dict[str, dict[str, set[str]]]:
     """Environment -> rule -> the statements that import other packages in its jobs."""
     found: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)

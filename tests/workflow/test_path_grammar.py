@@ -65,7 +65,7 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
     assert [row for row in rows if "| 40.51 | not run |" in row]
     assert all("not run" in row for row in rows)
     assert checkout.files("results") == [
-        f"results/paper/table1.{end}" for end in ("csv", "md", "tex")
+        f"results/paper/table1.{end}" for end in ("csv", "md", "svg", "tex")
     ]
 
 

@@ -12,6 +12,7 @@ from convs2s.cli.export_results import add_export_results
 from convs2s.cli.import_model import add_import
 from convs2s.cli.mirror import add_mirror
 from convs2s.cli.rerank import add_rerank
+from convs2s.cli.results import add_results
 from convs2s.cli.score import add_score
 from convs2s.cli.score_pairs import add_score_pairs
 from convs2s.cli.tokenize import add_detokenize, add_tokenize
@@ -34,6 +35,7 @@ EXAMPLES = """examples:
     --bpe-codes bpecodes --output model.safetensors
   convs2s card model.safetensors
   convs2s export-results results/demo_en_fr demo.zip
+  convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k > docs/results.md
   convs2s config --task demo_en_fr
 """
 
@@ -69,6 +71,7 @@ COMMANDS = {
     "mirror": (add_mirror, "write small generated archives in place of the tasks' downloads"),
     "card": (add_card, "where a model file comes from"),
     "export-results": (add_export_results, "pack results with what they rest on"),
+    "results": (add_results, "the papers' tables from a ledger"),
     "config": (add_config, "print the effective configuration"),
 }
 """Name -> what adds its options, and its help."""

@@ -64,3 +64,8 @@ class Costs(Section):
     """Bytes of memory for a pair that is aligned."""
     trainings: Items[KnownTraining]
     """Trainings whose time is known; the time of any other one is not."""
+
+    def training(self, text: str, model: str) -> KnownTraining | None:
+        """Return what a training of a model on a task's text takes; None where it is not known."""
+        fitting = (one for one in self.trainings if (one.text, one.model) == (text, model))
+        return next(fitting, None)

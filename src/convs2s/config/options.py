@@ -73,6 +73,10 @@ class Options(Section):
     rouge_exceptions: Annotated[Text, AfterValidator(_with_home)] | None = None
     """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
     (docs/rouge.md says how to make it); null: it stems without."""
+    published: Annotated[Text, AfterValidator(_with_home)] | None = None
+    """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
+    paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is
+    trained for them; null: every run is made here."""
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()

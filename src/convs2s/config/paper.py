@@ -17,7 +17,9 @@ MeasureName = Literal[
     "bleu_of_list",
     "bleu_oracle",
     "phrases_apart",
+    "attention_layers",
     "perplexity",
+    "training_speed",
     "seconds_cpu",
     "seconds_cuda",
     "rouge_1_f1",
@@ -31,6 +33,7 @@ MeasureName = Literal[
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
     "perplexity": (),
+    "training_speed": (),
     "phrases_apart": ("phrases",),
     "bleu_rescored": ("testset",),
     "bleu_of_list": ("testset",),

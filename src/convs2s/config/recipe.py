@@ -31,9 +31,6 @@ class ScheduleSettings(Section):
     """plateau: once the validation perplexity stops improving, divided after every epoch; step:
     divided at fixed times; cosine: a rise, then half a cosine down to 0 at maximum_epochs, which it
     needs."""
-    compare: Literal["previous", "best"] = "previous"
-    """plateau: what a validation perplexity must be below to count as an improvement: the previous
-    epoch's, or the best one so far."""
     divide_by: Annotated[float, Field(gt=1)] = 10.0
     """plateau, step: what the learning rate is divided by."""
     minimum: PositiveFloat = 0.0001

@@ -59,7 +59,8 @@ class Scale(Section):
     """What the data really is; it heads every score and table as STAND-IN DATA. null: the data is
     the paper's."""
     tasks: dict[str, str] = {}
-    """Task of the paper -> the task that stands in for it. A task not listed stands for itself."""
+    """Task of the paper -> the task that stands in for it. A task not listed stands for itself;
+    where some are listed, it has no stand-in in the papers' tables."""
     models: dict[str, str] = {}
     """Model of the paper -> the model that stands in for it. On stand-in data, a model not listed
     has no stand-in: its cells stay empty, as the rows of a table that differ in the model alone
@@ -75,6 +76,9 @@ class Scale(Section):
     phrases: dict[str, str] = {}
     """Phrases of config/phrases.yaml -> those that stand in for them. Phrases not listed stand for
     themselves."""
+    example_line: PositiveInt | None = None
+    """Line, from 1, of the test set of figure 3 that the figure shows instead of the paper's
+    sentence; null: the paper's sentence."""
     n_best: OwnNBest | None = None
     """Whose list stands in for those that another system made (a task's n_best); null: none
     does."""
@@ -94,6 +98,13 @@ class Scale(Section):
     def task_for(self, name: str) -> str:
         """Return the task that stands in for one of the paper's."""
         return self.tasks.get(name, name)
+
+    def has_task(self, name: str) -> bool:
+        """Return whether rows on one of the paper's tasks are run: where it has a stand-in, if any.
+
+        A corpus that stands for several of the paper's would show one and the same run for each.
+        """
+        return not self.tasks or name in self.tasks
 
     def model_for(self, name: str) -> str | None:
         """Return the model that stands in for one of the paper's; None where none does.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import atomic_text, read_lines
-from convs2s.paper.plotting import LOOKS, note_stand_in, save, style
+from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best
 from convs2s.scoring.translations import read_translations
@@ -154,14 +154,14 @@ def _check_lines(file: Path | None, lines: int, reference: Path, expected: int) 
 
 
 def _draw(points: Sequence[GroupBleu], stand_in: str | None, outputs: Sequence[Path]) -> None:
-    with style():
-        figure = Figure(figsize=(7, 3.2), layout="constrained")
-        panels = figure.subplots(1, 2, sharey=True)
+    with style(size=COLUMN_FONT):
+        figure = Figure(figsize=(COLUMN_WIDTH, 4.4), layout="constrained")
+        panels = figure.subplots(2, 1, sharey=True)
         for axes, by in zip(panels, AXES, strict=True):
             _draw_curves(axes, [point for point in points if point.by == by])
             axes.set_xlabel(AXES[by])
         panels[0].set_ylim(0, 1.05 * max(1.0, *(point.bleu for point in points)))  # of both
-        panels[0].set_ylabel("tokenized BLEU (0 to 100)")
+        figure.supylabel("tokenized BLEU (0 to 100)", fontsize=COLUMN_FONT)
         panels[0].legend()
         note_stand_in(figure, stand_in)
         save(figure, outputs)
@@ -172,10 +172,12 @@ def _draw_curves(axes: Axes, points: Sequence[GroupBleu]) -> None:
     curves = dict.fromkeys(point.curve for point in points)
     for curve, look in zip(curves, LOOKS, strict=False):
         scores = [point.bleu for point in points if point.curve == curve]
-        axes.plot(range(len(scores)), scores, label=curve, **asdict(look))
+        axes.plot(
+            range(len(scores)), scores, label=curve, linewidth=1, markersize=3, **asdict(look)
+        )
     first = [point for point in points if point.curve == next(iter(curves))]
     spans = [_span(point.lowest, point.highest) for point in first]
-    axes.set_xticks(range(len(spans)), spans, rotation=45, ha="right", fontsize=8)
+    axes.set_xticks(range(len(spans)), spans, rotation=45, ha="right")
 
 
 def _span(lowest: float, highest: float) -> str:

@@ -3,15 +3,15 @@
 config/paper.yaml says which runs a cell compares with its printed value.
 """
 
-import json
+import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from convs2s.config.messages import unknown
 from convs2s.config.paper import Column, Row, Table
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
+from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Measure:
     label: str
     file: str
     keys: tuple[str, ...]
+
+    @property
+    def numbers(self) -> str:
+        """What kind of file it is: ``bleu.json``, ``training.json`` and others."""
+        return re.sub(r"\{\w+\}\.", "", self.file)
 
 
 _BLEU = "{testset}.{decoding}.bleu.json"
@@ -50,8 +55,16 @@ MEASURES = {
         "phrases.{phrases}.json",
         ("apart",),
     ),
+    "attention_layers": Measure(
+        "attention of every decoder layer while it translates",
+        "{testset}.{decoding}.example.json",
+        ("layers",),
+    ),
     "perplexity": Measure(
         "perplexity of the validation data", "training.json", ("validation_perplexity",)
+    ),
+    "training_speed": Measure(
+        "target tokens per second", "training.speed.json", ("target_tokens_per_second",)
     ),
     "seconds_cpu": Measure("generation time", "{testset}.{decoding}.cpu.speed.json", ("seconds",)),
     "seconds_cuda": Measure(
@@ -82,6 +95,8 @@ class Cell:
         paths: for each run the file that holds its score, from the folder of the workflow's run.
         n_best: what the rescored n-best list is of; None where the measure needs none.
         n_best_file: the list, where a user puts it there; None where a model here makes it.
+        phrases: what the encoder reads; None where the measure needs none.
+        fingerprints: for each run that of its inputs, as a ledger names it.
     """
 
     row: int
@@ -95,21 +110,8 @@ class Cell:
     paths: tuple[str, ...]
     n_best: str | None = None
     n_best_file: str | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What the runs of a cell scored.
-
-    Attributes:
-        scores: of the runs that are there.
-        signatures: of the metric, each once.
-        lines: number of lines of the test set; None where the file does not say.
-    """
-
-    scores: tuple[float, ...]
-    signatures: tuple[str, ...]
-    lines: int | None
+    phrases: str | None = None
+    fingerprints: tuple[str, ...] = ()
 
 
 FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
@@ -144,7 +146,41 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
         for number, row in enumerate(table.rows)
         for column in table.columns
     )
-    return [one for one in possible if one]
+    known = RunInputs(settings)
+    return [_with_fingerprints(one, known) for one in possible if one]
+
+
+def inputs_of(cell: Cell, run: str, known: RunInputs) -> Inputs:
+    """Return what the numbers of one of a cell's runs are computed from."""
+    return known.of(
+        MEASURES[cell.measure].numbers,
+        task=cell.task,
+        model=cell.model,
+        run=run,
+        testset=cell.testset if "{testset}" in MEASURES[cell.measure].file else None,
+        decoding=cell.decoding if "{decoding}" in MEASURES[cell.measure].file else None,
+        phrases=cell.phrases,
+    )
+
+
+def _with_fingerprints(cell: Cell, known: RunInputs) -> Cell:
+    made = (fingerprint_of(inputs_of(cell, run, known)) for run in cell.runs)
+    return replace(cell, fingerprints=tuple(made))
+
+
+def without(cell: Cell, is_there: Callable[[str, str], bool]) -> Cell | None:
+    """Return a cell with those runs alone that are not elsewhere; None where none is left.
+
+    Args:
+        cell: the cell.
+        is_there: of a run's path and fingerprint, whether its numbers are elsewhere.
+    """
+    each = zip(cell.runs, cell.paths, cell.fingerprints, strict=True)
+    left = [one for one in each if not is_there(one[1], one[2])]
+    if not left:
+        return None
+    runs, paths, fingerprints = zip(*left, strict=True)
+    return replace(cell, runs=runs, paths=paths, fingerprints=fingerprints)
 
 
 def is_made(cell: Cell, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
@@ -173,7 +209,7 @@ def _cell(
     phrases = compared.phrases and scale.phrases_for(compared.phrases)
     listed = _n_best(settings, task, testset) if file == _RESCORED else _NO_LIST
     runs = scale.runs_for(compared.runs, table)
-    if model is None or listed is None or not runs:
+    if model is None or listed is None or not runs or not scale.has_task(compared.task):
         return None
     name = file.format(testset=testset, decoding=compared.decoding, phrases=phrases)
     return Cell(
@@ -188,6 +224,7 @@ def _cell(
         paths=tuple(files(task, model, runs, name)),
         n_best=listed[0],
         n_best_file=listed[1],
+        phrases=phrases if "{phrases}" in MEASURES[measure].file else None,
     )
 
 
@@ -197,21 +234,3 @@ def _n_best(settings: Settings, task: str, testset: str | None) -> tuple[str, st
         return str(settings.scale.n_best), None
     file = settings.tasks[task].n_best.get(testset or "")
     return None if file is None else (file, file)
-
-
-def read(cell: Cell, found: Collection[str]) -> Result:
-    """Read what those runs of a cell scored whose files are among ``found``."""
-    scores, signatures, lines = [], [], None
-    for path in cell.paths:
-        if path not in found:
-            continue
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        lines = content.get("lines")
-        value = content
-        for key in MEASURES[cell.measure].keys:
-            value = value[key]
-        if isinstance(value, dict):  # a metric comes with its signature, perplexity without
-            signatures.append(str(value["signature"]))
-            value = value["score"]
-        scores.append(float(value))
-    return Result(tuple(scores), tuple(dict.fromkeys(signatures)), lines)

@@ -103,12 +103,13 @@ def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
         f"Scale: {settings.options.scale}. A verdict needs p < {LEVEL:g}, of one side; "
         "how it comes about: docs/claims.md.",
     ]
-    claims = Sheet(headings, _summary(judged), "Verdict", ("Notes",), ())
+    claims = Sheet(headings, _summary(judged), "Verdict", {"Notes": "{}"}, {}, ())
     findings = Sheet(
         ["Comparisons: differences are positive where they are as the claim says"],
         _details(judged),
         "Verdict",
-        ("Metric", "Notes"),
+        {"Metric": "{}", "Notes": "{}"},
+        {},
         ("Says", "Source", "Verdict of the claim"),
     )
     return f"{markdown(claims)}\n#{markdown(findings)}"
@@ -117,7 +118,7 @@ def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
 def _csv(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
     stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
     frame = _details(judged).assign(Scale=settings.options.scale + stand_in)
-    return csv(Sheet([], frame, "Verdict", (), ()))
+    return csv(Sheet([], frame, "Verdict", {}, {}, ()))
 
 
 _FORMATS = {".md": _markdown, ".csv": _csv}

@@ -75,15 +75,15 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target_tokens)} target and {len(source_tokens)} source words"
         )
-    source_labels = [_shorten(word) for word in source_tokens]
-    target_labels = [_shorten(word) for word in target_tokens]
+    source_labels = [shorten(word) for word in source_tokens]
+    target_labels = [shorten(word) for word in target_tokens]
     with style([*source_labels, *target_labels]):
         layout = MapGrid.fit(layers, source_labels, target_labels)
         figure, grid, bar = layout.draw()
         for axes in grid.flat[layers:]:
             axes.set_axis_off()
         for number, (axes, weights) in enumerate(zip(grid.flat, attention, strict=False), start=1):
-            image = _draw_map(axes, weights.T, f"layer {number}")
+            image = draw_map(axes, weights.T, f"layer {number}")
             axes.set_xticks(range(targets), target_labels, rotation=90, fontsize=layout.fontsize)
         for axes in grid[:, 0]:
             axes.set_yticks(range(sources), source_labels, fontsize=layout.fontsize)
@@ -134,20 +134,23 @@ def _use_plain_numbers(axes: Axes, multiples: Sequence[int]) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _draw_map(axes: Axes, attention: NDArray[np.floating[Any]], title: str) -> AxesImage:
-    """Draw (source, target) with the first source word at the top, cells apart by white lines."""
+def draw_map(
+    axes: Axes, attention: NDArray[np.floating[Any]], title: str, gap: float = 1
+) -> AxesImage:
+    """Draw (source, target) with the first source word at the top, ``gap`` points between cells."""
     image = axes.imshow(attention, cmap="magma_r", vmin=0, vmax=1, interpolation="none")
     sources, targets = attention.shape
     axes.set_xticks(np.arange(1, targets) - 0.5, minor=True)
     axes.set_yticks(np.arange(1, sources) - 0.5, minor=True)
     axes.set_yticks([])
     axes.grid(False)
-    axes.grid(which="minor", color="white", alpha=1, linewidth=1)
+    axes.grid(which="minor", color="white", alpha=1, linewidth=gap)
     axes.tick_params(which="both", length=0)
     axes.spines[:].set_visible(False)
     axes.set_title(title)
     return image
 
 
-def _shorten(word: str) -> str:
+def shorten(word: str) -> str:
+    """Return a word that is not too long for a label."""
     return word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"

@@ -2,59 +2,50 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
-from convs2s.files import read_json, write_lines
-from convs2s.paper.cells import MEASURES, Cell
+from convs2s.config.runs import members
+from convs2s.config.settings import Settings
+from convs2s.files import read_json, sha256, write_lines
+from convs2s.paper.cells import MEASURES, Cell, inputs_of
+from convs2s.paper.ledger_entry import LedgerEntry, RunScore
+from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 
-_INPUTS = ("identity", "sha256", "decoding")
-"""What a manifest says that the numbers of a run depend on, whatever the machine."""
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One file of numbers of one run.
-
-    Attributes:
-        fingerprint: of the run's inputs: equal inputs have equal ones.
-        file: the file, from the folder of the workflow's run.
-        table_cells: for each cell that shows it "TABLE, row NUMBER, COLUMN".
-        run: task, model, run, test set and decoding.
-        scale: whose stand-ins it was run with.
-        scores: measure -> score and signature, of the measures that cells show.
-        lines: of the test set; None where there is none.
-        sha256: path of each file that it was computed from -> checksum, the model's among them.
-        processor: what it was computed on.
-        revision: of the code.
-        date: the UTC day of the file.
-    """
-
-    fingerprint: str
-    file: str
-    table_cells: tuple[str, ...]
-    run: Mapping[str, str | None]
-    scale: str
-    scores: Mapping[str, Mapping[str, object]]
-    lines: int | None
-    sha256: Mapping[str, str]
-    processor: str | None
-    revision: str | None
-    date: str
+__all__ = ["LedgerEntry", "entries_of", "write_ledger"]
 
 
 def write_ledger(
-    *, cells: Mapping[str, Iterable[Cell]], scores: Collection[str], scale: str, output: Path
+    settings: Settings,
+    *,
+    cells: Mapping[str, Iterable[Cell]],
+    scores: Collection[str],
+    output: Path,
 ) -> None:
     """Write the ledger of the runs whose files are there.
 
     Args:
+        settings: the configuration.
         cells: table -> its cells.
         scores: those of the cells' paths that exist.
-        scale: name of the scale.
         output: the JSON lines, sorted by file.
+    """
+    entries = entries_of(settings, cells, scores)
+    write_lines(output, (json.dumps(vars(entry), ensure_ascii=False) for entry in entries))
+
+
+def entries_of(
+    settings: Settings, cells: Mapping[str, Iterable[Cell]], scores: Collection[str]
+) -> list[LedgerEntry]:
+    """Return the entries of the runs whose files are there, sorted by file.
+
+    Args:
+        settings: the configuration.
+        cells: table -> its cells.
+        scores: those of the cells' paths that exist.
+
+    Raises:
+        UserError: a file of scores is not JSON.
     """
     shown: dict[str, list[tuple[str, Cell]]] = {}
     for table, measured in cells.items():
@@ -62,40 +53,75 @@ def write_ledger(
             for path in cell.paths:
                 if path in scores:
                     shown.setdefault(path, []).append((table, cell))
-    entries = (_entry(path, shown[path], scale) for path in sorted(shown))
-    write_lines(output, (json.dumps(vars(entry), ensure_ascii=False) for entry in entries))
+    known = RunInputs(settings)
+    return [_entry(path, shown[path], settings.options.scale, known) for path in sorted(shown)]
 
 
-def fingerprint_of_run(manifest: Mapping[str, object]) -> str:
-    """Return the checksum of a run's inputs, as its manifest states them."""
-    stated = {key: manifest[key] for key in _INPUTS if key in manifest}
-    return sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
-
-
-def _entry(path: str, shown: list[tuple[str, Cell]], scale: str) -> LedgerEntry:
+def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInputs) -> LedgerEntry:
     content = read_json(path)
     assert isinstance(content, dict)
-    manifest, cell = content.get("manifest", {}), shown[0][1]
-    named = {key: getattr(cell, key) for key in ("task", "model", "testset", "decoding")}
+    manifest, (_, cell) = content.get("manifest", {}), shown[0]
+    file = MEASURES[cell.measure].file
+    names = {key: getattr(cell, key) for key in ("testset", "decoding") if f"{{{key}}}" in file}
+    run = cell.runs[cell.paths.index(path)]
+    inputs = inputs_of(cell, run, known)
     return LedgerEntry(
-        fingerprint=fingerprint_of_run(manifest),
+        fingerprint=fingerprint_of(inputs),
         file=path,
         table_cells=tuple(f"{table}, row {one.row + 1}, {one.column}" for table, one in shown),
-        run={**named, "run": Path(path).parent.name},
+        run={
+            "task": cell.task,
+            "model": cell.model,
+            "run": run,
+            "testset": names.get("testset"),  # a training reads none
+            "decoding": names.get("decoding"),
+        },
         scale=scale,
-        scores={one.measure: _score(content, one.measure) for _, one in shown},
+        scores=_scores(content, file),
         lines=content.get("lines"),
-        sha256=manifest.get("sha256", {}),
+        sha256=_checksums(Path(path), run, manifest),
         processor=manifest.get("processor"),
         revision=manifest.get("revision"),
         date=datetime.fromtimestamp(Path(path).stat().st_mtime, UTC).date().isoformat(),
+        inputs=inputs,
+        sentences=content.get("sentences", {}),
     )
 
 
-def _score(content: Mapping[str, object], measure: str) -> Mapping[str, object]:
-    """Return a measure's score and signature; perplexity comes without one."""
+def _scores(content: Mapping[str, object], file: str) -> dict[str, RunScore]:
+    """Return the scores of all measures that are found in such a file, and are there."""
+    found = {
+        name: _score(content, measure.keys)
+        for name, measure in MEASURES.items()
+        if measure.file == file
+    }
+    return {name: score for name, score in found.items() if score}
+
+
+def _score(content: Mapping[str, object], keys: Iterable[str]) -> RunScore | None:
+    """Return a score and its signature; None where the file has none."""
     value: object = content
-    for key in MEASURES[measure].keys:
-        assert isinstance(value, Mapping)
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            return None
         value = value[key]
-    return value if isinstance(value, Mapping) else {"score": value, "signature": None}
+    if isinstance(value, Mapping):
+        return RunScore(score=float(value["score"]), signature=value["signature"])
+    assert isinstance(value, int | float)
+    return RunScore(score=float(value), signature=None)
+
+
+def _checksums(path: Path, run: str, manifest: Mapping[str, object]) -> dict[str, str]:
+    """Return what a file of numbers was computed from; of a training the data and its model.
+
+    Where the file does not state the models that it rests on, as a training's own record, which is
+    written before its model, they are read here.
+    """
+    stated, identity = manifest.get("sha256"), manifest.get("identity")
+    known = stated or (identity.get("data") if isinstance(identity, dict) else None)
+    checksums = dict(known) if isinstance(known, dict) else {}
+    if any(name.endswith(".safetensors") for name in checksums):
+        return checksums
+    folders = (path.parent.with_name(member) for member in members(run))
+    models = [folder / "model.safetensors" for folder in folders]
+    return checksums | {str(model): sha256(model) for model in models if model.is_file()}

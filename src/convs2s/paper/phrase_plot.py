@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 from convs2s.files import atomic_text
 from convs2s.paper.phrase_map import PhraseMap, PhraseState, read_phrase_map
-from convs2s.paper.plotting import LOOKS, note_stand_in, save, style
+from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
 
-_COLUMNS = 2
-_WORDS_PER_LINE = 6
+_PANEL = 2.35
+"""Inches: the height of a panel."""
 
 
 def plot_phrase_states(
@@ -27,13 +27,11 @@ def plot_phrase_states(
         points: the CSV file.
     """
     found = [read_phrase_map(path) for path in projections]
-    rows = -(-len(found) // _COLUMNS)
-    with style(), atomic_text(points) as stream:
-        figure = Figure(figsize=(7, 3 * rows + 0.3), layout="constrained")
-        grid = figure.subplots(rows, _COLUMNS, squeeze=False)
-        for axes in grid.flat[len(found) :]:
-            axes.set_axis_off()
-        for axes, projection in zip(grid.flat, found, strict=False):
+    with style(size=COLUMN_FONT), atomic_text(points) as stream:
+        height = _PANEL * len(found) + 0.3
+        figure = Figure(figsize=(COLUMN_WIDTH, height), layout="constrained")
+        grid = figure.subplots(len(found), 1, squeeze=False)
+        for axes, projection in zip(grid.flat, found, strict=True):
             _draw(axes, projection)
         note_stand_in(figure, found[0].stand_in)
         save(figure, outputs)
@@ -53,32 +51,36 @@ def _table(found: Sequence[PhraseMap]) -> pd.DataFrame:
 
 
 def _draw(axes: Axes, found: PhraseMap) -> None:
-    """Draw one set: a color and a marker for each meaning, each phrase beside its point."""
-    for state in found.states:
+    """Draw one set: a color and a marker for each meaning, numbers of the phrases listed below."""
+    for number, state in enumerate(found.states, start=1):
         look = LOOKS[state.meaning % len(LOOKS)]
+        axes.plot(
+            state.x,
+            state.y,
+            color=look.color,
+            marker=look.marker,
+            markersize=4,
+            linestyle="",
+            label=f"{number}  {_label(state)}",
+        )
         is_above = state.meaning % 2 == 0  # points of two meanings may lie close together
-        axes.plot(state.x, state.y, color=look.color, marker=look.marker)
         axes.annotate(
-            _label(state),
+            str(number),
             (state.x, state.y),
             textcoords="offset points",
-            xytext=(0, 5 if is_above else -5),
+            xytext=(0, 4 if is_above else -4),
             ha="center",
             va="bottom" if is_above else "top",
-            fontsize=6,
             color=look.color,
         )
     first, second = (f"{100 * share:.0f}%" for share in found.explained)
-    axes.set_title(f"{found.title}\n{found.source}", fontsize=8)
+    axes.set_title(f"{found.title}\n{found.source}")
     axes.set_xlabel(f"component 1 ({first} of the variance)")
     axes.set_ylabel(f"component 2 ({second})")
-    axes.margins(0.35, 0.2)
+    axes.margins(0.1, 0.2)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.3), fontsize=6.5, labelspacing=0.2)
 
 
 def _label(state: PhraseState) -> str:
-    """Return a phrase in lines of a few words, with the number of those that were not known."""
-    words = state.phrase.split()
-    starts = range(0, len(words), _WORDS_PER_LINE)
-    lines = [" ".join(words[start : start + _WORDS_PER_LINE]) for start in starts]
-    unknown = [f"({state.unknown} unknown)"] if state.unknown else []
-    return "\n".join([*lines, *unknown])
+    """Return a phrase with the number of its words that were not known."""
+    return state.phrase + (f" ({state.unknown} unknown)" if state.unknown else "")

@@ -20,10 +20,9 @@ _STYLE: dict[RcKeyType, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
+    "axes.titlesize": "medium",
+    "axes.labelsize": "medium",
     "font.sans-serif": [_FONT],
-    "font.size": 9,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
@@ -36,6 +35,11 @@ _STYLE: dict[RcKeyType, Any] = {
     "text.parse_math": False,
 }
 
+COLUMN_WIDTH = 3.3
+"""Inches: of a column of a paper of two columns, at which its figures are printed."""
+
+COLUMN_FONT = 7
+"""Points: of the text of a figure of that width."""
 
 _DATES = {".svg": ("Date",), ".pdf": ("CreationDate",)}
 
@@ -54,10 +58,15 @@ LOOKS = (Look("#0072b2", "o", "-"), Look("#d55e00", "s", "--"), Look("#009e73", 
 
 
 @contextmanager
-def style(text: Iterable[str] = ()) -> Iterator[None]:
-    """Set the look of the figures made and saved in the block, with fonts for ``text``."""
+def style(text: Iterable[str] = (), size: float = 9) -> Iterator[None]:
+    """Set the look of the figures made and saved in the block, with fonts for ``text``.
+
+    Args:
+        text: what the figures say that may be of any script.
+        size: of the letters, in points.
+    """
     families = [_FONT, *_other_fonts("".join(text)), "sans-serif"]
-    with matplotlib.rc_context({**_STYLE, "font.family": families}):
+    with matplotlib.rc_context({**_STYLE, "font.family": families, "font.size": size}):
         yield
 
 

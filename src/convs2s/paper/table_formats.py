@@ -1,18 +1,22 @@
-"""A table of text as Markdown, LaTeX or CSV."""
+"""A table of text as Markdown, LaTeX, CSV or SVG."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+
+from convs2s.paper import table_drawing
 
 _LATEX = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
+        "`": r"\textasciigrave{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
         "±": r"$\pm$",
+        "†": r"$\dagger$",
     }
 )
 
@@ -25,27 +29,33 @@ class Sheet:
         headings: lines above the table, the title first.
         frame: the table, all text.
         marked: the column whose values bear the numbers of their rows' footnotes.
-        footnotes: columns that are printed as footnotes.
+        footnotes: columns that are printed as footnotes -> a format string of what stands there.
+        joined: a column -> the one that is printed in parentheses behind its values.
         left_out: columns that only CSV keeps, as the headings say the same.
     """
 
     headings: Sequence[str]
     frame: pd.DataFrame
     marked: str
-    footnotes: Sequence[str]
+    footnotes: Mapping[str, str]
+    joined: Mapping[str, str]
     left_out: Sequence[str]
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the printed table's header, its rows, and its footnotes in order."""
         notes: list[str] = []
         marks = []
-        for said in self.frame[list(self.footnotes)].to_numpy().tolist():
-            stated = [note for note in said if note]
+        for row in self.frame[list(self.footnotes)].to_dict("records"):
+            forms = self.footnotes.items()
+            stated = [form.format(row[column]) for column, form in forms if row[column]]
             notes += [note for note in stated if note not in notes]
             numbers = ", ".join(str(notes.index(note) + 1) for note in stated)
             marks.append(f" [{numbers}]" if numbers else "")
-        body = self.frame.drop(columns=[*self.footnotes, *self.left_out])
-        body[self.marked] = [f"{a}{b}" for a, b in zip(body[self.marked], marks, strict=True)]
+        body = self.frame.drop(columns=[*self.footnotes, *self.left_out, *self.joined.values()])
+        body[self.marked] += pd.Series(marks, dtype=str)
+        for column, behind in self.joined.items():
+            added = self.frame[behind].map(lambda text: f" ({text})" if text else "")
+            body[column] += added
         return list(body.columns), body.to_numpy().tolist(), notes
 
 
@@ -89,7 +99,17 @@ def csv(sheet: Sheet) -> str:
     return str(sheet.frame.to_csv(index=False, lineterminator="\n"))
 
 
-FORMATS: dict[str, Callable[[Sheet], str]] = {".md": markdown, ".tex": latex, ".csv": csv}
+def svg(sheet: Sheet) -> str:
+    """Return the printed table as a drawing."""
+    return table_drawing.svg(sheet.headings, *sheet.printed())
+
+
+FORMATS: dict[str, Callable[[Sheet], str]] = {
+    ".md": markdown,
+    ".tex": latex,
+    ".csv": csv,
+    ".svg": svg,
+}
 
 
 def _escaped(text: str) -> str:

@@ -306,14 +306,7 @@ def _trainings(settings: Settings, name: str, cells: Iterable[Cell]) -> list[Tra
 
 
 def _training(settings: Settings, name: str, model: str, runs: int) -> TrainingCost:
-    known = next(
-        (
-            one
-            for one in settings.costs.trainings
-            if (one.text, one.model) == (settings.tasks[name].text_name, model)
-        ),
-        None,
-    )
+    known = settings.costs.training(settings.tasks[name].text_name, model)
     vocabulary = settings.tasks[name].vocabulary
     pairs = training_pairs(settings, name)
     source, target = (_types(vocabulary, side, pairs) for side in ("source", "target"))

@@ -2,6 +2,9 @@
 
 import ast
 import hashlib
+import json
+import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +12,32 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 WORDS_ONLY = {PACKAGE / "config" / name for name in ("messages.py", "faults.py", "rules.py")}
 """Modules that word failures and help: no result comes from them."""
+
+
+def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
+    """Return the fingerprint of each script of a folder.
+
+    Each job of a workflow reads its rules again, and with them these fingerprints, so they are kept
+    in a file for as long as no byte of the scripts and of this package changes.
+
+    Args:
+        scripts: the folder.
+        kept: the JSON file that keeps them.
+
+    Returns:
+        A script's file name -> its fingerprint.
+    """
+    state = _state(scripts)
+    if kept.is_file():
+        found: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
+        if state in found:
+            return found[state]
+    made = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    partial = kept.with_name(f".partial.{os.getpid()}.{kept.name}")  # jobs may begin together
+    partial.write_text(json.dumps({state: made}), "utf-8")
+    partial.replace(kept)
+    return made
 
 
 @cache
@@ -31,6 +60,17 @@ def fingerprint(*entries: Path) -> str:
     for file in _data_files(seen):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _state(scripts: Path) -> str:
+    """Return a digest of what fingerprints rest on: the files, and how Python words a tree."""
+    digest = hashlib.sha256(sys.version.encode())
+    for folder in (PACKAGE, scripts):
+        for path in sorted(folder.rglob("*")):
+            if "__pycache__" not in path.parts and path.is_file():
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                digest.update(f"{path.relative_to(folder)} {content}\n".encode())
+    return digest.hexdigest()
 
 
 def _data_files(modules: set[Path]) -> list[Path]:

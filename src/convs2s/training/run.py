@@ -20,11 +20,8 @@ from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer, TrainingResult
-from convs2s.training.version import TRAINING_VERSION
+from convs2s.training.version import TRAINING_VERSION, recipe_identity
 from convs2s.training.workers import is_worker, joined
-
-WITHOUT_EFFECT = {"checkpoint_minutes", "threads"}
-"""Settings of a recipe that are not part of a training's identity."""
 
 
 def train(job: TrainingJob) -> None:
@@ -100,9 +97,7 @@ def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine."""
     candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
     return {
-        # What is off is left out: a training from before there was such a setting is the same one.
-        "architecture": job.architecture.model_dump(mode="json", exclude_none=True),
-        "training": job.recipe.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_none=True),
+        **recipe_identity(job.architecture, job.recipe),
         "seed": job.seed,
         "data": data.checksums | candidates,
         "version": TRAINING_VERSION,

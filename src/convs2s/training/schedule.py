@@ -44,8 +44,9 @@ class Schedule:
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
         """Return the schedule after epoch ``epoch`` (from 1) with this validation loss."""
-        bound = self.previous_loss if recipe.schedule.compare == "previous" else self.best_loss
-        annealing = self.annealing or (bound is not None and loss >= bound)
+        # Until the first loss that is no better, the previous one is the best as well.
+        previous = self.previous_loss
+        annealing = self.annealing or (previous is not None and loss >= previous)
         learning_rate = (
             self.learning_rate / recipe.schedule.divide_by if annealing else self.learning_rate
         )

@@ -33,7 +33,6 @@ SELECTION = {"frequent": 500, "candidates": 100}
 
 PLATEAU: Json = {
     "kind": "plateau",
-    "compare": "previous",
     "divide_by": 10.0,
     "minimum": 1e-4,
     "hold": 5.0,

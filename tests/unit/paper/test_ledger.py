@@ -1,48 +1,208 @@
 """The ledger: a line for each run that is there, nothing typed in."""
 
+import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.config.load import load
-from convs2s.paper.ledger import fingerprint_of_run, write_ledger
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+from convs2s.paper import ledger_entry
+from convs2s.paper.cells import without
+from convs2s.paper.ledger import write_ledger
+from convs2s.paper.ledger_entry import LedgerEntry, read_ledger
+from convs2s.paper.results import results
+from convs2s.paper.run_inputs import fingerprint_of
 from tests.support.cells import cells
 
+DIGEST = "0a" * 32
+SCORED = {"tokenized": {"score": 21.5, "signature": "nrefs:1"}}
+MANIFEST = {"sha256": {"model.safetensors": DIGEST}, "processor": "a processor"}
+NUMBERS = {"lines": 500, "before_replacement": {"bleu": SCORED}, "manifest": MANIFEST}
 
-def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+
+@pytest.fixture
+def demo(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The demo's settings, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    demo = load(root, {"scale": "demo"})
+    return load(root, {"scale": "demo"})
+
+
+@pytest.fixture
+def ledger(demo: Settings) -> Path:
+    """A ledger of table 4's first row: a score and a training."""
+    score, training = (path(demo, column) for column in ("bleu", "ppl"))
+    trained = {"identity": {"data": {"train.arrow": DIGEST}}, "processor": "a processor"}
+    write(score, NUMBERS | {"sentences": {"bleu_tokenized": "eJw="}})
+    write(training, {"validation_perplexity": 6.5, "manifest": trained})
+    Path(training).with_name("model.safetensors").write_bytes(b"weights")
     measured = {name: cells(demo, name) for name in ("table1", "table4", "figure2")}
-    bleu = next(cell for cell in measured["table4"] if cell.column == "bleu").paths[0]
-    ppl = next(cell for cell in measured["table4"] if cell.column == "ppl").paths[0]
-    scored = {"tokenized": {"score": 21.5, "signature": "nrefs:1"}}
-    manifest = {"sha256": {"model.safetensors": "0a"}, "processor": "a processor"}
-    trained = {"identity": {"seed": 1}, "processor": "a processor"}
-    for path, content in (
-        (bleu, {"lines": 500, "before_replacement": {"bleu": scored}, "manifest": manifest}),
-        (ppl, {"validation_perplexity": 6.5, "manifest": trained}),
-    ):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(json.dumps(content), encoding="utf-8")
-    write_ledger(cells=measured, scores=[bleu, ppl], scale="demo", output=Path("ledger.jsonl"))
-    entries = [json.loads(line) for line in Path("ledger.jsonl").read_text("utf-8").splitlines()]
-    assert [one["file"] for one in entries] == sorted([bleu, ppl])
-    score, perplexity = sorted(entries, key=lambda one: one["file"] != bleu)
-    assert score["scores"] == {"bleu_tokenized_before_replacement": scored["tokenized"]}
-    assert score["table_cells"] == ["table4, row 1, bleu"] + [
+    output = Path("ledger.jsonl")
+    write_ledger(demo, cells=measured, scores=[score, training], output=output)
+    return output
+
+
+def write(path: str, content: object) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(content), encoding="utf-8")
+
+
+def path(settings: Settings, column: str) -> str:
+    return next(cell for cell in cells(settings, "table4") if cell.column == column).paths[0]
+
+
+def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, ledger: Path) -> None:
+    score, perplexity = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
+    assert (score.file, perplexity.file) == (path(demo, "bleu"), path(demo, "ppl"))
+    assert score.scores == {"bleu_tokenized_before_replacement": SCORED["tokenized"]}
+    assert list(score.table_cells) == ["table4, row 1, bleu"] + [
         f"figure2, row {row}, bleu" for row in (13, 30)
     ]
-    assert (score["lines"], score["processor"]) == (500, "a processor")
-    assert score["sha256"] == manifest["sha256"]
-    assert score["run"]["run"] == "seed1"
-    assert perplexity["scores"] == {"perplexity": {"score": 6.5, "signature": None}}
-    assert score["fingerprint"] == fingerprint_of_run(manifest) != perplexity["fingerprint"]
+    assert (score.lines, score.processor) == (500, "a processor")
+    assert score.sha256 == MANIFEST["sha256"]
+    assert (score.run["run"], score.run["decoding"]) == ("seed1", "beam5")
+    assert (perplexity.run["testset"], perplexity.run["decoding"]) == (None, None)
+    assert score.sentences == {"bleu_tokenized": "eJw="}
+    assert perplexity.scores == {"perplexity": {"score": 6.5, "signature": None}}
+    assert score.fingerprint != perplexity.fingerprint
+    assert score.fingerprint == fingerprint_of(score.inputs)
 
 
-def test_a_fingerprint_is_of_the_inputs_alone() -> None:
-    inputs = {"sha256": {"a": "0"}, "decoding": {"beam": 5}}
-    assert fingerprint_of_run({**inputs, "processor": "x"}) == fingerprint_of_run(inputs)
-    assert fingerprint_of_run({**inputs, "decoding": {"beam": 4}}) != fingerprint_of_run(inputs)
+def test_a_training_names_its_data_and_its_model(ledger: Path) -> None:
+    training = next(one for one in read_ledger(ledger) if "perplexity" in one.scores)
+    assert training.sha256["train.arrow"] == DIGEST
+    assert training.models == [hashlib.sha256(b"weights").hexdigest()]
+
+
+def test_cells_show_what_the_ledger_holds_with_no_results_folder(
+    demo: Settings, ledger: Path
+) -> None:
+    entries = read_ledger(ledger)
+    for entry in entries:
+        Path(entry.file).unlink()
+    found = {
+        (one.cell.row, one.cell.column): one for one in results(cells(demo, "table4"), entries)
+    }
+    assert found[0, "bleu"].scores == {"seed1": 21.5}
+    assert found[0, "ppl"].mean == 6.5
+    assert found[1, "bleu"].mean is None
+
+
+def test_a_run_of_other_inputs_is_not_shown(root: Path, ledger: Path) -> None:
+    overrides = {"decodings": {"beam5": {"beam": 4}}}
+    changed = load(root, {"scale": "demo", "overrides": overrides})
+    found = {
+        one.cell.column: one.mean
+        for one in results(cells(changed, "table4"), read_ledger(ledger))
+        if one.cell.row == 0
+    }
+    assert found == {"bleu": None, "ppl": 6.5}
+
+
+def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
+    entries = read_ledger(ledger)
+    cell = next(cell for cell in cells(demo, "table4") if cell.column == "bleu")
+    (published,) = results([cell], [], published=entries)
+    (own,) = results([cell], entries, published=entries)
+    assert published.published == {"seed1"}
+    assert not own.published
+    assert published.scores == own.scores
+
+
+def test_what_is_published_is_not_made(demo: Settings) -> None:
+    two = next(cell for cell in cells(demo, "table2") if cell.row == 2)
+    assert without(two, lambda path, fingerprint: True) is None
+    assert without(two, lambda path, fingerprint: False) == two
+    seeds = replace(two, runs=("a", "b"), paths=("p", "q"), fingerprints=("1", "2"))
+    left = without(seeds, lambda path, fingerprint: fingerprint == "1")
+    assert left is not None
+    assert (left.runs, left.paths, left.fingerprints) == (("b",), ("q",), ("2",))
+
+
+# ---- what anybody may have written ----
+
+
+def change(line: str, **changed: Any) -> str:
+    return json.dumps({**json.loads(line), **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"fingerprint": DIGEST}, "the inputs of this run do not give its fingerprint"),
+        ({"inputs": {"run": "seed2"}}, "the inputs of this run do not give its fingerprint"),
+        ({"fingerprint": "abc"}, "fingerprint: String should match pattern"),
+        ({"extra": 1}, "extra: "),
+        ({"lines": "many"}, "lines: Input should be a valid integer"),
+        ({"lines": -1}, "lines: "),
+        (
+            {"scores": {"perplexity": {"score": "6.5", "signature": None}}},
+            "scores.perplexity.score",
+        ),
+        ({"scores": {"perplexity": {"score": 6.5}}}, "scores.perplexity.signature: Field required"),
+        ({"processor": "<script>"}, "processor: String should match pattern"),
+        ({"file": "a\nb"}, "file: String should match pattern"),
+        ({"sha256": {"model": "../model"}}, "sha256.model"),
+        ({"sentences": {"bleu_tokenized": "{"}}, "sentences.bleu_tokenized"),
+        ({"date": "yesterday"}, "date: String should match pattern"),
+    ],
+)
+def test_a_changed_line_is_refused(ledger: Path, changed: dict[str, Any], said: str) -> None:
+    first, second = ledger.read_text("utf-8").splitlines()
+    ledger.write_text(f"{first}\n{change(second, **changed)}\n", "utf-8")
+    with pytest.raises(UserError) as caught:
+        read_ledger(ledger)
+    message = str(caught.value)
+    assert message.startswith("ledger.jsonl:2: ")
+    assert said in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[]",
+        b"",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"fingerprint": "a"}',
+        b'{"scores": {"a": {"score": NaN, "signature": null}}}',
+    ],
+)
+def test_what_is_no_line_of_a_ledger_is_refused(ledger: Path, line: bytes) -> None:
+    ledger.write_bytes(line + b"\n")
+    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: no entry of a ledger: "):
+        read_ledger(ledger)
+
+
+def test_a_number_that_is_none_is_refused(ledger: Path) -> None:
+    text = ledger.read_text("utf-8")
+    ledger.write_text(text.replace('"score": 21.5', '"score": NaN'), "utf-8")
+    with pytest.raises(UserError, match=r"ledger\.jsonl:\d: no entry of a ledger: .*finite"):
+        read_ledger(ledger)
+
+
+def test_what_is_too_large_is_refused(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_entry, "MOST_LINE_BYTES", 100)
+    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: a line of more than 100 bytes"):
+        read_ledger(ledger)
+    monkeypatch.setattr(ledger_entry, "MOST_BYTES", 1 << 10)
+    with pytest.raises(UserError, match=r"^ledger\.jsonl: more than 0 MiB"):
+        read_ledger(ledger)
+
+
+def test_a_missing_ledger_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file: expected a ledger"):
+        read_ledger(tmp_path / "none.jsonl")
+
+
+def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:
+    entries = read_ledger(ledger)
+    assert all(isinstance(one, LedgerEntry) for one in entries)
+    lines = [json.dumps(vars(one), ensure_ascii=False) for one in entries]
+    assert lines == ledger.read_text("utf-8").splitlines()

@@ -48,7 +48,7 @@ def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
     found = final_states(lstm, TEXTS)
     assert found.tokens[2] == ["w1", "unheard"]
-    assert found.unknown == [0, 0, 1, 0, 0]
+    assert found.unknown == [[], [], ["unheard"], [], []]
     network, description = load_model(lstm)
     weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
     plain, vocabulary = PlainLstm(weights, reverse_source=True), description.source_vocabulary()
@@ -112,6 +112,17 @@ def test_a_map_says_where_each_phrase_lies(lstm: Path, tmp_path: Path) -> None:
     assert "manifest" in json.loads(output.read_text("utf-8"))
 
 
+def test_phrases_with_unknown_words_are_named(
+    lstm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_map(lstm, tmp_path / "phrases.json")
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning == (
+        "warning: phrases order: 'w1 unheard' holds words that lstm of tiny does not know: unheard "
+        "(config/phrases.yaml)"
+    )
+
+
 def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None:
     maps = [write_map(lstm, tmp_path / f"{number}.json", "captions") for number in range(2)]
     outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
@@ -119,8 +130,8 @@ def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts = svg_texts(outputs[0])
     assert {"Word order", "this test"} <= texts
-    assert set(TEXTS) - {"w1 unheard"} <= texts
-    assert "(1 unknown)" in texts
+    listed = {f"{number}  {text}" for number, text in enumerate(TEXTS, start=1)}
+    assert listed - {"3  w1 unheard"} | {"3  w1 unheard (1 unknown)"} <= texts
     assert any(text.startswith("component 1 (") for text in texts)
     points = pd.read_csv(tmp_path / "points.csv")
     assert list(points["phrase"]) == TEXTS * 2

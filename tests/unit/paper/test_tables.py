@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,16 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.files import write_lines
-from convs2s.paper import tables
-from convs2s.paper.cells import Cell, is_made
+from convs2s.paper.cells import is_made
 from convs2s.paper.tables import headings, write_table
 from convs2s.scoring.rouge_evaluation import evaluate_rouge
-from tests.support.cells import cells
+from tests.support.cells import bleu, cells, of_row, table, write
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
+LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
 PATH = re.compile(
     r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
-    r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge|(cpu|cuda)\.speed)|training)\.json"
+    r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge|(cpu|cuda)\.speed)|training|training\.speed)\.json"
 )
 
 
@@ -36,38 +36,6 @@ def paper(root: Path) -> Settings:
 @pytest.fixture(scope="module")
 def demo(root: Path) -> Settings:
     return load(root, {"scale": "demo"})
-
-
-def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
-    """A test set's scores as scoring writes them."""
-
-    def both(score: float) -> dict[str, Any]:
-        return {
-            "tokenized": {"score": score, "signature": "nrefs:1|tok:none"},
-            "detokenized": {"score": score + 0.5, "signature": "nrefs:1|tok:13a"},
-        }
-
-    return {
-        "test_set": "test",
-        "lines": lines,
-        "bleu": both(after),
-        "before_replacement": {"bleu": both(before)},
-    }
-
-
-def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
-    """The table with those scores that are there."""
-    return tables.table(settings, name, cells(settings, name), scores)
-
-
-def write(path: str, content: dict[str, Any]) -> str:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(content), encoding="utf-8")
-    return path
-
-
-def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
-    return [cell for cell in found if cell.row == row]
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -118,8 +86,11 @@ def test_the_demo_alone_leaves_rows_out(root: Path, scale: str) -> None:
         for number, row in enumerate(rows[name])
         if row.kind == "ours" and (name, number) not in shown
     ]
-    assert bool(absent) == (scale == "demo")
-    assert all(settings.scale.why_left_out(row.model, row.runs) for row in absent)
+    stanford = [row for row in absent if row.task == "wmt14_en_de_stanford"]
+    assert len(stanford) == 1  # the same corpus stands for both of the paper's
+    others = [row for row in absent if row not in stanford]
+    assert bool(others) == (scale == "demo")
+    assert all(settings.scale.why_left_out(row.model, row.runs) for row in others)
 
 
 def test_the_demo_is_at_most_thirty_trainings(demo: Settings) -> None:
@@ -130,7 +101,7 @@ def test_the_demo_is_at_most_thirty_trainings(demo: Settings) -> None:
         for run in cell.runs
         for member in members(run)
     }
-    assert len(runs) + 1 <= 30  # and the one of figure 3, which has no cells
+    assert len(runs) <= 30
 
 
 def test_ensembles_are_as_large_as_the_scale_allows(paper: Settings, demo: Settings) -> None:
@@ -140,11 +111,11 @@ def test_ensembles_are_as_large_as_the_scale_allows(paper: Settings, demo: Setti
 
 def test_the_ablations_compare_the_score_before_replacement(paper: Settings) -> None:
     for name in ("table4", "table5", "table7", "table8", "figure2"):
-        measures = {cell.measure for cell in cells(paper, name)} - {"perplexity"}
+        measures = {cell.measure for cell in cells(paper, name)} - {"perplexity", "training_speed"}
         assert measures == {"bleu_tokenized_before_replacement"}
 
 
-@pytest.mark.parametrize("name", [*TABLES, "figure3", "lstm_table1", "lstm_table2"])
+@pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS])
 def test_without_runs_no_cell_has_a_value(paper: Settings, name: str) -> None:
     frame = table(paper, name, [])
     rows = paper.paper[name].rows
@@ -244,7 +215,7 @@ def test_romanian_is_scored_on_text_and_german_on_tokens(
     ]
     frame = table(paper, "table1", found)
     ours = frame[frame["BLEU (ours)"] != ""]
-    assert list(ours["BLEU (ours)"]) == ["30.50", "30.50", "30.00", "30.00", "30.00", "30.00"]
+    assert list(ours["BLEU (ours)"]) == ["30.50", "30.50", *["30.00"] * 5]
     assert ours.iloc[1]["Metric"] == "detokenized BLEU nrefs:1|tok:13a"
     assert ours.iloc[1]["Notes"] == "arXiv v1: BLEU 29.88"
 
@@ -273,7 +244,8 @@ def test_a_row_without_stand_in_or_time_says_so(demo: Settings, root: Path) -> N
 
 def test_stand_ins_are_named_in_every_format(demo: Settings, tmp_path: Path) -> None:
     outputs = [tmp_path / f"table1{suffix}" for suffix in (".md", ".csv", ".tex")]
-    write_table(demo, "table1", cells=cells(demo, "table1"), scores=[], outputs=outputs)
+    nothing: dict[str, Any] = {"scores": [], "published": None, "failures": {}}
+    write_table(demo, "table1", cells=cells(demo, "table1"), outputs=outputs, **nothing)
     for output in outputs:
         assert "STAND-IN DATA" in output.read_text(encoding="utf-8")
 
@@ -289,17 +261,61 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     cell = measured[1]
     found = [write(path, bleu(after=30.0, before=20.0 + i)) for i, path in enumerate(cell.paths)]
     outputs = [Path("table4.md"), Path("table4.csv"), Path("table4.tex")]
-    write_table(paper, "table4", cells=measured, scores=found, outputs=outputs)
-    markdown, csv, latex = (output.read_text(encoding="utf-8") for output in outputs)
-    assert "| ConvS2S [1] | 6.64 | not run | 21.7 | 21.0 ± 1.0 |" in markdown
-    assert "\n[1] Validation perplexity: perplexity of the validation data; BLEU: " in markdown
-    assert pd.read_csv("table4.csv", dtype=str, keep_default_na=False).equals(
-        table(paper, "table4", found)
+    write_table(
+        paper,
+        "table4",
+        cells=measured,
+        scores=found,
+        published=None,
+        failures={},
+        outputs=outputs,
     )
+    markdown, csv, latex = (output.read_text(encoding="utf-8") for output in outputs)
+    assert "| ConvS2S [1, 2, 3, 4, 5, 6] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) |" in markdown
+    assert "\n[1] Validation perplexity: perplexity of the validation data; BLEU: " in markdown
+    assert "\n[2] model files, SHA-256: 0a0a0a0a0a\n" in markdown
+    assert "\n[3] computed on: a processor\n" in markdown
+    training = "results/wmt14_en_de_word/models/ablation/seed{1,2,3}/training.json"
+    assert f"\n[5] to run it: `snakemake {training} --config scale=paper`\n" in markdown
+    frame = pd.read_csv("table4.csv", dtype=str, keep_default_na=False)
+    assert frame.equals(table(paper, "table4", found))
+    row = frame.iloc[0]
+    assert [row[f"BLEU ({part})"] for part in ("difference", "mean", "deviation", "each")] == [
+        "-0.7",
+        "21.0",
+        "1.0",
+        "seed1 20.0; seed2 21.0; seed3 22.0",
+    ]
+    assert (row["Lines"], row["Model files"], row["Scale"]) == ("500", "0a0a0a0a0a", "paper")
+    assert row["Date"] == datetime.now(UTC).date().isoformat()
     assert csv.count("\n") == 5
-    assert r"-source \& target position [2] & 6.68 & not run" in latex
-    assert r"21.0 $\pm$ 1.0" in latex
+    assert r"-source \& target position [7, 10, 6] & 6.68 & not run" in latex
+    assert r"21.0 $\pm$ 1.0 (-0.7)" in latex
     assert latex.count("{") == latex.count("}")
+
+
+@pytest.mark.parametrize("name", LSTM_EXHIBITS)
+def test_an_exhibit_of_the_lstm_has_the_papers_value_beside_ours(
+    demo: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scored = bleu(after=21.0, before=20.0)
+    chosen = scored | {"bleu": dict.fromkeys(("first", "average", "oracle"), scored["bleu"])}
+    found = [
+        write(path, (chosen if cell.n_best else scored) | {"apart": 0.21})
+        for cell in cells(demo, name)
+        for path in cell.paths
+    ]
+    outputs = [tmp_path / f"{name}{suffix}" for suffix in (".md", ".csv", ".tex")]
+    write_table(demo, name, cells=cells(demo, name), scores=found, outputs=outputs)
+    rows = pd.read_csv(outputs[1], dtype=str, keep_default_na=False)
+    (printed,) = (rows[key] for key in rows.columns if key.endswith("(paper)"))
+    (ours,) = (rows[key] for key in rows.columns if key.endswith("(ours)"))
+    stated = demo.paper[name].rows
+    value = {"lstm_figure2": "0.21", "lstm_figure3": "21.0"}.get(name, "21.00")
+    assert list(ours) == [value if row.kind == "ours" else "" for row in stated]
+    assert list(map(bool, printed)) == [bool(row.paper) for row in stated]
+    assert not rows["Notes"].str.contains("left out").any()
 
 
 def test_an_unknown_table_is_named(paper: Settings) -> None:

@@ -4,12 +4,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from convs2s.config.corpus import HoldOutPart
+from convs2s.config.load import load
 from convs2s.config.runs import members
 from convs2s.config.task import Task
 from convs2s.download.download import listed_checksum
@@ -30,11 +32,21 @@ def test_alternatives_without_names_match_nothing(root: Path) -> None:
     assert not re.fullmatch(alternatives([]), "")
 
 
+def test_alternatives_match_exactly_the_models(root: Path) -> None:
+    alternatives = function_of(root / "rules" / "common.smk", "alternatives")
+    names = list(load(root, {}).models)
+    expression = alternatives(names)
+    assert all(re.fullmatch(expression, name) for name in names)
+    others = {one for name in names for one in (f"{name}x", name[:-1], name[1:])} - set(names)
+    assert not any(re.fullmatch(expression, one) for one in others)
+    assert len(expression) < len("|".join(names)) / 2
+
+
 def function_of(rules: Path, name: str) -> Callable[[list[str]], str]:
     """Return a function that a file of rules defines, which is no module of Python."""
     found = re.search(rf"^def {name}\(.*?(?=^\S)", rules.read_text(), re.MULTILINE | re.DOTALL)
     assert found
-    namespace: dict[str, Any] = {"re": re}
+    namespace: dict[str, Any] = {"re": re, "commonprefix": commonprefix}
     exec(found[0], namespace)
     function: Callable[[list[str]], str] = namespace[name]
     return function
@@ -87,6 +99,32 @@ def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> 
     other = fingerprint_of(tmp_path, "def f(x):\n    return x + 2\n")
     assert first == same
     assert first != other
+
+
+def test_fingerprints_are_kept_until_a_byte_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts, kept = tmp_path / "scripts", tmp_path / "kept" / "fingerprints.json"
+    scripts.mkdir()
+    (scripts / "a.py").write_text("x = 1\n", "utf-8")
+    code.fingerprint.cache_clear()
+    code._read_code.cache_clear()
+    first = code.fingerprints(scripts, kept)
+    assert first == {"a.py": code.fingerprint(scripts / "a.py")}
+    with monkeypatch.context() as forbidden:
+        forbidden.setattr(code, "fingerprint", None)
+        assert code.fingerprints(scripts, kept) == first
+    (scripts / "a.py").write_text("x = 2\n", "utf-8")
+    code.fingerprint.cache_clear()
+    code._read_code.cache_clear()
+    assert code.fingerprints(scripts, kept) != first
+    package = tmp_path / "convs2s"
+    package.mkdir()
+    monkeypatch.setattr(code, "PACKAGE", package)
+    before = code.fingerprints(scripts, kept)
+    (package / "new.py").write_text("", "utf-8")  # an import may find it
+    monkeypatch.setattr(code, "fingerprint", lambda path: "made again")
+    assert code.fingerprints(scripts, kept) == {"a.py": "made again"} != before
 
 
 def test_a_fingerprint_follows_imports() -> None:

@@ -15,7 +15,7 @@ from convs2s.training.history import EpochRecord
 from convs2s.training.job import TrainingJob
 from convs2s.training.run import identity, train
 from convs2s.training.schedule import Schedule
-from convs2s.training.state_folder import StateFolder
+from convs2s.training.state_folder import StateFolder, digest_of
 from convs2s.training.trainer import Trainer, TrainerState
 from tests.support import tiny
 
@@ -49,6 +49,13 @@ def test_what_changes_no_result_changes_no_state(task: Path, tmp_path: Path) -> 
     recipe = tiny.settings(threads=2, checkpoint_minutes=1).training
     other = replace(job, recipe=recipe, threads=2, output=tmp_path / "b", time_limit=3.0)
     assert folder(other) == folder(job)
+
+
+def test_a_training_of_when_schedules_stated_a_comparison_is_the_same_one(task: Path) -> None:
+    job = tiny.job(task, Path("model.safetensors"))
+    data = dict.fromkeys(("dataset/train.arrow", "dataset/valid.arrow"), "0" * 64)
+    found = identity(job, TrainingData.read(job.folder)) | {"data": data}
+    assert digest_of(found) == "01780d009b47cc13"
 
 
 def test_an_identity_has_the_checksum_of_every_file(task: Path) -> None:

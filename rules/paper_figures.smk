@@ -1,0 +1,78 @@
+"""The paper's figures: BLEU by the number of layers, and attention on a sentence."""
+
+
+include: "inputs/paper_figures.smk"
+
+
+rule plot_bleu_by_layers:
+    input:
+        scores=wanted_scores,
+        published=PUBLISHED_LEDGER,
+    output:
+        report(
+            "<results>/paper/{table}.svg",
+            caption="../workflow/report/bleu_by_layers.rst",
+            category="figures",
+            labels={"figure": "Figure 2"},
+        ),
+        "<results>/paper/{table}.pdf",
+        points="<results>/paper/{table}.points.csv",
+    log:
+        "<logs>/paper/plot_bleu_by_layers.{table}.log",
+    wildcard_constraints:
+        table=LAYERS_FIGURE,
+    conda:
+        "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
+    params:
+        printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
+        cells=cells_of,
+        code=script_code("plot_bleu_by_layers.py"),
+    script:
+        "../workflow/scripts/plot_bleu_by_layers.py"
+
+
+rule attend_to_example:
+    input:
+        model="<model>/{run}/model.safetensors",
+        text=text_of_example,
+        tuned=tuned_penalty,
+    output:
+        "<model>/{run}/{testset}.{decoding}.example.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
+    wildcard_constraints:
+        run="seed[0-9]+",
+    conda:
+        "../envs/train.yaml"
+    params:
+        header=run_header,
+        stand_in=scale.stand_in,
+        sentence=None if scale.example_line else settings.paper[EXAMPLE_FIGURE].example_source,
+        line=scale.example_line,
+        decoding=decoding,
+        code=script_code("attend_to_example.py"),
+    script:
+        "../workflow/scripts/attend_to_example.py"
+
+
+rule plot_example:
+    input:
+        lambda w: examples_shown(),
+    output:
+        report(
+            f"<results>/paper/{EXAMPLE_FIGURE}.svg",
+            caption="../workflow/report/example.rst",
+            category="figures",
+            labels={"figure": "Figure 3"},
+        ),
+        f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
+    log:
+        "<logs>/paper/plot_example.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        code=script_code("plot_example.py"),
+    script:
+        "../workflow/scripts/plot_example.py"

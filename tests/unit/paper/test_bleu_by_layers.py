@@ -1,0 +1,110 @@
+"""BLEU by the number of layers: what is drawn of which run, and what was not run."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.paper.bleu_by_layers import depths, plot_bleu_by_layers, spans
+from convs2s.paper.cells import Cell
+from convs2s.paper.ledger import entries_of
+from convs2s.paper.results import results
+from tests.support.cells import cells
+from tests.support.documents import svg_texts
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> Settings:
+    return load(root, {"scale": "paper"})
+
+
+def write_score(path: str, bleu: float) -> str:
+    """Write a test set's score as scoring does."""
+    scored = {"tokenized": {"score": bleu, "signature": "nrefs:1"}}
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    content = {"lines": 5, "bleu": {}, "before_replacement": {"bleu": scored}}
+    Path(path).write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def run(found: list[Cell], layers: int, *scores: float) -> list[str]:
+    """Write the scores of the first seeds of an encoder of so many layers."""
+    cell = found[layers - 1]
+    return [write_score(path, score) for path, score in zip(cell.paths, scores, strict=False)]
+
+
+def test_each_network_has_the_mean_of_its_seeds(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    figure, measured = paper.paper["figure2"], cells(paper, "figure2")
+    scores = [*run(measured, 5, 20.0, 21.0, 25.0), *run(measured, 13, 22.5)]
+    ours = results(measured, entries_of(paper, {"figure2": measured}, scores))
+    found = {(one.side, one.layers): one for one in depths(figure, ours)}
+    assert len(found) == 50
+    five = found["encoder", 5]
+    assert (five.paper, five.bleu, five.seeds) == (20.61, 22.0, 3)
+    assert five.deviation == pytest.approx(7**0.5)
+    # The decoder's base is the encoder's: one model, shown on both curves.
+    for base in (found["encoder", 13], found["decoder", 5]):
+        assert (base.paper, base.bleu, base.deviation, base.seeds) == (21.63, 22.5, None, 1)
+    other = found["decoder", 25]
+    assert (other.paper, other.bleu, other.deviation, other.seeds) == (None, None, None, 0)
+
+
+def test_the_figure_names_its_axes_and_what_was_not_run(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    measured = cells(paper, "figure2")
+    on_captions = replace(paper, scale=paper.scale.model_copy(update={"stand_in": "captions"}))
+    scores = [*run(measured, 5, 20.0, 21.0), *run(measured, 13, 22.5)]
+    outputs = [Path("figure2.svg"), Path("figure2.pdf")]
+    plot_bleu_by_layers(
+        on_captions,
+        "figure2",
+        cells=measured,
+        scores=scores,
+        published=None,
+        outputs=outputs,
+        points=Path("figure2.points.csv"),
+    )
+    assert outputs[1].read_bytes().startswith(b"%PDF")
+    texts = svg_texts(outputs[0])
+    assert {
+        "tokenized BLEU (0 to 100) before replacement",
+        "layers of the encoder or decoder",
+        "not run: encoder 1-4, 6-12, 14-25; decoder 1-4, 6-25",
+        "ours, mean ± standard deviation over seeds",
+        "encoder",
+        "decoder",
+    } <= texts
+    assert any("STAND-IN DATA: captions" in text for text in texts)
+    points = pd.read_csv("figure2.points.csv")
+    assert list(points["bleu"].dropna()) == [20.5, 22.5, 22.5]
+    assert list(points["paper"].dropna()) == [20.61, 21.17, 21.63, 21.09, 21.63, 21.24]
+
+
+def test_without_any_run_the_papers_values_are_drawn(paper: Settings, tmp_path: Path) -> None:
+    output = tmp_path / "figure2.svg"
+    plot_bleu_by_layers(
+        paper,
+        "figure2",
+        cells=cells(paper, "figure2"),
+        scores=[],
+        published=None,
+        outputs=[output],
+        points=tmp_path / "points.csv",
+    )
+    texts = svg_texts(output)
+    assert {"ours: not run", "not run: encoder 1-25; decoder 1-25"} <= texts
+    assert not any("STAND-IN" in text for text in texts)
+
+
+def test_neighbors_are_joined() -> None:
+    assert spans([1, 2, 3, 5, 8, 9]) == "1-3, 5, 8-9"
+    assert spans([]) == ""

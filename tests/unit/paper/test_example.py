@@ -1,0 +1,70 @@
+"""One sentence's attention: of which model and sentence, in which layers, and the figure."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.attention import attention_of
+from convs2s.decoding.translate import Translator
+from convs2s.errors import UserError
+from convs2s.files import write_lines
+from convs2s.paper.example import plot_example, read_example
+from convs2s.paper.example_attention import attend_to_example
+from tests.support.documents import svg_texts
+
+HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
+SENTENCE = "w1 w2 w3"
+
+
+def attend(model: Path, output: Path, **changed: Any) -> Path:
+    stated: dict[str, Any] = {"sentence": SENTENCE, "text": None, "line": None} | changed
+    attend_to_example(
+        model=model,
+        **stated,
+        settings=DecodingSettings(),
+        header=HEADER,
+        stand_in="a test's",
+        output=output,
+        manifest={"processor": "a processor"},
+    )
+    return output
+
+
+def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) -> None:
+    written = attend(model, tmp_path / "example.json")
+    found = read_example(written)
+    (translation,) = Translator([model], DecodingSettings(), "cpu").translate([SENTENCE])
+    write_lines(tmp_path / "test.jsonl", [json.dumps(translation.as_json())])
+    expected = attention_of(model, tmp_path / "test.jsonl", 1)
+    assert np.array(found.weights) == pytest.approx(expected.weights, abs=1e-4)
+    assert (found.source_tokens, found.target_tokens) == (expected.source, expected.target)
+    assert found.translation == translation.text
+    assert found.layers.score == len(expected.weights) > 1
+    assert found.layers.signature == f'"{SENTENCE}" as "{translation.text}" by tiny seed1'
+    assert json.loads(written.read_text("utf-8"))["manifest"] == {"processor": "a processor"}
+
+
+def test_a_line_of_a_test_set_stands_in_for_the_sentence(model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "test.en"
+    write_lines(text, ["w3", SENTENCE])
+    line = attend(model, tmp_path / "line.json", sentence=None, text=text, line=2)
+    stated = attend(model, tmp_path / "stated.json")
+    assert line.read_bytes() == stated.read_bytes()
+    with pytest.raises(UserError, match=r"example_line is 3, but .*test\.en has fewer lines"):
+        attend(model, tmp_path / "line.json", sentence=None, text=text, line=3)
+
+
+def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> None:
+    example = attend(model, tmp_path / "example.json")
+    outputs = [tmp_path / "figure3.svg", tmp_path / "figure3.pdf"]
+    plot_example(example=example, outputs=outputs)
+    assert outputs[1].read_bytes().startswith(b"%PDF")
+    texts, found = svg_texts(outputs[0]), read_example(example)
+    maps = {f"decoder layer {number}" for number in range(1, found.layers.score + 1)}
+    assert maps | {"source tokens", "tokens of the translation", "attention (share)"} <= texts
+    assert {*found.source_tokens, *found.target_tokens} <= texts
+    assert "STAND-IN DATA: a test's" in texts

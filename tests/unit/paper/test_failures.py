@@ -1,0 +1,76 @@
+"""Why a run's numbers are not there, as its logs say."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.paper.cells import Cell
+from convs2s.paper.failures import failures_of, reason_in
+from convs2s.pipeline.layout import Layout
+from tests.support.cells import cells
+
+LAYOUT = Layout("results/scales/demo", "downloads")
+LOGS = "results/scales/demo/logs"
+
+
+@pytest.fixture
+def cell(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
+    monkeypatch.chdir(tmp_path)
+    return next(one for one in cells(load(root, {"scale": "demo"}), "table2"))
+
+
+def write(path: str, text: str) -> Path:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ("epoch 1\nconvs2s: error: the loss is not finite\n", "the loss is not finite"),
+        ("convs2s: SIGTERM was received: run it again\n\n", "SIGTERM was received: run it again"),
+        ("error: test.fr:3: no line\n", "test.fr:3: no line"),
+        (
+            "Traceback (most recent call last):\n  File ...\ntorch.cuda.OutOfMemoryError: 4 GiB\n",
+            "torch.cuda.OutOfMemoryError: 4 GiB",
+        ),
+        ("convs2s: error: an earlier try\nepoch  2  perplexity 5\n", None),
+        ("", None),
+        (f"error: {'x' * 500}\n", "x" * 157 + "..."),
+    ],
+)
+def test_the_fault_that_a_log_ends_with(tmp_path: Path, log: str, reason: str | None) -> None:
+    assert reason_in(write(str(tmp_path / "train.log"), log)) == reason
+
+
+def test_without_a_log_nothing_failed(cell: Cell) -> None:
+    assert failures_of([cell], LAYOUT, LOGS) == {}
+
+
+def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
+    model = LAYOUT.task(cell.task).model(cell.model, "seed1")
+    write(model, "")
+    write(f"{LOGS}/{cell.task}/{cell.model}/seed1/train.log", "error: of before\n")
+    log = write(f"{LOGS}/{cell.task}/{cell.model}/seed2/train.log", "convs2s: error: no memory\n")
+    assert cell.runs == ("ensemble2",)
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "no memory"}
+    log.write_text("epoch 1\n")  # it goes on
+    assert failures_of([cell], LAYOUT, LOGS) == {}
+
+
+def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
+    for member in ("seed1", "seed2"):
+        write(LAYOUT.task(cell.task).model(cell.model, member), "")
+    folder = f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
+    write(f"{folder}/test.beam5_en_de.decode.log", "error: a line is too long\n")
+    write(f"{folder}/valid.beam5_en_de.decode.log", "error: of another test set\n")
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "a line is too long"}
+
+
+def test_what_is_there_has_not_failed(cell: Cell) -> None:
+    write(cell.paths[0], "{}")
+    write(f"{LOGS}/{cell.task}/{cell.model}/seed2/train.log", "convs2s: error: no memory\n")
+    assert failures_of([cell], LAYOUT, LOGS) == {}

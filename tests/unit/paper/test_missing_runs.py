@@ -1,0 +1,81 @@
+"""What a table says of runs that are not there: the command, its cost, why they failed."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.paper import tables
+from convs2s.paper.ledger import entries_of
+from convs2s.paper.results import results
+from tests.support.cells import bleu, cells, of_row, table, write
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> Settings:
+    return load(root, {"scale": "paper"})
+
+
+def test_what_is_not_run_says_how_to_and_what_it_takes(root: Path, paper: Settings) -> None:
+    frame = table(paper, "table1", [])
+    ours = frame[frame["BLEU (ours)"] == "not run"]
+    seeds = "results/wmt16_en_ro/models/wmt16_en_ro/seed{1,2,3}/newstest2016.beam5.bleu.json"
+    assert ours["Command"].iloc[1] == f"snakemake {seeds} --config scale=paper"
+    assert list(ours["Cost"])[1:3] == [
+        "3 trainings, 540.0 GPU-hours",
+        "3 trainings, 1,332.0 GPU-hours",
+    ]
+    assert set(table(paper, "table4", [])["Cost"]) == {"3 trainings, hours not measured"}
+    ensemble = table(paper, "table2", [])["Command"].iloc[2]
+    assert "/ensemble8/newstest2014_filtered.beam5_en_de.bleu.json --config" in ensemble
+    assert table(paper, "table2", [])["Cost"].iloc[2] == "8 trainings, 3,552.0 GPU-hours"
+
+
+def test_the_command_names_what_is_missing_alone(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cell = of_row(cells(paper, "table1"), 1)[0]
+    row = table(paper, "table1", [write(cell.paths[1], bleu(after=30.0, before=20.0))]).iloc[1]
+    assert row["BLEU (ours)"] == "30.50"
+    assert row["BLEU (difference)"] == "+1.05"
+    assert "/seed{1,3}/newstest2016.beam5.bleu.json" in row["Command"]
+    assert (row["Runs"], row["Cost"]) == ("1 of 3", "2 trainings, 360.0 GPU-hours")
+
+
+def test_what_is_there_has_no_command(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cell = of_row(cells(paper, "table1"), 1)[0]
+    found = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths]
+    row = table(paper, "table1", found).iloc[1]
+    assert (row["Runs"], row["Command"], row["Cost"]) == ("3 of 3", "", "")
+
+
+def test_text_that_is_no_number_has_no_difference(paper: Settings) -> None:
+    frame = table(paper, "lstm_table2", [])
+    assert frame["BLEU (paper)"].iloc[-2] == "~45"
+    assert set(frame["BLEU (difference)"]) == {""}
+
+
+def test_a_failed_run_says_why(paper: Settings) -> None:
+    cell = of_row(cells(paper, "table1"), 1)[0]
+    why = dict.fromkeys(cell.paths[1:], "the loss is not finite")
+    failed = tables.table(paper, "table1", results([cell], [], failures=why)).iloc[1]
+    assert failed["BLEU (ours)"] == "failed: the loss is not finite"
+
+
+def test_a_failed_seed_is_named_beside_the_mean_of_the_others(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cell = of_row(cells(paper, "table1"), 1)[0]
+    there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
+    entries = entries_of(paper, {"table1": [cell]}, there)
+    found = results([cell], entries, failures={cell.paths[2]: "no memory"})
+    row = tables.table(paper, "table1", found).iloc[1]
+    assert row["BLEU (ours)"] == "30.50 ± 0.00"
+    assert row["Notes"] == "seed3 failed: no memory"
+    assert row["Runs"] == "2 of 3"

@@ -1,0 +1,106 @@
+"""What a run is known by before it runs: each setting that can change a number, and no other."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.paper import run_inputs
+from convs2s.paper.cells import Cell
+from tests.support.cells import cells
+
+MODEL, TASK = "wmt16_en_ro", "wmt16_en_ro"
+
+
+def cell(root: Path, table: str = "table1", row: int = 2, **options: Any) -> Cell:
+    settings = load(root, {"scale": "paper", **options})
+    return next(one for one in cells(settings, table) if one.row == row)
+
+
+def override(kind: str, name: str, **values: Any) -> dict[str, Any]:
+    return {"overrides": {kind: {name: values}}}
+
+
+def test_each_run_has_a_fingerprint_of_its_own(root: Path) -> None:
+    for scale in ("paper", "multi30k", "demo"):
+        settings = load(root, {"scale": scale})
+        paths: dict[str, set[str]] = {}
+        for name in settings.paper:
+            for one in cells(settings, name):
+                for path, fingerprint in zip(one.paths, one.fingerprints, strict=True):
+                    paths.setdefault(fingerprint, set()).add(path)
+        assert all(len(same) == 1 for same in paths.values())
+        assert len(paths) == len(set.union(*paths.values())) > 50
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        override("models", MODEL, training={"clip": 0.2}),
+        override("models", MODEL, architecture={"dropout": 0.3}),
+        override("decodings", "beam5", beam=4),
+        override("tasks", TASK, clean={"maximum": 60}),
+        override("tasks", TASK, vocabulary={"merges": 100}),
+        override("tasks", TASK, preparation={"truecase": False}),
+    ],
+)
+def test_what_changes_a_number_changes_the_fingerprint(root: Path, options: dict[str, Any]) -> None:
+    before, after = cell(root), cell(root, **options)
+    assert before.paths == after.paths
+    assert not set(before.fingerprints) & set(after.fingerprints)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        override("models", MODEL, description="in other words"),
+        override("models", MODEL, training={"threads": 7, "checkpoint_minutes": 1.0}),
+        override("models", "lstm", training={"clip": 0.2}),
+        override("decodings", "greedy", beam=4),
+        override("tasks", TASK, description="in other words", paper_pairs=1),
+        {"cores": 3, "device": "cpu", "shards": 9, "keep_intermediates": True},
+    ],
+)
+def test_what_changes_no_number_leaves_it(root: Path, options: dict[str, Any]) -> None:
+    assert cell(root).fingerprints == cell(root, **options).fingerprints
+
+
+def test_a_training_is_of_no_decoding(root: Path) -> None:
+    options = override("decodings", "beam5", beam=4)
+    perplexity, bleu = (
+        [one for one in cells(load(root, given), "table4") if one.row == 0]
+        for given in ({"scale": "paper"}, {"scale": "paper", **options})
+    )
+    same = [a.fingerprints == b.fingerprints for a, b in zip(perplexity, bleu, strict=True)]
+    assert same == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("TRAINING_VERSION", 99), ("CORPUS_SHA256", {"en_fr": "another"})]
+)
+def test_versions_count(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    before = cell(root, scale="demo").fingerprints
+    monkeypatch.setattr(run_inputs, name, value)
+    assert not set(before) & set(cell(root, scale="demo").fingerprints)
+
+
+def test_checksums_of_downloads_count(copy: Path) -> None:
+    before = cell(copy).fingerprints
+    file = copy / "config/downloads.yaml"
+    text = file.read_text("utf-8")
+    known = "0224c7c710c8a063dfd893b0cc0830202d61f4c75c17eb8e31836103d27d96e7"
+    file.write_text(text.replace(known, "0a" * 32), "utf-8")
+    german = [cell(folder, row=7).fingerprints for folder in (copy,)]
+    file.write_text(text, "utf-8")
+    assert german != [cell(copy, row=7).fingerprints]
+    assert cell(copy).fingerprints == before
+
+
+def test_the_set_that_a_penalty_is_tuned_on_counts(root: Path) -> None:
+    before = cell(root, row=7)
+    penalty = override("decodings", "beam5_en_de", length_penalty={"tuned_on": "valid"})
+    assert before.decoding == "beam5_en_de"
+    assert before.fingerprints != cell(root, row=7, **penalty).fingerprints

@@ -1,0 +1,46 @@
+"""The speed of a training: the median of its epochs, and the device that they ran on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.errors import UserError
+from convs2s.files import read_json, write_lines
+from convs2s.paper.training_speed import measure_training_speed
+
+
+def measure(folder: Path, rates: list[int], **machine: object) -> dict[str, object]:
+    """Measure a training with epochs of such rates."""
+    rows = [{"epoch": number, "tokens_per_second": rate} for number, rate in enumerate(rates, 1)]
+    write_lines(folder / "history.jsonl", map(json.dumps, [*rows, {"stop": "the end"}]))
+    manifest = {"threads": 2, "workers": 1, "processor": "a processor", **machine}
+    write_lines(folder / "training.json", [json.dumps({"manifest": manifest})])
+    measure_training_speed(
+        history=folder / "history.jsonl",
+        training=folder / "training.json",
+        output=folder / "training.speed.json",
+        manifest={},
+    )
+    written = read_json(folder / "training.speed.json")
+    assert isinstance(written, dict)
+    speed: dict[str, object] = written["target_tokens_per_second"]
+    return speed
+
+
+def test_the_speed_is_the_median_of_the_epochs(tmp_path: Path) -> None:
+    speed = measure(tmp_path, [100, 3000, 3100])
+    assert speed["score"] == 3000
+    machine = "a processor, workers: 1, CPU threads of each: 2"
+    assert speed["signature"] == f"median over 3 epochs, {machine}"
+
+
+def test_a_gpu_is_named_in_the_place_of_the_processor(tmp_path: Path) -> None:
+    assert "2 epochs, an H100, workers: 8" in str(
+        measure(tmp_path, [1, 2], gpu="an H100", workers=8)
+    )
+
+
+def test_a_training_without_an_epoch_has_no_speed(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"history\.jsonl: no epoch"):
+        measure(tmp_path, [])

@@ -1,0 +1,131 @@
+"""Tables of runs that are partly there: what a change runs again, what a published ledger saves.
+
+The tables are two small ones on the user's own pair, whose model and scores are there.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support import own_pair
+from tests.support.checkout import Checkout, Done
+
+RUN = "results/mine_en_nl/models/small/seed1"
+LEDGER = "results/paper/ledger.jsonl"
+TABLE1 = "results/paper/table1.md"
+OURS = {"task": "mine_en_nl", "model": "small", "runs": ["seed1"], "testset": "test"}
+ROWS = {"table1": ("beam5", "greedy"), "table4": ("beam5",), "table3": (), "figure3": ()}
+
+
+def write_paper(checkout: Checkout, further: tuple[dict[str, Any], ...] = (), **ours: Any) -> None:
+    """Leave a few tables, whose rows are on the own pair; ``ours`` changes those of table 1."""
+    tables = yaml.safe_load((checkout / "config/paper.yaml").read_text("utf-8"))
+    cited = {"group": "g", "system": "another", "kind": "cited"}
+    written = {}
+    for name, decodings in ROWS.items():
+        common = OURS | (ours if name == "table1" else {}) if decodings else {}
+        row = {"group": "g", "kind": "ours"}
+        rows = [row | {"system": one, "decoding": one} for one in decodings] or [cited]
+        added = [row | one for one in further] if name == "table1" else []
+        written[name] = tables[name] | {"ours": common, "rows": [*rows, *added]}
+    checkout.write("config/paper.yaml", yaml.safe_dump(written, sort_keys=False))
+
+
+def configure(checkout: Checkout, **overrides: Any) -> None:
+    tasks = {"mine_en_nl_word": {"vocabulary": {"source_size": 3, "target_size": 3}}}
+    decodings = {"beam5_en_de": {"length_penalty": {"tuned_on": "valid"}}}
+    stated = {"models": {"small": own_pair.TINY}, "tasks": tasks, "decodings": decodings}
+    for kind, entries in overrides.items():
+        stated[kind] = stated[kind] | entries
+    checkout.configure({"cores": 1, "device": "cpu", "overrides": stated})
+
+
+@pytest.fixture(scope="module")
+def run(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The folder after ``snakemake paper``."""
+    checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
+    write_paper(checkout)
+    configure(checkout)
+    done = checkout.snakemake("paper")
+    assert done.code == 0, done.said
+    assert "train_model" not in done.planned
+    return checkout
+
+
+@pytest.fixture
+def paper(run: Checkout, tmp_path: Path) -> Checkout:
+    return run.copy(tmp_path)
+
+
+def planned(checkout: Checkout, *arguments: str) -> dict[str, int]:
+    done = checkout.snakemake("--dry-run", "paper", *arguments)
+    assert done.code == 0, done.said
+    return done.planned
+
+
+def test_a_deleted_model_is_made_again_with_what_rests_on_it(paper: Checkout) -> None:
+    (paper / f"{RUN}/model.safetensors").unlink()
+    scores = {"decode_test_set": 2, "evaluate_bleu": 2}
+    shown = {"write_table": 2, "write_ledger": 1, "plot_learning_curve": 1}
+    assert planned(paper) == {"train_model": 1, **scores, **shown, "paper": 1}
+
+
+def test_another_beam_decodes_again_what_has_it(paper: Checkout) -> None:
+    configure(paper, decodings={"greedy": {"beam": 2}})
+    scores = {"decode_test_set": 1, "evaluate_bleu": 1}
+    assert planned(paper) == {**scores, "write_table": 1, "write_ledger": 1, "paper": 1}
+
+
+def test_another_seed_is_trained_alone(paper: Checkout) -> None:
+    write_paper(paper, runs=["seed1", "seed2"])
+    made = {"train_model": 1, "decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
+    assert planned(paper) == {**made, "write_table": 1, "write_ledger": 1, "paper": 1}
+
+
+def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
+    (paper / LEDGER).rename(paper / "their.jsonl")
+    for place in ("paper", "mine_en_nl", "logs"):
+        (paper / "results" / place).rename(paper / f"{place}.before")
+    published = ("--config", "published=their.jsonl")
+    assert planned(paper, *published) == {"write_table": 4, "write_ledger": 1, "paper": 1}
+    done = paper.snakemake(TABLE1, *published)
+    assert done.code == 0, done.said
+    table = (paper / TABLE1).read_text("utf-8")
+    before = (paper / "paper.before/table1.md").read_text("utf-8")
+    rows = [line for line in table.splitlines() if line.startswith("| g | ")]
+    assert len(rows) == 2
+    assert all(" † | 1 of 1 | mine_en_nl test (20 lines) |" in row for row in rows)
+    assert "† from the published ledger their.jsonl" in table
+    assert "†" not in before
+    # A planted line: another score under an honest fingerprint's inputs needs another fingerprint.
+    first, *others = (paper / "their.jsonl").read_text("utf-8").splitlines()
+    planted = json.dumps(json.loads(first) | {"fingerprint": "0a" * 32})
+    paper.write("their.jsonl", "\n".join([*others, planted]))
+    refused = paper.snakemake("--dry-run", "paper", *published)
+    assert refused.code == 1
+    (error,) = refused.errors
+    assert error.startswith("error: their.jsonl:3: the inputs of this run do not give its finger")
+
+
+def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> None:
+    short = own_pair.TINY["architecture"] | {"positions": {"maximum": 4}}
+    configure(paper, models={"demo": own_pair.TINY | {"architecture": short}})
+    failing = {"system": "short", "decoding": "beam5", "model": "demo"}
+    write_paper(paper, further=(failing,))
+    done = paper.snakemake("paper", "--keep-going")
+    assert done.code == 1, done.said
+    shown = paper.snakemake("tables")
+    assert shown.code == 0, shown.said
+    rows = (paper / TABLE1).read_text("utf-8").splitlines()
+    (row,) = [line for line in rows if line.startswith("| g | short ")]
+    assert "| failed: " in row
+    assert "positions" in row
+    assert "| 0 of 1 |" in row
+    command = re.search(r"^\[\d+\] to run it: `snakemake (.*)`$", "\n".join(rows), re.MULTILINE)
+    assert command
+    asked = paper.shell(f"snakemake --dry-run {command[1]}")
+    assert asked.planned["train_model"] == 1, asked.said

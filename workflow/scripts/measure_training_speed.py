@@ -1,0 +1,18 @@
+"""Measure how fast a model was trained."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.manifest import run_manifest
+from convs2s.paper.training_speed import measure_training_speed
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    measure_training_speed(
+        history=Path(snakemake.input.history),
+        training=Path(snakemake.input.training),
+        output=Path(snakemake.output[0]),
+        manifest=run_manifest(snakemake.input, **snakemake.params.run),
+    )

@@ -1,0 +1,27 @@
+"""Draw BLEU by the number of layers."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.load import load
+from convs2s.paper.bleu_by_layers import plot_bleu_by_layers
+from convs2s.paper.cells import Cell
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    plot_bleu_by_layers(
+        load(
+            Path.cwd(),
+            snakemake.config,
+            shipped=Path(snakemake.resources.workflow_folder),
+            given_by="the workflow's configuration",
+        ),
+        snakemake.wildcards.table,
+        cells=[Cell(**cell) for cell in snakemake.params.cells],
+        scores=list(snakemake.input.scores),
+        published=next(iter(snakemake.input.published), None),
+        outputs=list(map(Path, snakemake.output[:2])),
+        points=Path(snakemake.output.points),
+    )

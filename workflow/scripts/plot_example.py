@@ -1,0 +1,12 @@
+"""Draw where each decoder layer looks while it writes a sentence of the paper's figure."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.paper.example import plot_example
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake.log[0]):
+    plot_example(example=Path(snakemake.input[0]), outputs=list(map(Path, snakemake.output)))
