@@ -26,8 +26,7 @@ rule plot_bleu_by_layers:
     resources:
         workflow_folder=str(ROOT),
     params:
-        printed=lambda w: settings.paper[w.table].model_dump(mode="json"),
-        cells=cells_of,
+        shown=what_is_shown,
         code=script_code("plot_bleu_by_layers.py"),
     script:
         "../workflow/scripts/plot_bleu_by_layers.py"

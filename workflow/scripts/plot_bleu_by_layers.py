@@ -19,7 +19,7 @@ with job(snakemake.log[0]):
             given_by="the workflow's configuration",
         ),
         snakemake.wildcards.table,
-        cells=[Cell(**cell) for cell in snakemake.params.cells],
+        cells=[Cell(**cell) for cell in snakemake.params.shown["cells"]],
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         outputs=list(map(Path, snakemake.output[:2])),
