@@ -29,6 +29,7 @@ LAYERS = (
 MOST_ROOT_MODULES = 8
 
 RUN_A_NETWORK = {
+    "attend_to_example.py",
     "decode_test_set.py",
     "import_released.py",
     "list_n_best.py",

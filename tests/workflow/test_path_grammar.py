@@ -74,6 +74,8 @@ def test_the_papers_targets_are_tables_and_figures(checkout: Checkout) -> None:
     done = checkout.snakemake(*options, "paper")
     assert done.code == 0, done.said[-3000:]
     assert done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
+    for rule in ("plot_bleu_by_layers", "attend_to_example", "plot_example"):
+        assert done.planned[rule] == 1
     assert done.planned["rescore_baseline_list"] == 3
 
 

@@ -10,7 +10,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.attention import layer_attention
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import Translation, Translator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_json
 from convs2s.model_file import load_model
@@ -48,29 +48,35 @@ def attend_to_example(
         UserError: the model has no attention, or the text has no such line.
     """
     raw = sentence or _line_of(text, line)
-    network, _ = load_model(model)
-    if not network.attends:
-        raise UserError(f"{model}: has no attention to plot")
-    torch.set_num_threads(1)  # it is one sentence
-    translator = Translator([model], settings, "cpu")
-    (found,) = translator.translate([raw])
-    source, target = found.source_tokens, found.tokens
-    weights = layer_attention(
-        network, translator.source.encode(source), translator.target.encode(target)
-    )
+    found, weights = _attend(model, raw, settings)
     told = f'"{raw}" as "{found.text}" by {header["model"]} {header["run"]}'
     end = SPECIAL_TOKENS[END]
     written = ExampleAttention(
         **header,
         stand_in=stand_in,
         source=raw,
-        source_tokens=[*source, end],
+        source_tokens=[*found.source_tokens, end],
         translation=found.text,
-        target_tokens=[*target, end],
+        target_tokens=[*found.tokens, end],
         layers=LayerCount(len(weights), told),
-        weights=np.round(weights.double().numpy(), _DIGITS).tolist(),
+        weights=weights,
     )
     write_json(output, {**asdict(written), "manifest": manifest})
+
+
+def _attend(
+    model: Path, sentence: str, settings: DecodingSettings
+) -> tuple[Translation, list[list[list[float]]]]:
+    """Return a sentence's translation and its attention (layers, target, source)."""
+    network, _ = load_model(model)
+    if not network.attends:
+        raise UserError(f"{model}: has no attention to plot")
+    torch.set_num_threads(1)  # it is one sentence
+    translator = Translator([model], settings, "cpu")
+    (found,) = translator.translate([sentence])
+    source = translator.source.encode(found.source_tokens)
+    weights = layer_attention(network, source, translator.target.encode(found.tokens))
+    return found, np.round(weights.double().numpy(), _DIGITS).tolist()
 
 
 def _line_of(text: Path | None, line: int | None) -> str:
