@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.manifest import run_manifest
-from convs2s.paper.example_attention import attend_to_example
+from convs2s.paper.example_attention import attend_to_example, sentence_of
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
 
@@ -13,9 +13,9 @@ snakemake: Any
 with job(snakemake.log[0]):
     attend_to_example(
         model=Path(snakemake.input.model),
-        sentence=snakemake.params.sentence,
-        text=next(map(Path, snakemake.input.text), None),
-        line=snakemake.params.line,
+        sentence=sentence_of(
+            snakemake.params.sentence, snakemake.input.text, snakemake.params.line
+        ),
         settings=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned),
         header=snakemake.params.header,
         stand_in=snakemake.params.stand_in,

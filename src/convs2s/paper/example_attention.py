@@ -1,6 +1,6 @@
 """A sentence translated by a model, with the attention of each decoder layer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,9 +22,7 @@ _DIGITS = 4
 def attend_to_example(
     *,
     model: Path,
-    sentence: str | None,
-    text: Path | None,
-    line: int | None,
+    sentence: str,
     settings: DecodingSettings,
     header: Mapping[str, str],
     stand_in: str | None,
@@ -35,9 +33,7 @@ def attend_to_example(
 
     Args:
         model: the model file.
-        sentence: raw text; None: a line of ``text``.
-        text: raw sentences; None where the sentence is stated.
-        line: number of the sentence in there, from 1; likewise.
+        sentence: raw text.
         settings: how to search.
         header: task, model, run and scale.
         stand_in: what the data is, where it is not the paper's.
@@ -45,16 +41,17 @@ def attend_to_example(
         manifest: what it rests on.
 
     Raises:
-        UserError: the model has no attention, or the text has no such line.
+        UserError: the model has no attention.
     """
-    raw = sentence or _line_of(text, line)
-    found, weights = _attend(model, raw, settings)
-    told = f'"{raw}" as "{found.text}" by {header["model"]} {header["run"]}'
-    end = SPECIAL_TOKENS[END]
+    found, weights = _attend(model, sentence, settings)
+    told, end = (
+        f'"{sentence}" as "{found.text}" by {header["model"]} {header["run"]}',
+        SPECIAL_TOKENS[END],
+    )
     written = ExampleAttention(
         **header,
         stand_in=stand_in,
-        source=raw,
+        source=sentence,
         source_tokens=[*found.source_tokens, end],
         translation=found.text,
         target_tokens=[*found.tokens, end],
@@ -62,6 +59,28 @@ def attend_to_example(
         weights=weights,
     )
     write_json(output, {**asdict(written), "manifest": manifest})
+
+
+def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> str:
+    """Return the sentence that is shown.
+
+    Args:
+        stated: it, where it is stated.
+        text: else the file of raw sentences that has it.
+        line: its number in there, from 1.
+
+    Raises:
+        UserError: the file has no such line.
+    """
+    if stated is not None:
+        return stated
+    assert line is not None
+    found = next(read_lines(text[0], line - 1), None)
+    if found is None:
+        raise UserError(
+            f"config/scales: example_line is {line}, but {text[0]} has fewer: name one of them"
+        )
+    return found
 
 
 def _attend(
@@ -77,14 +96,3 @@ def _attend(
     source = translator.source.encode(found.source_tokens)
     weights = layer_attention(network, source, translator.target.encode(found.tokens))
     return found, np.round(weights.double().numpy(), _DIGITS).tolist()
-
-
-def _line_of(text: Path | None, line: int | None) -> str:
-    assert text is not None
-    assert line is not None
-    found = next(read_lines(text, line - 1), None)
-    if found is None:
-        raise UserError(
-            f"config/scales: example_line is {line}, but {text} has fewer lines: name one of them"
-        )
-    return found

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,18 +12,17 @@ from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
 from convs2s.paper.example import plot_example, read_example
-from convs2s.paper.example_attention import attend_to_example
+from convs2s.paper.example_attention import attend_to_example, sentence_of
 from tests.support.documents import svg_texts
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
 SENTENCE = "w1 w2 w3"
 
 
-def attend(model: Path, output: Path, **changed: Any) -> Path:
-    stated: dict[str, Any] = {"sentence": SENTENCE, "text": None, "line": None} | changed
+def attend(model: Path, output: Path) -> Path:
     attend_to_example(
         model=model,
-        **stated,
+        sentence=SENTENCE,
         settings=DecodingSettings(),
         header=HEADER,
         stand_in="a test's",
@@ -48,14 +46,12 @@ def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) 
     assert json.loads(written.read_text("utf-8"))["manifest"] == {"processor": "a processor"}
 
 
-def test_a_line_of_a_test_set_stands_in_for_the_sentence(model: Path, tmp_path: Path) -> None:
+def test_a_line_of_a_test_set_stands_in_for_the_sentence(tmp_path: Path) -> None:
     text = tmp_path / "test.en"
     write_lines(text, ["w3", SENTENCE])
-    line = attend(model, tmp_path / "line.json", sentence=None, text=text, line=2)
-    stated = attend(model, tmp_path / "stated.json")
-    assert line.read_bytes() == stated.read_bytes()
-    with pytest.raises(UserError, match=r"example_line is 3, but .*test\.en has fewer lines"):
-        attend(model, tmp_path / "line.json", sentence=None, text=text, line=3)
+    assert sentence_of(None, [str(text)], 2) == sentence_of(SENTENCE, [], None) == SENTENCE
+    with pytest.raises(UserError, match=r"example_line is 3, but .*test\.en has fewer"):
+        sentence_of(None, [str(text)], 3)
 
 
 def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> None:
