@@ -46,6 +46,7 @@ use rule write_table as write_figure_table with:
 rule write_ledger:
     input:
         scores=ledger_scores,
+        published=PUBLISHED_LEDGER,
     output:
         "<results>/paper/ledger.jsonl",
     log:

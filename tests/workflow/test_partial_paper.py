@@ -17,6 +17,7 @@ from tests.support.checkout import Checkout, Done
 RUN = "results/mine_en_nl/models/small/seed1"
 LEDGER = "results/paper/ledger.jsonl"
 TABLE1 = "results/paper/table1.md"
+LEDGER_AND_CLAIMS = {"write_ledger": 1, "write_claims": 1}
 OURS = {"task": "mine_en_nl", "model": "small", "runs": ["seed1"], "testset": "test"}
 ROWS = {"table1": ("beam5", "greedy"), "table4": ("beam5",), "table3": (), "figure3": ()}
 
@@ -32,6 +33,7 @@ def write_paper(checkout: Checkout, further: tuple[dict[str, Any], ...] = (), **
         rows = [row | {"system": one, "decoding": one} for one in decodings] or [cited]
         added = [row | one for one in further] if name == "table1" else []
         written[name] = tables[name] | {"ours": common, "rows": [*rows, *added]}
+    checkout.write("config/claims.yaml", "{}\n")
     checkout.write("config/paper.yaml", yaml.safe_dump(written, sort_keys=False))
 
 
@@ -70,20 +72,20 @@ def planned(checkout: Checkout, *arguments: str) -> dict[str, int]:
 def test_a_deleted_model_is_made_again_with_what_rests_on_it(paper: Checkout) -> None:
     (paper / f"{RUN}/model.safetensors").unlink()
     scores = {"decode_test_set": 2, "evaluate_bleu": 2}
-    shown = {"write_table": 2, "write_ledger": 1, "plot_learning_curve": 1}
+    shown = {"write_table": 2, **LEDGER_AND_CLAIMS, "plot_learning_curve": 1}
     assert planned(paper) == {"train_model": 1, **scores, **shown, "paper": 1}
 
 
 def test_another_beam_decodes_again_what_has_it(paper: Checkout) -> None:
     configure(paper, decodings={"greedy": {"beam": 2}})
     scores = {"decode_test_set": 1, "evaluate_bleu": 1}
-    assert planned(paper) == {**scores, "write_table": 1, "write_ledger": 1, "paper": 1}
+    assert planned(paper) == {**scores, "write_table": 1, **LEDGER_AND_CLAIMS, "paper": 1}
 
 
 def test_another_seed_is_trained_alone(paper: Checkout) -> None:
     write_paper(paper, runs=["seed1", "seed2"])
     made = {"train_model": 1, "decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
-    assert planned(paper) == {**made, "write_table": 1, "write_ledger": 1, "paper": 1}
+    assert planned(paper) == {**made, "write_table": 1, **LEDGER_AND_CLAIMS, "paper": 1}
 
 
 def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
@@ -91,7 +93,7 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     for place in ("paper", "mine_en_nl", "logs"):
         (paper / "results" / place).rename(paper / f"{place}.before")
     published = ("--config", "published=their.jsonl")
-    assert planned(paper, *published) == {"write_table": 4, "write_ledger": 1, "paper": 1}
+    assert planned(paper, *published) == {"write_table": 4, **LEDGER_AND_CLAIMS, "paper": 1}
     done = paper.snakemake(TABLE1, *published)
     assert done.code == 0, done.said
     table = (paper / TABLE1).read_text("utf-8")

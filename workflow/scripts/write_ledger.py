@@ -23,5 +23,6 @@ with job(snakemake.log[0]):
             for table, cells in snakemake.params.cells.items()
         },
         scores=list(snakemake.input.scores),
+        published=next(iter(snakemake.input.published), None),
         output=Path(snakemake.output[0]),
     )

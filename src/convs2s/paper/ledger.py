@@ -1,7 +1,8 @@
 """The ledger: a JSON line for each run that the tables' cells rest on, read from its files."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files import read_json, sha256, write_lines
 from convs2s.paper.cells import MEASURES, Cell, inputs_of
-from convs2s.paper.ledger_entry import LedgerEntry, RunScore
+from convs2s.paper.ledger_entry import LedgerEntry, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 
 __all__ = ["LedgerEntry", "entries_of", "write_ledger"]
@@ -18,19 +19,26 @@ __all__ = ["LedgerEntry", "entries_of", "write_ledger"]
 def write_ledger(
     settings: Settings,
     *,
-    cells: Mapping[str, Iterable[Cell]],
+    cells: Mapping[str, Sequence[Cell]],
     scores: Collection[str],
+    published: str | None,
     output: Path,
 ) -> None:
-    """Write the ledger of the runs whose files are there.
+    """Write the ledger of the runs whose files are there, and of those taken from a published one.
 
     Args:
         settings: the configuration.
         cells: table -> its cells.
         scores: those of the cells' paths that exist.
+        published: a published ledger, which gives runs that were not made here; None without one.
         output: the JSON lines, sorted by file.
+
+    Raises:
+        UserError: a file of scores is not JSON, or the published ledger is damaged.
     """
     entries = entries_of(settings, cells, scores)
+    if published:
+        entries += _taken(cells, entries, read_ledger(Path(published)), published)
     write_lines(output, (json.dumps(vars(entry), ensure_ascii=False) for entry in entries))
 
 
@@ -57,6 +65,29 @@ def entries_of(
     return [_entry(path, shown[path], settings.options.scale, known) for path in sorted(shown)]
 
 
+def _taken(
+    cells: Mapping[str, Sequence[Cell]],
+    own: Iterable[LedgerEntry],
+    published: Iterable[LedgerEntry],
+    origin: str,
+) -> Iterator[LedgerEntry]:
+    """Yield the published entries of cells' runs that were not made here, with our own cells."""
+    made = {entry.fingerprint for entry in own}
+    for entry in {one.fingerprint: one for one in published}.values():
+        shown = tuple(
+            _name_of(table, cell)
+            for table, measured in cells.items()
+            for cell in measured
+            if entry.fingerprint in cell.fingerprints
+        )
+        if shown and entry.fingerprint not in made:
+            yield replace(entry, table_cells=shown, origin=origin)
+
+
+def _name_of(table: str, cell: Cell) -> str:
+    return f"{table}, row {cell.row + 1}, {cell.column}"
+
+
 def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInputs) -> LedgerEntry:
     content = read_json(path)
     assert isinstance(content, dict)
@@ -68,7 +99,7 @@ def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInput
     return LedgerEntry(
         fingerprint=fingerprint_of(inputs),
         file=path,
-        table_cells=tuple(f"{table}, row {one.row + 1}, {one.column}" for table, one in shown),
+        table_cells=tuple(_name_of(table, one) for table, one in shown),
         run={
             "task": cell.task,
             "model": cell.model,

@@ -57,6 +57,7 @@ class LedgerEntry:
         inputs: what the configuration states that the numbers depend on (`run_inputs`).
         sentences: measure -> what its sentences add to it, as `scoring.sentence_statistics` encodes
             it, for tokenized BLEU.
+        origin: the published ledger that it was taken from; None of a run made here.
     """
 
     __pydantic_config__ = _CLOSED
@@ -74,6 +75,7 @@ class LedgerEntry:
     date: Day
     inputs: Mapping[str, object] = field(default_factory=dict)
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
+    origin: Plain | None = None
 
     @property
     def models(self) -> list[str]:

@@ -42,7 +42,8 @@ def ledger(demo: Settings) -> Path:
     Path(training).with_name("model.safetensors").write_bytes(b"weights")
     measured = {name: cells(demo, name) for name in ("table1", "table4", "figure2")}
     output = Path("ledger.jsonl")
-    write_ledger(demo, cells=measured, scores=[score, training], output=output)
+    there = [score, training]
+    write_ledger(demo, cells=measured, scores=there, published=None, output=output)
     return output
 
 
@@ -111,6 +112,26 @@ def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> No
     assert published.published == {"seed1"}
     assert not own.published
     assert published.scores == own.scores
+
+
+def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
+    demo: Settings, ledger: Path
+) -> None:
+    score = path(demo, "bleu")
+    measured = {name: cells(demo, name) for name in ("table2", "table4")}
+    output = Path("ours.jsonl")
+    write_ledger(demo, cells=measured, scores=[score], published=str(ledger), output=output)
+    own, taken = read_ledger(output)
+    assert (own.file, own.origin) == (score, None)
+    assert (taken.file, taken.origin) == (path(demo, "ppl"), "ledger.jsonl")
+    assert taken.table_cells == ("table4, row 1, ppl",)
+    write_ledger(
+        demo, cells={"table4": measured["table4"]}, scores=[], published=str(ledger), output=output
+    )
+    assert [one.table_cells for one in read_ledger(output)] == [
+        ("table4, row 1, bleu",),
+        ("table4, row 1, ppl",),
+    ]
 
 
 def test_what_is_published_is_not_made(demo: Settings) -> None:
