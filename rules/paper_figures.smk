@@ -15,8 +15,7 @@ rule plot_bleu_by_layers:
             category="figures",
             labels={"figure": "Figure 2"},
         ),
-        "<results>/paper/{table}.pdf",
-        points="<results>/paper/{table}.points.csv",
+        multiext("<results>/paper/{table}", ".pdf", ".points.csv"),
     log:
         "<logs>/paper/plot_bleu_by_layers.{table}.log",
     wildcard_constraints:

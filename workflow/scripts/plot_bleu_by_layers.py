@@ -23,5 +23,5 @@ with job(snakemake.log[0]):
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         outputs=list(map(Path, snakemake.output[:2])),
-        points=Path(snakemake.output.points),
+        points=Path(snakemake.output[2]),
     )
