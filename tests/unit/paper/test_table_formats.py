@@ -31,6 +31,8 @@ def written(
         request.param,
         cells=cells(settings, request.param),
         scores=[],
+        published=None,
+        failures={},
         outputs=outputs,
     )
     path: Path = folder / request.param

@@ -307,7 +307,15 @@ def test_an_exhibit_of_the_lstm_has_the_papers_value_beside_ours(
         for path in cell.paths
     ]
     outputs = [tmp_path / f"{name}{suffix}" for suffix in (".md", ".csv", ".tex")]
-    write_table(demo, name, cells=cells(demo, name), scores=found, outputs=outputs)
+    write_table(
+        demo,
+        name,
+        cells=cells(demo, name),
+        scores=found,
+        published=None,
+        failures={},
+        outputs=outputs,
+    )
     rows = pd.read_csv(outputs[1], dtype=str, keep_default_na=False)
     (printed,) = (rows[key] for key in rows.columns if key.endswith("(paper)"))
     (ours,) = (rows[key] for key in rows.columns if key.endswith("(ours)"))
