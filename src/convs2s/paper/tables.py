@@ -108,7 +108,8 @@ def _fields(
         settings.options.scale + (" (STAND-IN DATA)" if settings.scale.stand_in else ""),
     )
     yield "Metric", _together({name: _metric(*pair) for name, pair in measured.items()})
-    yield "Notes", _notes(row, printed.columns, settings.scale.why_left_out(row.model, row.runs))
+    left_out = settings.scale.why_left_out(row.model, row.runs) if row.kind == "ours" else None
+    yield "Notes", _notes(row, printed.columns, left_out)
 
 
 def _number(value: float | str | None, digits: int) -> str:

@@ -22,6 +22,7 @@ from convs2s.scoring.rouge_evaluation import evaluate_rouge
 from tests.support.cells import cells
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
+LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
 PATH = re.compile(
     r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
     r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge|(cpu|cuda)\.speed)|training)\.json"
@@ -144,7 +145,7 @@ def test_the_ablations_compare_the_score_before_replacement(paper: Settings) -> 
         assert measures == {"bleu_tokenized_before_replacement"}
 
 
-@pytest.mark.parametrize("name", [*TABLES, "figure3", "lstm_table1", "lstm_table2"])
+@pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS])
 def test_without_runs_no_cell_has_a_value(paper: Settings, name: str) -> None:
     frame = table(paper, name, [])
     rows = paper.paper[name].rows
@@ -300,6 +301,30 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert r"-source \& target position [2] & 6.68 & not run" in latex
     assert r"21.0 $\pm$ 1.0" in latex
     assert latex.count("{") == latex.count("}")
+
+
+@pytest.mark.parametrize("name", LSTM_EXHIBITS)
+def test_an_exhibit_of_the_lstm_has_the_papers_value_beside_ours(
+    demo: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scored = bleu(after=21.0, before=20.0)
+    chosen = scored | {"bleu": dict.fromkeys(("first", "average", "oracle"), scored["bleu"])}
+    found = [
+        write(path, (chosen if cell.n_best else scored) | {"apart": 0.21})
+        for cell in cells(demo, name)
+        for path in cell.paths
+    ]
+    outputs = [tmp_path / f"{name}{suffix}" for suffix in (".md", ".csv", ".tex")]
+    write_table(demo, name, cells=cells(demo, name), scores=found, outputs=outputs)
+    rows = pd.read_csv(outputs[1], dtype=str, keep_default_na=False)
+    (printed,) = (rows[key] for key in rows.columns if key.endswith("(paper)"))
+    (ours,) = (rows[key] for key in rows.columns if key.endswith("(ours)"))
+    stated = demo.paper[name].rows
+    value = {"lstm_figure2": "0.21", "lstm_figure3": "21.0"}.get(name, "21.00")
+    assert list(ours) == [value if row.kind == "ours" else "" for row in stated]
+    assert list(map(bool, printed)) == [bool(row.paper) for row in stated]
+    assert not rows["Notes"].str.contains("left out").any()
 
 
 def test_an_unknown_table_is_named(paper: Settings) -> None:
