@@ -1,5 +1,7 @@
 """The LSTM paper's tables and figures from trained models, at a scale made for a test."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
@@ -8,34 +10,47 @@ from tests.support.own_pair import TINY
 
 PAPER = "results/scales/demo/paper"
 RUNS = "results/scales/demo/demo_en_fr_word/models"
-LSTM = {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]}
+TABLES = [f"{PAPER}/lstm_{name}.md" for name in ("table1", "table2", "figure2", "figure3")]
+
+# The scale divides the widths of the model that makes the list by 8.
+WIDE = [{"layers": 1, "width": 128, "kernel": 3}]
+LISTING = {"embedding": 128, "output_embedding": 128, "encoder": WIDE, "decoder": WIDE}
+MODELS: dict[str, Any] = {
+    "demo_lstm": {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]},
+    "ablation": {"architecture": LISTING},
+}
+
+
+def scores() -> list[str]:
+    """What the tables' cells rest on, figure 2's aside."""
+    singles = [f"{model}/seed1" for model in ("demo_lstm", "demo_lstm_forward")]
+    five = "demo_lstm/ensemble3"
+    decoded = {"lstm_beam1": [five], "lstm_beam2": [five]}
+    decoded["lstm_beam12"] = [*singles, "demo_lstm/ensemble2", five]
+    files = [f"{run}/test.{name}.bleu.json" for name, runs in decoded.items() for run in runs]
+    files += [f"{run}/test.rescored.bleu.json" for run in (*singles, five)]
+    return [f"{RUNS}/{file}" for file in files]
 
 
 @pytest.mark.slow
 def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
-    overrides = {
-        "models": {"demo": TINY, "demo_lstm": LSTM},
-        "decodings": {"list100": {"beam": 4}},
-    }
+    overrides = {"models": MODELS, "decodings": {"list100": {"beam": 4}}}
     checkout.configure({"scale": "demo", "device": "cpu", "cores": 1, "overrides": overrides})
-    beam, rescored = "test.lstm_beam12.bleu.json", "test.rescored.bleu.json"
-    singles = [(model, "seed1") for model in ("demo_lstm", "demo_lstm_forward")]
-    scores = [
-        f"{RUNS}/{model}/{run}/{file}"
-        for model, run in (*singles, ("demo_lstm", "ensemble3"))
-        for file in (beam, rescored)
-    ]
     figures = [f"{PAPER}/lstm_figure{number}.svg" for number in (2, 3)]
-    made = checkout.snakemake("--", *figures, *scores)
+    made = checkout.snakemake("--", *figures, *scores())
     assert made.code == 0, made.said[-3000:]
-    tables = [f"{PAPER}/lstm_{name}.md" for name in ("table1", "table2", "figure2", "figure3")]
-    assert checkout.snakemake("--", *tables).code == 0
-    written = {path: (checkout / path).read_text("utf-8") for path in tables}
-    for path in tables:
-        ours = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str)
-        values = ours.filter(like="(ours)").to_numpy().ravel()
-        assert [one for one in values if str(one)[0].isdigit()], path
-        assert "STAND-IN DATA" in written[path]
-    assert "list of demo seed1, list100" in written[tables[1]]
+    assert checkout.snakemake("--", *TABLES).code == 0
+    for path in TABLES:
+        table = (checkout / path).read_text("utf-8")
+        assert "STAND-IN DATA" in table
+        assert "not run" not in table
+        rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str, keep_default_na=False)
+        assert rows.filter(like="(paper)").shape[1] == rows.filter(like="(ours)").shape[1] == 1
+        assert rows.filter(like="(ours)").ne("").to_numpy().sum() > 1, table
+    listed = "list of demo_ablation seed1, list100"
+    assert (checkout / TABLES[1]).read_text("utf-8").count(listed) == 5
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
-    assert set(points["curve"]) == {"demo_lstm ensemble3, lstm_beam12", "demo seed1, list100"}
+    assert set(points["curve"]) == {
+        "demo_lstm ensemble3, lstm_beam12",
+        "demo_ablation seed1, list100",
+    }

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from convs2s.data.batches import pad
-from convs2s.data.vocabulary import UNKNOWN
 from convs2s.decoding.splitter import Splitter
 from convs2s.errors import UserError
 from convs2s.model_file import load_model
@@ -23,12 +22,12 @@ class FinalStates:
 
     Attributes:
         tokens: what the model reads of each line.
-        unknown: how many tokens of each it does not know.
+        unknown: those of each that it does not know.
         states: (lines, numbers): outputs and cells of each layer, bottom first.
     """
 
     tokens: list[list[str]]
-    unknown: list[int]
+    unknown: list[list[str]]
     states: NDArray[np.floating[Any]]
 
 
@@ -50,9 +49,9 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
         )
     split = Splitter(description, description.languages["source"], "raw")
     tokens = [split(line) for line in lines]
-    rows = [description.source_vocabulary().encode(row) for row in tokens]
+    vocabulary = description.source_vocabulary()
+    rows = [vocabulary.encode(row) for row in tokens]
     layers = network.encode(torch.from_numpy(pad(rows)))
     parts = [part[0] for layer in layers for part in layer]  # each (lines, cells)
-    return FinalStates(
-        tokens, [row.count(UNKNOWN) for row in rows], torch.cat(parts, dim=1).numpy()
-    )
+    unknown = [[token for token in row if token not in vocabulary] for row in tokens]
+    return FinalStates(tokens, unknown, torch.cat(parts, dim=1).numpy())

@@ -1,5 +1,6 @@
 """The states of phrases, projected on two dimensions (Sutskever et al. 2014, figure 2)."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.config.phrases import Phrases
-from convs2s.decoding.final_states import final_states
+from convs2s.decoding.final_states import FinalStates, final_states
 from convs2s.files import write_json
 from convs2s.paper.phrase_map import PhraseMap, PhraseState
 
@@ -57,6 +58,7 @@ def project_phrases(
     texts = [text for meaning in phrases.meanings for text in meaning]
     meanings = [number for number, of_one in enumerate(phrases.meanings) for _ in of_one]
     found = final_states(model, texts)
+    _warn_of_unknown_words(header, texts, found)
     projection = pca(found.states)
     rows = zip(texts, meanings, found.tokens, found.unknown, projection.points, strict=True)
     written = PhraseMap(
@@ -67,11 +69,25 @@ def project_phrases(
         explained=projection.explained,
         apart=share_between(found.states, meanings),
         states=[
-            PhraseState(text, meaning, tokens, unknown, float(x), float(y))
+            PhraseState(text, meaning, tokens, len(unknown), float(x), float(y))
             for text, meaning, tokens, unknown, (x, y) in rows
         ],
     )
     write_json(output, {**asdict(written), "manifest": manifest})
+
+
+def _warn_of_unknown_words(
+    header: Mapping[str, str], texts: Sequence[str], found: FinalStates
+) -> None:
+    """Say on the standard error which phrases hold words that the model does not know."""
+    reader = f"{header['model']} of {header['task']}"
+    for text, words in zip(texts, found.unknown, strict=True):
+        if words:
+            print(
+                f"warning: phrases {header['name']}: {text!r} holds words that {reader} does not "
+                f"know: {', '.join(words)} (config/phrases.yaml)",
+                file=sys.stderr,
+            )
 
 
 def pca(states: Array) -> Projection:

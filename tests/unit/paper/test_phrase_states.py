@@ -48,7 +48,7 @@ def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
     found = final_states(lstm, TEXTS)
     assert found.tokens[2] == ["w1", "unheard"]
-    assert found.unknown == [0, 0, 1, 0, 0]
+    assert found.unknown == [[], [], ["unheard"], [], []]
     network, description = load_model(lstm)
     weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
     plain, vocabulary = PlainLstm(weights, reverse_source=True), description.source_vocabulary()
@@ -110,6 +110,17 @@ def test_a_map_says_where_each_phrase_lies(lstm: Path, tmp_path: Path) -> None:
         share_between(states, [0, 0, 0, 1, 1])
     )
     assert "manifest" in json.loads(output.read_text("utf-8"))
+
+
+def test_phrases_with_unknown_words_are_named(
+    lstm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_map(lstm, tmp_path / "phrases.json")
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning == (
+        "warning: phrases order: 'w1 unheard' holds words that lstm of tiny does not know: unheard "
+        "(config/phrases.yaml)"
+    )
 
 
 def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None:
