@@ -57,8 +57,7 @@ def project_phrases(
     """
     texts = [text for meaning in phrases.meanings for text in meaning]
     meanings = [number for number, of_one in enumerate(phrases.meanings) for _ in of_one]
-    found = final_states(model, texts)
-    _warn_of_unknown_words(header, texts, found)
+    found = _read_phrases(model, texts, header)
     projection = pca(found.states)
     rows = zip(texts, meanings, found.tokens, found.unknown, projection.points, strict=True)
     written = PhraseMap(
@@ -76,10 +75,9 @@ def project_phrases(
     write_json(output, {**asdict(written), "manifest": manifest})
 
 
-def _warn_of_unknown_words(
-    header: Mapping[str, str], texts: Sequence[str], found: FinalStates
-) -> None:
-    """Say on the standard error which phrases hold words that the model does not know."""
+def _read_phrases(model: Path, texts: Sequence[str], header: Mapping[str, str]) -> FinalStates:
+    """Read phrases; say on the standard error which hold words that the model does not know."""
+    found = final_states(model, texts)
     reader = f"{header['model']} of {header['task']}"
     for text, words in zip(texts, found.unknown, strict=True):
         if words:
@@ -88,6 +86,7 @@ def _warn_of_unknown_words(
                 f"know: {', '.join(words)} (config/phrases.yaml)",
                 file=sys.stderr,
             )
+    return found
 
 
 def pca(states: Array) -> Projection:
