@@ -87,6 +87,7 @@ rule paper:
 rule report:
     input:
         TABLES,
+        layout.claims,
         FIGURES,
         REPORTS,
     output:
