@@ -90,6 +90,7 @@ rule paper:
 rule report:
     input:
         TABLES,
+        layout.claims,
         FIGURES,
         REPORTS,
     output:
