@@ -18,7 +18,7 @@ INSTALLED := $(VENV)/.installed
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 # One process for each core, each with the tests of a file (tests/support/sharing_out.py). To see the
 # output of a test as it runs: make test IN_PROCESSES=
-IN_PROCESSES := -n auto --dist loadgroup --no-loadscope-reorder
+IN_PROCESSES := -n auto --no-loadscope-reorder
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
 LEDGER := docs/results/multi30k.ledger.jsonl

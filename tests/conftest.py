@@ -10,7 +10,7 @@ import pytest
 
 from convs2s.mirror.write import write_mirror
 from tests.support.loopback import LoopbackServer
-from tests.support.sharing_out import group_of, processes, sorted_for_sharing
+from tests.support.sharing_out import processes, scheduler, sorted_for_sharing
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,14 +34,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return processes()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Keep together what shares fixtures."""
+    return scheduler(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Share out the tests; leave out what needs the outside folder where there is none."""
     if config.pluginmanager.hasplugin("xdist"):
         items[:] = sorted_for_sharing(items)
-        for item in items:
-            if group := group_of(item):
-                item.add_marker(pytest.mark.xdist_group(group))
     if SHARED.is_dir():
         return
     left_out = [item for item in items if item.get_closest_marker("shared")]

@@ -1,41 +1,59 @@
 """Which tests run in one process: those that share what takes long to make."""
 
-from dataclasses import dataclass, field
-from typing import Any, cast
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 import pytest
 
-from tests.support.sharing_out import group_of, processes, sorted_for_sharing
-
-OWN, RERUN = "tests/workflow/test_own_pair.py", "tests/workflow/test_rerun.py"
+from tests.support.sharing_out import OF_FIRST_RUN, group_of, processes, sorted_for_sharing
 
 
 @dataclass
 class Item:
     nodeid: str
-    fixturenames: list[str] = field(default_factory=list)
-
-
-def group(nodeid: str, *fixtures: str) -> str | None:
-    return group_of(cast(Any, Item(nodeid, list(fixtures))))
 
 
 def test_a_file_is_one_group() -> None:
-    assert group("tests/unit/a.py::test_b[x::y]", "root") == "tests/unit/a.py"
+    assert group_of("tests/unit/a.py::test_b[x::y]") == "tests/unit/a.py"
 
 
-def test_the_first_run_is_made_once() -> None:
-    assert group(f"{OWN}::test_a", "first_run", "root") == "first_run"
-    assert group(f"{RERUN}::test_b", "finished", "first_run", "checkout") == "first_run"
+def test_the_first_run_is_made_once(root: Path) -> None:
+    asking = {
+        path.name
+        for path in (root / "tests/workflow").glob("test_*.py")
+        if re.search(r"\b(first_run|finished): ", path.read_text("utf-8"))
+    }
+    assert asking == set(OF_FIRST_RUN)
+    assert len({group_of(f"tests/workflow/{name}::test_a") for name in asking}) == 1
 
 
-def test_who_starts_from_a_checkout_is_alone_but_with_slurm() -> None:
-    assert group(f"{RERUN}::test_b", "checkout") is None
-    assert group("tests/cluster/a.py::test_b", "checkout", "slurm") == "tests/cluster/a.py"
+def test_processes_take_whole_groups(tmp_path: Path, root: Path) -> None:
+    pytest.importorskip("xdist")
+    (tmp_path / "conftest.py").write_text(
+        "from tests.support.sharing_out import scheduler\n"
+        "def pytest_xdist_make_scheduler(config, log):\n"
+        "    return scheduler(config, log)\n"
+    )
+    tests = "".join(f"def test_{n}():\n    time.sleep(0.05)\n" for n in range(8))
+    for name in ("test_one", "test_two"):
+        (tmp_path / f"{name}.py").write_text(f"import time\n{tests}")
+    places = os.pathsep.join([str(root), *sys.path])
+    command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": places}
+    said = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+    ).stdout
+    found = re.findall(r"\[(gw\d)\].* PASSED (test_\w+)\.py", said)
+    assert (len(found), len(set(found))) == (16, 2), said
 
 
 def test_what_takes_minutes_comes_first() -> None:
-    names = ["tests/unit/a.py::b", f"{OWN}::a", "tests/unit/a.py::a", "tests/cluster/c.py::c"]
+    names = [f"tests/{name}.py::test_a" for name in ("unit/a", "workflow/b", "unit/c", "cluster/d")]
     found = sorted_for_sharing([cast(pytest.Item, Item(name)) for name in names])
     assert [item.nodeid for item in found] == [names[1], names[3], names[0], names[2]]
 
