@@ -8,14 +8,15 @@ from tests.support.own_pair import TINY
 
 PAPER = "results/scales/demo/paper"
 RUNS = "results/scales/demo/demo_en_fr_word/models"
+LISTED = "demo_wmt16_en_ro"
 LSTM = {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]}
 
 
 @pytest.mark.slow
 def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
     overrides = {
-        "models": {"demo": TINY, "demo_lstm": LSTM},
-        "decodings": {"list100": {"beam": 4}},
+        "models": {LISTED: TINY, "demo_lstm": LSTM},
+        "decodings": {"list20": {"beam": 4}},
     }
     checkout.configure({"scale": "demo", "device": "cpu", "cores": 1, "overrides": overrides})
     beam, rescored = "test.lstm_beam12.bleu.json", "test.rescored.bleu.json"
@@ -36,6 +37,6 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
         values = ours.filter(like="(ours)").to_numpy().ravel()
         assert [one for one in values if str(one)[0].isdigit()], path
         assert "STAND-IN DATA" in written[path]
-    assert "list of demo seed1, list100" in written[tables[1]]
+    assert f"list of {LISTED} seed1, list20" in written[tables[1]]
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
-    assert set(points["curve"]) == {"demo_lstm ensemble3, lstm_beam12", "demo seed1, list100"}
+    assert set(points["curve"]) == {"demo_lstm ensemble3, lstm_beam12", f"{LISTED} seed1, list20"}
