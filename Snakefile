@@ -39,6 +39,7 @@ for stage in [
     "lstm_figures",
     "paper",
     "claims",
+    "report",
     "targets",
 ]:
 

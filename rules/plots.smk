@@ -37,6 +37,7 @@ rule plot_attention:
             labels={"model": "{model}", "run": "{run}", "plot": "attention, sentence {line}"},
         ),
         "<model>/{run}/{testset}.{decoding}.attention{line}.png",
+        numbers="<model>/{run}/{testset}.{decoding}.attention{line}.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
     wildcard_constraints:

@@ -13,5 +13,6 @@ with job(snakemake.log[0]):
         model=Path(snakemake.input.model),
         translations=Path(snakemake.input.translations),
         line=int(snakemake.wildcards.line),
-        outputs=list(map(Path, snakemake.output)),
+        outputs=list(map(Path, snakemake.output[:2])),
+        numbers=Path(snakemake.output.numbers),
     )

@@ -4,6 +4,8 @@ import json
 import math
 from collections.abc import Mapping
 
+import torch
+
 from convs2s.files import atomic_text, write_json
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
@@ -23,7 +25,8 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         rows = [without_absent(record) for record in trainer.state.history]
         for row in [*rows, {"stop": trainer.state.schedule.stop_reason}]:
             stream.write(json.dumps(row, sort_keys=True) + "\n")
-    machine = {"threads": job.threads, "workers": trainer.workers.count}
+    device = torch.cuda.get_device_name() if trainer.device.startswith("cuda") else "cpu"
+    machine = {"threads": job.threads, "workers": trainer.workers.count, "device": device}
     made = {"identity": trainer.folder.identity, **machine, **manifest()}
     write_json(job.output.with_name("training.json"), {**summary, "manifest": made})
     save_model(job.output, result.weights, _description(job, data, trainer, summary))

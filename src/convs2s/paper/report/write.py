@@ -1,0 +1,180 @@
+"""The report: what a run of the paper made, in one HTML file that needs nothing else."""
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from convs2s.config.paper import Table
+from convs2s.files import atomic_text
+from convs2s.paper.attention_numbers import AttentionNumbers, read_attention
+from convs2s.paper.report.charts import (
+    ChartSpec,
+    attention_charts,
+    layers_chart,
+    learning_curves,
+)
+from convs2s.paper.report.claims import read_claims
+from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
+from convs2s.paper.report.examples import examples
+from convs2s.paper.report.exhibits import ShownTable, read_table
+from convs2s.paper.report.page import embedded, render
+from convs2s.paper.report.recorded import RecordedScore, Training, read_ledger, trainings
+
+
+@dataclass(frozen=True)
+class ShownAttention:
+    """A sentence's attention maps.
+
+    Attributes:
+        numbers: of all layers.
+        charts: one for each.
+    """
+
+    numbers: AttentionNumbers
+    charts: Sequence[ChartSpec]
+
+    def strongest(self) -> list[tuple[str, list[str]]]:
+        """Return each target word with the source word that each layer looks at most."""
+        places = self.numbers.weights.argmax(axis=2).T
+        words = self.numbers.source
+        return [
+            (word, [words[place] for place in row])
+            for word, row in zip(self.numbers.target, places, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of the paper.
+
+    Attributes:
+        name: of its files.
+        printed: as the configuration has it.
+        table: its values beside ours.
+        chart: a plot that answers to the pointer; None where it has none.
+        picture: the address of a plot drawn before; None where it has none.
+        attention: maps, where it shows some.
+        cost: what its trainings took.
+    """
+
+    name: str
+    printed: Table
+    table: ShownTable
+    chart: ChartSpec | None
+    picture: str | None
+    attention: Sequence[ShownAttention]
+    cost: TableCost
+
+
+@dataclass(frozen=True)
+class ModelRuns:
+    """The trainings of one model on one task.
+
+    Attributes:
+        task: its name.
+        model: its name.
+        runs: those trainings.
+        chart: their learning curves; None where no history is there.
+    """
+
+    task: str
+    model: str
+    runs: Sequence[Training]
+    chart: ChartSpec | None
+
+
+def write_report(
+    *,
+    tables: Mapping[str, Table],
+    scale: str,
+    stand_in: str | None,
+    attention_of: str | None,
+    inputs: Collection[str],
+    output: Path,
+) -> None:
+    """Write the report.
+
+    Args:
+        tables: the papers' tables and figures, by name, in their order.
+        scale: name of the scale.
+        stand_in: what the data is, where it is not the paper's.
+        attention_of: the figure that shows attention maps; None where none does.
+        inputs: the files that are there: beside the output the ledger, each table's CSV file, and
+            figures and claims as far as they go; elsewhere histories, training.json, attention
+            maps, translations and references.
+        output: the HTML file; links to logs are relative to it.
+
+    Raises:
+        UserError: an input is malformed.
+    """
+    paths = [Path(path) for path in inputs]
+    named = {path.name: path for path in paths if path.parent == output.parent}
+    scores = read_ledger(named["ledger.jsonl"])
+    trained = trainings(scores, _of(paths, "history.jsonl"), _of(paths, "training.json"))
+    maps = [
+        _attention(path) for path in paths if ".attention" in path.name and path.suffix == ".json"
+    ]
+    exhibits = [
+        _exhibit(name, printed, named, scores, trained, maps if name == attention_of else ())
+        for name, printed in tables.items()
+    ]
+    content = {
+        "scale": scale,
+        "stand_in": stand_in,
+        "exhibits": exhibits,
+        "claims": read_claims(named["claims.json"]) if "claims.json" in named else [],
+        "models": _models(trained),
+        "logs": {run.anchor: log for run in trained if (log := _log(run, output))},
+        "examples": examples(scores, paths),
+        "total": cost(trained),
+        "environment": environment(trained),
+        "scores": scores,
+        "dates": sorted({one.date for one in scores}),
+        "revisions": sorted({one.revision for one in scores if one.revision}),
+    }
+    with atomic_text(output) as stream:
+        stream.write(render(content))
+
+
+def _of(paths: Iterable[Path], ending: str) -> list[Path]:
+    return [path for path in paths if path.name.endswith(ending)]
+
+
+def _attention(path: Path) -> ShownAttention:
+    numbers = read_attention(path)
+    charts = attention_charts(numbers.weights, numbers.source, numbers.target)
+    return ShownAttention(numbers, charts)
+
+
+def _exhibit(
+    name: str,
+    printed: Table,
+    named: Mapping[str, Path],
+    scores: Sequence[RecordedScore],
+    trained: Sequence[Training],
+    maps: Sequence[ShownAttention],
+) -> Exhibit:
+    table = read_table(name, printed, named[f"{name}.csv"], scores, trained)
+    has_places = bool(printed.rows) and all(row.x is not None for row in printed.rows)
+    chart = layers_chart(printed, table) if has_places else None
+    drawn = named.get(f"{name}.svg")
+    picture = embedded(drawn.read_bytes()) if drawn and chart is None and not maps else None
+    return Exhibit(name, printed, table, chart, picture, maps, table_cost(table))
+
+
+def _models(trained: Sequence[Training]) -> list[ModelRuns]:
+    """Return the trainings by task and model, which they are sorted by."""
+    found = []
+    for (task, model), group in groupby(trained, key=lambda run: (run.task, run.model)):
+        runs = list(group)
+        known = [run for run in runs if run.epochs]
+        found.append(ModelRuns(task, model, runs, learning_curves(known) if known else None))
+    return found
+
+
+def _log(run: Training, output: Path) -> str | None:
+    """Return the address of a training's log from the report; None where there is no such file."""
+    path = output.parent.parent / "logs" / run.task / run.model / run.run / "train.log"
+    return Path(os.path.relpath(path, output.parent)).as_posix() if path.is_file() else None

@@ -1,0 +1,215 @@
+"""A results folder as a run of the paper leaves it, small and made up."""
+
+import csv
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from convs2s.config.paper import Table
+from convs2s.paper.attention_numbers import write_attention
+from convs2s.paper.report.write import write_report
+
+HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=alert(1)> & </td>"
+"""Text of a corpus that would do harm if it were taken for HTML."""
+
+STAND_IN = "made up & <b>small</b>"
+DICTIONARY, COPIED = ("Hund", "dog", "dictionary"), ("Zürich", "Zürich", "copied")
+
+
+@dataclass(frozen=True)
+class PaperResults:
+    """The folder.
+
+    Attributes:
+        folder: of the results, ``paper``, ``logs`` and the tasks below it.
+        tables: the exhibits, by name.
+        inputs: the files that the rule hands to the report.
+    """
+
+    folder: Path
+    tables: dict[str, Table]
+    inputs: list[str]
+
+    @property
+    def output(self) -> Path:
+        """Where the report goes."""
+        return self.folder / "paper/report.html"
+
+    def report(self, *, stand_in: str | None = STAND_IN, without: str = "nothing") -> str:
+        """Write the report without those inputs whose path holds some words; return its text."""
+        write_report(
+            tables=self.tables,
+            scale="tiny",
+            stand_in=stand_in,
+            attention_of="figure3",
+            inputs=[path for path in self.inputs if without not in path],
+            output=self.output,
+        )
+        return self.output.read_text("utf-8")
+
+
+def write_paper_results(folder: Path, tables: dict[str, Table]) -> PaperResults:
+    """Write the files of runs of every third row of every table, two seeds each."""
+    runs = {f"model{place}": folder / f"task/models/model{place}" for place in range(3)}
+    inputs: list[str] = []
+    ledger = []
+    for name, table in tables.items():
+        lines, rows = [_header(table)], enumerate(table.rows, start=1)
+        for number, row in rows:
+            is_run = row.kind == "ours" and number % 3 != 0
+            values = [
+                f"{20 + number % 7}.50 ± 0.20" if is_run else "not run" for _ in table.columns
+            ]
+            if row.kind == "cited":
+                values = ["" for _ in table.columns]
+            lines.append(_line(table, row.group, row.system, values))
+            if is_run:
+                model = f"model{number % 3}"
+                ledger += [_entry(name, number, table, runs[model], seed) for seed in (1, 2)]
+        inputs.append(str(_csv(folder / f"paper/{name}.csv", lines)))
+    for model, place in runs.items():
+        for seed in (1, 2):
+            inputs += _training(place / f"seed{seed}", seed)
+            _write(folder / f"logs/task/{model}/seed{seed}/train.log", "trained\n")
+    inputs += _translations(runs["model1"] / "seed1", folder)
+    inputs += _figures(folder, runs["model1"])
+    inputs.append(
+        _write(folder / "paper/ledger.jsonl", "".join(f"{json.dumps(one)}\n" for one in ledger))
+    )
+    return PaperResults(folder, tables, inputs)
+
+
+def claims(folder: Path) -> list[dict[str, object]]:
+    """Claims as the workflow writes them: one with comparisons, one without."""
+    compared = {
+        "comparison": "A better than B",
+        "verdict": "held",
+        "value": 0.71,
+        "p_positive": 0.004,
+    }
+    found: list[dict[str, object]] = [
+        {
+            "name": "positions",
+            "says": "Positions help",
+            "source": "section 5.4",
+            "verdict": "held",
+            "findings": [
+                {**compared, "interval": [0.31, 1.2], "runs": "2 against 2", "note": None}
+            ],
+        },
+        {
+            "name": "beam",
+            "says": HOSTILE,
+            "source": "table 3",
+            "verdict": "not run",
+            "findings": [],
+        },
+    ]
+    _write(folder / "paper/claims.json", json.dumps(found))
+    return found
+
+
+def _header(table: Table) -> list[str]:
+    values = [f"{column.name} ({whose})" for column in table.columns for whose in ("paper", "ours")]
+    group = [table.group_label] if table.group_label else []
+    return [*group, table.system_label, *values, "Runs", "Test set", "Scale", "Metric", "Notes"]
+
+
+def _line(table: Table, group: str | None, system: str, values: list[str]) -> list[str]:
+    both = [one for value in values for one in ("21.00", value)]
+    first = [group or ""] if table.group_label else []
+    return [*first, system, *both, "2 of 2", "task test (500 lines)", "tiny", "BLEU", HOSTILE]
+
+
+def _csv(path: Path, lines: list[list[str]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(lines)
+    return path
+
+
+def _entry(table: str, row: int, printed: Table, model: Path, seed: int) -> dict[str, object]:
+    run = model / f"seed{seed}"
+    named = {"task": "task", "model": model.name, "run": f"seed{seed}"}
+    return {
+        "fingerprint": f"{seed:064x}",
+        "file": str(run / "test.beam5.bleu.json"),
+        "table_cells": [f"{table}, row {row}, {column.key}" for column in printed.columns],
+        "run": {**named, "testset": "test", "decoding": "beam5"},
+        "scale": "tiny",
+        "scores": {"bleu_tokenized": {"score": 21.5, "signature": "nrefs:1"}},
+        "lines": 500,
+        "sha256": {str(run / "test.beam5.jsonl"): "0a", str(_reference(model.parents[2])): "0b"},
+        "processor": "a processor",
+        "revision": "0123456789abcdef+",
+        "date": f"2026-01-0{seed}",
+        "published": False,
+    }
+
+
+def _training(run: Path, seed: int) -> list[str]:
+    rows = [
+        {"epoch": epoch, "learning_rate": 0.25, "tokens": 36_000, "tokens_per_second": 100}
+        | {"train_loss": 4 / epoch, "updates": 10 * epoch, "valid_loss": 5 / epoch}
+        | {"valid_perplexity": math.exp(5 / epoch) + seed}
+        for epoch in range(1, 11)
+    ]
+    history = "".join(f"{json.dumps(row)}\n" for row in [*rows, {"stop": HOSTILE}])
+    machine = {"threads": 2, "workers": 1, "device": "cpu" if seed == 1 else "A GPU"}
+    packages = {"torch": "2.13.0", "eflomal": None}
+    summary = {"best_epoch": 10, "epochs": 10, "updates": 100, "parameters": 2_943_170}
+    made = {**machine, "processor": HOSTILE, "python": "3.11.7", "packages": packages}
+    record = {**summary, "validation_perplexity": 1.65, "stop_reason": HOSTILE, "manifest": made}
+    return [
+        _write(run / "history.jsonl", history),
+        _write(run / "training.json", json.dumps(record)),
+    ]
+
+
+def _translations(run: Path, folder: Path) -> list[str]:
+    lines = []
+    for number in range(1, 13):
+        words = ["Der", "<unk>", "in", "<unk>", "."] if number % 5 == 0 else ["Ja", "."]
+        items = [DICTIONARY, COPIED] if number % 5 == 0 else []
+        lines.append(
+            {
+                "line": number,
+                "source": f"{HOSTILE} {number}",
+                "text": f"Satz {number}",
+                "words": words,
+            }
+            | {"text_before": "", "words_before": words}
+            | {
+                "replacements": [
+                    dict(zip(("word", "source_word", "by"), i, strict=True)) for i in items
+                ]
+            }
+        )
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    reference = "".join(f"Bezug {number}\n" for number in range(1, 13))
+    return [_write(run / "test.beam5.jsonl", text), _write(_reference(folder), reference)]
+
+
+def _reference(folder: Path) -> Path:
+    return folder / "task/corpus/raw/test.de"
+
+
+def _figures(folder: Path, model: Path) -> list[str]:
+    source = ["We", "built", "this", "festival", "as", "way", "of", "continuing", "<b>", "</s>"]
+    target = ["Wir", "haben", "dieses", "Festival", "als", "Weg", "</s>"]
+    path = model / "seed1/test.beam5.attention1.json"
+    weights = np.random.default_rng(1).dirichlet([0.3] * len(source), (8, len(target)))
+    write_attention(weights, source, target, path)
+    picture = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="90"><circle r="80"/></svg>'
+    )
+    return [str(path), _write(folder / "paper/lstm_figure2.svg", picture)]
+
+
+def _write(path: Path, text: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
