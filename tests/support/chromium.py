@@ -125,10 +125,11 @@ class Page:
         self.point(selector)
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
 
-    def press(self, key: str, code: int) -> None:
-        """Press a key and let it go."""
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+    def press_enter(self) -> None:
+        """Press the Enter key and let it go."""
+        key = {"key": "Enter", "windowsVirtualKeyCode": 13}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **key)
 
     def picture(self, output: Path, *, whole: bool = False) -> None:
         """Keep what is seen as PNG: of the window, or of the whole page."""

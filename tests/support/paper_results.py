@@ -108,20 +108,40 @@ def claims(folder: Path) -> list[dict[str, object]]:
             "findings": [],
         },
     ]
-    _write(folder / "paper/claims.json", json.dumps(found))
+    _write(folder / "paper/claims.json", json.dumps({"scale": "tiny", "claims": found}))
     return found
 
 
 def _header(table: Table) -> list[str]:
     values = [f"{column.name} ({whose})" for column in table.columns for whose in ("paper", "ours")]
     group = [table.group_label] if table.group_label else []
-    return [*group, table.system_label, *values, "Runs", "Test set", "Scale", "Metric", "Notes"]
+    return [
+        *group,
+        table.system_label,
+        *values,
+        "Runs",
+        "Test set",
+        "Scale",
+        "Metric",
+        "Date",
+        "Notes",
+    ]
 
 
 def _line(table: Table, group: str | None, system: str, values: list[str]) -> list[str]:
     both = [one for value in values for one in ("21.00", value)]
     first = [group or ""] if table.group_label else []
-    return [*first, system, *both, "2 of 2", "task test (500 lines)", "tiny", "BLEU", HOSTILE]
+    return [
+        *first,
+        system,
+        *both,
+        "2 of 2",
+        "task test (500 lines)",
+        "tiny",
+        "BLEU",
+        "2026-01-01",
+        HOSTILE,
+    ]
 
 
 def _csv(path: Path, lines: list[list[str]]) -> Path:

@@ -10,7 +10,7 @@ from convs2s.config.load import load
 from tests.support.chromium import Page, chromium
 from tests.support.paper_results import HOSTILE, PaperResults, claims, write_paper_results
 
-ROWS = "#table4 tbody tr"
+ROWS = "#table4 > .scrolls tbody tr"
 OURS = f"[...document.querySelectorAll('{ROWS} td:nth-child(5)')].map(cell => cell.dataset.order)"
 SHOWN = f"document.querySelectorAll('{ROWS}').length"
 PLACES = ("summary", "table1", "figure2", "figure3", "claims", "curves", "translations", "costs")
@@ -63,7 +63,7 @@ def test_tables_sort_by_pointer_and_by_keyboard(page: Page) -> None:
     state = "document.querySelector('#table4 thead th:nth-child(5)').ariaSort"
     assert page.run(state) == "ascending"
     page.run("document.querySelector('#table4 thead th:nth-child(5) .dt-column-order').focus()")
-    page.press("Enter", 13)
+    page.press_enter()
     assert page.run(state) == "descending"
     assert page.run(OURS) == sorted(before, key=lambda one: -float(one or "-inf"))
 

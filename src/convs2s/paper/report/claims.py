@@ -17,12 +17,14 @@ def read_claims(path: Path) -> list[ClaimRow]:
     """Return a row for each comparison of each claim, and one for a claim without any.
 
     Args:
-        path: a JSON list of claims; one may hold its comparisons as ``findings``.
+        path: JSON: claims in a list, or in one under ``claims``; one may hold its comparisons as
+            ``findings``.
 
     Raises:
         UserError: the file is missing, or is no list of claims.
     """
     found = read_json(path)
+    found = found.get("claims") if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise UserError(f"{path}: not a list of claims; delete the file and ask for it again")
     rows = [row for claim in found for row in _rows(claim)]

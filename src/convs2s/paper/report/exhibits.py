@@ -14,7 +14,9 @@ from convs2s.files import read_lines
 from convs2s.paper.report.recorded import RecordedScore, Training
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_PAPER, _OURS = " (paper)", " (ours)"
+_PAPER, _OURS, _DIFFERENCE = " (paper)", " (ours)", " (difference)"
+_BESIDE = ("Runs", "Test set", "Lines", "Metric", "Notes")
+"""Columns that stand beside the values; what else a CSV file has is shown on demand."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,20 @@ class ShownTable:
 
     header: Sequence[str]
     rows: Sequence[Sequence[ShownCell]]
+
+    @property
+    def main(self) -> "ShownTable":
+        """The table with those columns alone that are read first."""
+        values = [place for place, one in enumerate(self.header) if one.endswith(_PAPER)]
+        chosen = [
+            place
+            for place, one in enumerate(self.header)
+            if place < min(values, default=1)
+            or one in _BESIDE
+            or one.endswith((_PAPER, _OURS, _DIFFERENCE))
+        ]
+        rows = [[row[place] for place in chosen] for row in self.rows]
+        return ShownTable([self.header[place] for place in chosen], rows)
 
     @property
     def filled(self) -> int:
