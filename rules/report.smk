@@ -9,6 +9,7 @@ rule write_report:
         [layout.values(name) for name in CELLS],
         lambda w: shown_in_report(),
         ledger=layout.ledger,
+        claims="<results>/paper/claims.json",
     output:
         report("<results>/paper/report.html", category="report", labels={"report": "all of it"}),
     log:

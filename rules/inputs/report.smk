@@ -14,9 +14,7 @@ def shown_in_report():
     records = [f"{run}/{name}" for run in runs for name in ("history.jsonl", "training.json")]
     maps = [path.replace(".svg", ".json") for path in attention_of_paper()]
     figures = [layout.figure(name) for name in LSTM_FIGURES]
-    claims = f"{layout.results}/paper/claims.json"
-    judged = [claims] if Path(prefixed(claims)).exists() else []
-    return [*finished([*records, *maps, *figures, *translations_shown(cells)]), *judged]
+    return finished([*records, *maps, *figures, *translations_shown(cells)])
 
 
 def translations_shown(cells):

@@ -4,11 +4,12 @@ import csv
 import json
 import math
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from convs2s.config.paper import Table
+from convs2s.config.paper import Row, Table
 from convs2s.paper.attention_numbers import write_attention
 from convs2s.paper.report.write import write_report
 
@@ -52,64 +53,39 @@ class PaperResults:
 
 
 def write_paper_results(folder: Path, tables: dict[str, Table]) -> PaperResults:
-    """Write the files of runs of every third row of every table, two seeds each."""
-    runs = {f"model{place}": folder / f"task/models/model{place}" for place in range(3)}
-    inputs: list[str] = []
-    ledger = []
+    """Write the files of runs of two of every three rows of every table, two seeds each."""
+    inputs, ledger = [], []
     for name, table in tables.items():
-        lines, rows = [_header(table)], enumerate(table.rows, start=1)
-        for number, row in rows:
+        lines = [_header(table)]
+        for number, row in enumerate(table.rows, start=1):
             is_run = row.kind == "ours" and number % 3 != 0
-            values = [
-                f"{20 + number % 7}.50 ± 0.20" if is_run else "not run" for _ in table.columns
-            ]
-            if row.kind == "cited":
-                values = ["" for _ in table.columns]
-            lines.append(_line(table, row.group, row.system, values))
-            if is_run:
-                model = f"model{number % 3}"
-                ledger += [_entry(name, number, table, runs[model], seed) for seed in (1, 2)]
+            value = f"{20 + number % 7}.50 ± 0.20" if is_run else "not run"
+            lines.append(_line(table, row, "" if row.kind == "cited" else value))
+            run = folder / f"task/models/model{number % 3}"
+            ledger += [_entry(name, number, table, run, seed) for seed in (1, 2) if is_run]
         inputs.append(str(_csv(folder / f"paper/{name}.csv", lines)))
-    for model, place in runs.items():
-        for seed in (1, 2):
-            inputs += _training(place / f"seed{seed}", seed)
-            _write(folder / f"logs/task/{model}/seed{seed}/train.log", "trained\n")
-    inputs += _translations(runs["model1"] / "seed1", folder)
-    inputs += _figures(folder, runs["model1"])
-    inputs.append(
-        _write(folder / "paper/ledger.jsonl", "".join(f"{json.dumps(one)}\n" for one in ledger))
-    )
+    for model, seed in product(("model1", "model2"), (1, 2)):
+        inputs += _training(folder / f"task/models/{model}/seed{seed}", seed)
+        _write(folder / f"logs/task/{model}/seed{seed}/train.log", "trained\n")
+    first = folder / "task/models/model1"
+    lines_of_ledger = "".join(f"{json.dumps(one)}\n" for one in ledger)
+    inputs += [
+        *_translations(first / "seed1", folder),
+        *_figures(folder, first),
+        _write(folder / "paper/ledger.jsonl", lines_of_ledger),
+        _write(folder / "paper/claims.json", json.dumps(_claims())),
+    ]
     return PaperResults(folder, tables, inputs)
 
 
-def claims(folder: Path) -> list[dict[str, object]]:
-    """Claims as the workflow writes them: one with comparisons, one without."""
-    compared = {
-        "comparison": "A better than B",
-        "verdict": "held",
-        "value": 0.71,
-        "p_positive": 0.004,
-    }
-    found: list[dict[str, object]] = [
-        {
-            "name": "positions",
-            "says": "Positions help",
-            "source": "section 5.4",
-            "verdict": "held",
-            "findings": [
-                {**compared, "interval": [0.31, 1.2], "runs": "2 against 2", "note": None}
-            ],
-        },
-        {
-            "name": "beam",
-            "says": HOSTILE,
-            "source": "table 3",
-            "verdict": "not run",
-            "findings": [],
-        },
-    ]
-    _write(folder / "paper/claims.json", json.dumps({"scale": "tiny", "claims": found}))
-    return found
+def _claims() -> dict[str, object]:
+    """One claim with a comparison, one without."""
+    compared = {"comparison": "A better than B", "verdict": "held", "value": 0.71, "note": None}
+    finding = {**compared, "interval": [0.31, 1.2], "p_positive": 0.004, "runs": "2 against 2"}
+    stated = {"name": "positions", "says": "Positions help", "source": "section 5.4"}
+    open_one = {"name": "beam", "says": HOSTILE, "source": "table 3", "verdict": "not run"}
+    claims = [{**stated, "verdict": "held", "findings": [finding]}, {**open_one, "findings": []}]
+    return {"scale": "tiny", "claims": claims}
 
 
 def _header(table: Table) -> list[str]:
@@ -128,20 +104,11 @@ def _header(table: Table) -> list[str]:
     ]
 
 
-def _line(table: Table, group: str | None, system: str, values: list[str]) -> list[str]:
-    both = [one for value in values for one in ("21.00", value)]
-    first = [group or ""] if table.group_label else []
-    return [
-        *first,
-        system,
-        *both,
-        "2 of 2",
-        "task test (500 lines)",
-        "tiny",
-        "BLEU",
-        "2026-01-01",
-        HOSTILE,
-    ]
+def _line(table: Table, row: Row, ours: str) -> list[str]:
+    first = [row.group or "", row.system] if table.group_label else [row.system]
+    values = ["21.00", ours] * len(table.columns)
+    beside = ["2 of 2", "task test (500 lines)", "tiny", "BLEU", "2026-01-01", HOSTILE]
+    return [*first, *values, *beside]
 
 
 def _csv(path: Path, lines: list[list[str]]) -> Path:

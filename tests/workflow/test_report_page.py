@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.load import load
 from tests.support.chromium import Page, chromium
-from tests.support.paper_results import HOSTILE, PaperResults, claims, write_paper_results
+from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
 ROWS = "#table4 > .scrolls tbody tr"
 OURS = f"[...document.querySelectorAll('{ROWS} td:nth-child(5)')].map(cell => cell.dataset.order)"
@@ -26,8 +26,6 @@ def pictures(root: Path) -> Path:
 def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
     tables = dict(load(root, {"scale": "demo"}).paper)
     found = write_paper_results(tmp_path_factory.mktemp("results"), tables)
-    claims(found.folder)
-    found.inputs.append(str(found.folder / "paper/claims.json"))
     found.report()
     return found
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 import numpy as np
@@ -29,24 +29,10 @@ def learning_curves(runs: Sequence[Training]) -> ChartSpec:
     Args:
         runs: at least one with a history.
     """
-    rows = [
-        {
-            "run": run.run,
-            "data": data,
-            "epoch": one.epoch,
-            "perplexity": value,
-            "rate": one.learning_rate,
-        }
-        for run in runs
-        for one in run.epochs
-        for data, value in (
-            ("validation", one.valid_perplexity),
-            ("training", math.exp(one.train_loss)),
-        )
-    ]
+    rows = [row for run in runs for row in _points(run)]
     epochs = max(one.epoch for run in runs for one in run.epochs)
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(alt.InlineData(values=rows))
         .mark_line(point=alt.OverlayMarkDef(size=30), clip=True)
         .encode(
             x=alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1, format="d", tickCount=min(epochs, 12))),
@@ -71,6 +57,15 @@ def learning_curves(runs: Sequence[Training]) -> ChartSpec:
     return _finished(chart.properties(width="container", height=240), "Perplexity by epoch")
 
 
+def _points(run: Training) -> Iterator[dict[str, object]]:
+    """Yield two points for each epoch of a run: of validation and of training."""
+    for one in run.epochs:
+        values = {"validation": one.valid_perplexity, "training": math.exp(one.train_loss)}
+        for data, value in values.items():
+            place = {"run": run.run, "data": data, "epoch": one.epoch}
+            yield {**place, "perplexity": value, "rate": one.learning_rate}
+
+
 def layers_chart(printed: Table, table: ShownTable) -> ChartSpec:
     """Return the values of a figure by its rows' places on the x-axis, the paper's beside ours.
 
@@ -91,7 +86,7 @@ def layers_chart(printed: Table, table: ShownTable) -> ChartSpec:
         for whose, value, deviation in _values(table.header, [cell.text for cell in shown])
     ]
     measure = printed.columns[0].name
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("x:Q", title=printed.system_label, axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("value:Q", title=measure, scale=alt.Scale(zero=False)),
         color=alt.Color("network:N", title=network, scale=alt.Scale(range=_COLORS)),
@@ -122,39 +117,38 @@ def attention_charts(
         source: a word or token for each source position.
         target: the same for the target.
     """
+    return [_attention_map(layer, source, target) for layer in weights]
+
+
+def _attention_map(
+    weights: NDArray[np.floating], source: Sequence[str], target: Sequence[str]
+) -> ChartSpec:
     # A word may stand in a sentence twice, so that a place is told by its number.
-    places = [[f"{number} {word}" for number, word in enumerate(side)] for side in (source, target)]
-    word = {"labelExpr": "slice(datum.label, indexof(datum.label, ' ') + 1)", "ticks": False}
-    charts = []
-    for layer, matrix in enumerate(weights, start=1):
-        rows = [
-            {"s": places[0][i], "t": places[1][j], "w": round(float(matrix[j, i]), 4)}
-            | {"source": source[i], "target": target[j]}
-            for j in range(len(target))
-            for i in range(len(source))
-        ]
-        chart = (
-            alt.Chart(alt.Data(values=rows))
-            .mark_rect(aria=False)
-            .encode(
-                x=alt.X("t:O", sort=None, title="target", axis=alt.Axis(labelAngle=-90, **word)),
-                y=alt.Y("s:O", sort=None, title="source", axis=alt.Axis(**word)),
-                color=alt.Color(
-                    "w:Q",
-                    title="attention",
-                    scale=alt.Scale(scheme="magma", reverse=True, domain=[0, 1]),
-                    legend=None,
-                ),
-                tooltip=[
-                    alt.Tooltip("source:N"),
-                    alt.Tooltip("target:N"),
-                    alt.Tooltip("w:Q", title="attention", format=".3f"),
-                ],
-            )
-            .properties(width=alt.Step(_STEP), height=alt.Step(_STEP))
+    rows = [
+        {"s": f"{i} {source[i]}", "t": f"{j} {target[j]}", "w": round(float(weights[j, i]), 4)}
+        | {"source": source[i], "target": target[j]}
+        for j in range(len(target))
+        for i in range(len(source))
+    ]
+    word = "slice(datum.label, indexof(datum.label, ' ') + 1)"
+    down = alt.Axis(labelExpr=word, ticks=False, labelAngle=-90)
+    scale = alt.Scale(scheme="magma", reverse=True, domain=[0, 1])
+    chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_rect(aria=False)
+        .encode(
+            x=alt.X("t:O", sort=None, title="target", axis=down),
+            y=alt.Y("s:O", sort=None, title="source", axis=alt.Axis(labelExpr=word, ticks=False)),
+            color=alt.Color("w:Q", scale=scale, legend=None),
+            tooltip=[
+                alt.Tooltip("source:N"),
+                alt.Tooltip("target:N"),
+                alt.Tooltip("w:Q", title="attention", format=".3f"),
+            ],
         )
-        charts.append(_finished(chart, f"layer {layer}", titled=True))
-    return charts
+        .properties(width=alt.Step(_STEP), height=alt.Step(_STEP))
+    )
+    return _finished(chart, "attention: source on the y-axis, target on the x-axis")
 
 
 def _values(header: Sequence[str], texts: Sequence[str]) -> list[tuple[str, float, str]]:
@@ -169,13 +163,11 @@ def _values(header: Sequence[str], texts: Sequence[str]) -> list[tuple[str, floa
     return found
 
 
-def _finished(chart: alt.Chart | alt.LayerChart, title: str, titled: bool = False) -> ChartSpec:
+def _finished(chart: alt.Chart | alt.LayerChart, title: str) -> ChartSpec:
     """Return a chart as plain values, described for those who do not see it."""
-    stated = chart.properties(description=title)
-    if titled:
-        stated = stated.properties(title=title)
     spec: ChartSpec = (
-        stated.configure(background="transparent", font="system-ui")
+        chart.properties(description=title)
+        .configure(background="transparent", font="system-ui")
         .configure_view(stroke="transparent")
         .configure_legend(orient="bottom", symbolFillColor=_GREY, symbolStrokeColor=_GREY)
         .to_dict()

@@ -1,7 +1,7 @@
 """The runs of a ledger, with what the files beside their scores say of them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,15 +84,12 @@ def read_ledger(path: Path) -> list[RecordedScore]:
     return [_score(line, path, number) for number, line in enumerate(read_lines(path), start=1)]
 
 
-def trainings(
-    scores: Iterable[RecordedScore], histories: Sequence[Path], records: Sequence[Path]
-) -> list[Training]:
+def trainings(scores: Iterable[RecordedScore], present: Collection[Path]) -> list[Training]:
     """Return the trainings that scores rest on, each once, an ensemble's members among them.
 
     Args:
         scores: of a ledger.
-        histories: the ``history.jsonl`` that are there.
-        records: the ``training.json`` that are there.
+        present: the files that are there, ``history.jsonl`` and ``training.json`` among them.
     """
     found = {}
     for one in scores:
@@ -104,8 +101,8 @@ def trainings(
                 one.model,
                 member,
                 folder,
-                tuple(_epochs(history)) if history in histories else (),
-                _summary(record) if record in records else {},
+                tuple(_epochs(history)) if history in present else (),
+                _summary(record) if record in present else {},
             )
     return [found[key] for key in sorted(found)]
 

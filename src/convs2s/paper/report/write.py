@@ -1,7 +1,8 @@
 """The report: what a run of the paper made, in one HTML file that needs nothing else."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +22,8 @@ from convs2s.paper.report.examples import examples
 from convs2s.paper.report.exhibits import ShownTable, read_table
 from convs2s.paper.report.page import embedded, render
 from convs2s.paper.report.recorded import RecordedScore, Training, read_ledger, trainings
+
+_ATTENTION = re.compile(r".+\.attention[0-9]+\.json")
 
 
 @dataclass(frozen=True)
@@ -101,45 +104,42 @@ def write_report(
         scale: name of the scale.
         stand_in: what the data is, where it is not the paper's.
         attention_of: the figure that shows attention maps; None where none does.
-        inputs: the files that are there: beside the output the ledger, each table's CSV file, and
-            figures and claims as far as they go; elsewhere histories, training.json, attention
-            maps, translations and references.
+        inputs: the files that are there: beside the output the ledger, the claims, each table's
+            CSV file, and figures as far as they go; elsewhere histories, training.json,
+            attention maps, translations and references.
         output: the HTML file; links to logs are relative to it.
 
     Raises:
         UserError: an input is malformed.
     """
     paths = [Path(path) for path in inputs]
+    content = _content(tables, paths, attention_of, output)
+    with atomic_text(output) as stream:
+        stream.write(render({**content, "scale": scale, "stand_in": stand_in}))
+
+
+def _content(
+    tables: Mapping[str, Table], paths: Sequence[Path], attention_of: str | None, output: Path
+) -> dict[str, object]:
+    """Return what the page shows, by the names that its template has for it."""
     named = {path.name: path for path in paths if path.parent == output.parent}
     scores = read_ledger(named["ledger.jsonl"])
-    trained = trainings(scores, _of(paths, "history.jsonl"), _of(paths, "training.json"))
-    maps = [
-        _attention(path) for path in paths if ".attention" in path.name and path.suffix == ".json"
-    ]
-    exhibits = [
-        _exhibit(name, printed, named, scores, trained, maps if name == attention_of else ())
-        for name, printed in tables.items()
-    ]
-    content = {
-        "scale": scale,
-        "stand_in": stand_in,
-        "exhibits": exhibits,
-        "claims": read_claims(named["claims.json"]) if "claims.json" in named else [],
+    trained = trainings(scores, paths)
+    maps = [_attention(path) for path in paths if _ATTENTION.fullmatch(path.name)]
+    return {
+        "exhibits": [
+            _exhibit(name, printed, named, scores, trained, maps if name == attention_of else ())
+            for name, printed in tables.items()
+        ],
+        "claims": read_claims(named["claims.json"]),
         "models": _models(trained),
         "logs": {run.anchor: log for run in trained if (log := _log(run, output))},
         "examples": examples(scores, paths),
         "total": cost(trained),
         "environment": environment(trained),
-        "scores": scores,
         "dates": sorted({one.date for one in scores}),
         "revisions": sorted({one.revision for one in scores if one.revision}),
     }
-    with atomic_text(output) as stream:
-        stream.write(render(content))
-
-
-def _of(paths: Iterable[Path], ending: str) -> list[Path]:
-    return [path for path in paths if path.name.endswith(ending)]
 
 
 def _attention(path: Path) -> ShownAttention:
