@@ -175,7 +175,8 @@ def test_a_malformed_ledger_is_refused(tmp_path: Path) -> None:
 
 def test_a_map_tells_repeated_words_apart() -> None:
     (spec,) = attention_charts(np.array([[[0.25, 0.25, 0.5]]]), ["the", "the", "</s>"], ["die"])
-    data = spec["data"]
-    assert isinstance(data, dict)
-    assert [row["s"] for row in data["values"]] == ["0 the", "1 the", "2 </s>"]
-    assert [row["w"] for row in data["values"]] == [0.25, 0.25, 0.5]
+    datasets = spec["datasets"]
+    assert isinstance(datasets, dict)
+    (rows,) = datasets.values()
+    assert [row["s"] for row in rows] == ["0 the", "1 the", "2 </s>"]
+    assert [row["w"] for row in rows] == [0.25, 0.25, 0.5]
