@@ -10,8 +10,9 @@ import pytest
 from convs2s.config.load import load
 from convs2s.config.paper import Table
 from convs2s.errors import UserError
-from convs2s.paper.report.charts import attention_charts
+from convs2s.paper.report.charts import attention_charts, layers_chart
 from convs2s.paper.report.costs import cost
+from convs2s.paper.report.exhibits import ShownCell, ShownTable
 from convs2s.paper.report.recorded import read_ledger, trainings
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
@@ -171,6 +172,26 @@ def test_a_malformed_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").write_text('{"file": "x"}\n', encoding="utf-8")
     with pytest.raises(UserError, match=r"ledger\.jsonl:1: no line of a ledger"):
         read_ledger(tmp_path / "ledger.jsonl")
+
+
+def test_a_figure_of_layers_draws_what_there_is(tables: dict[str, Table]) -> None:
+    printed = tables["figure2"].model_copy(update={"rows": tables["figure2"].rows[:2]})
+    header = ["Network", "Layers", "BLEU (paper)", "BLEU (ours)"]
+
+    def layers(*values: tuple[str, str]) -> int:
+        texts = [("encoder", "1", *value) for value in values]
+        rows = [[ShownCell(text, None, kind_of(text)) for text in row] for row in texts]
+        spec = layers_chart(printed, ShownTable(header, rows))
+        drawn = [] if spec is None else spec["layer"]
+        assert isinstance(drawn, list)
+        return len(drawn)
+
+    def kind_of(text: str) -> str:
+        return "ours" if text.startswith("22") else "absent" if text == "not run" else "text"
+
+    assert layers(("20.61", "22.50 ± 0.20"), ("", "not run")) == 2
+    assert layers(("20.61", "not run"), ("", "not run")) == 1
+    assert layers(("", "not run"), ("", "not run")) == 0
 
 
 def test_a_map_tells_repeated_words_apart() -> None:

@@ -66,8 +66,10 @@ def _points(run: Training) -> Iterator[dict[str, object]]:
             yield {**place, "perplexity": value, "rate": one.learning_rate}
 
 
-def layers_chart(printed: Table, table: ShownTable) -> ChartSpec:
+def layers_chart(printed: Table, table: ShownTable) -> ChartSpec | None:
     """Return the values of a figure by its rows' places on the x-axis, the paper's beside ours.
+
+    There is no chart of no values.
 
     Args:
         printed: a figure whose rows have places.
@@ -75,13 +77,8 @@ def layers_chart(printed: Table, table: ShownTable) -> ChartSpec:
     """
     network = printed.group_label or "values"
     rows = [
-        {
-            "network": row.group or "",
-            "x": row.x,
-            "value": value,
-            "whose": whose,
-            "deviation": deviation,
-        }
+        {"network": row.group or "", "x": row.x}
+        | {"value": value, "whose": whose, "deviation": deviation}
         for row, shown in zip(printed.rows, table.rows, strict=True)
         for whose, value, deviation in _values(table.header, [cell.text for cell in shown])
     ]
@@ -98,13 +95,14 @@ def layers_chart(printed: Table, table: ShownTable) -> ChartSpec:
             alt.Tooltip("deviation:N", title="deviation over seeds"),
         ],
     )
-    line = base.transform_filter("datum.whose === 'ours'").mark_line()
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        shape=alt.Shape(
-            "whose:N", title="value of", scale=alt.Scale(domain=_WHOSE, range=["circle", "diamond"])
-        )
-    )
-    return _finished((line + points).properties(width="container", height=280), printed.title)
+    ours = alt.InlineData(values=[row for row in rows if row["whose"] == "ours"])
+    scale = alt.Scale(domain=_WHOSE, range=["circle", "diamond"])
+    shape = alt.Shape("whose:N", title="value of", scale=scale)
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape)
+    # A line through no value would be a complaint in the browser's console.
+    layers = [base.properties(data=ours).mark_line(), points] if table.filled else [points]
+    chart = alt.LayerChart(layer=layers).properties(width="container", height=280)
+    return _finished(chart, printed.title) if rows else None
 
 
 def attention_charts(
