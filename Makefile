@@ -48,6 +48,7 @@ demo: $(INSTALLED)
 paper-demo: $(INSTALLED)
 	@$(IN_VENV) snakemake paper --config scale=demo
 	@echo "tables:"; ls $(PAPER_DEMO)/paper/*.md
+	@echo "all of it:"; ls $(PAPER_DEMO)/paper/report.html
 	@echo "attention (figure 3):"; ls $(PAPER_DEMO)/*/models/demo_attention_plot/*/*.svg
 
 results-page: $(INSTALLED)

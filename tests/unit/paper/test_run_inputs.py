@@ -78,7 +78,8 @@ def test_a_training_is_of_no_decoding(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("TRAINING_VERSION", 99), ("CORPUS_SHA256", dict.fromkeys(CORPUS_SHA256, "another"))]
+    ("name", "value"),
+    [("TRAINING_VERSION", 99), ("CORPUS_SHA256", dict.fromkeys(CORPUS_SHA256, "another"))],
 )
 def test_versions_count(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
