@@ -41,7 +41,7 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
         assert "not run" not in table
         rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str, keep_default_na=False)
         assert rows.filter(like="(paper)").shape[1] == rows.filter(like="(ours)").shape[1] == 1
-        assert rows.filter(like="(ours)").ne("").to_numpy().sum() > 1, table
+        assert (rows.filter(like="(ours)") != "").to_numpy().sum() > 1, table
     listed = f"{LISTED} seed1, list20"
     assert (checkout / TABLES[1]).read_text("utf-8").count(f"list of {listed}") == 5
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
