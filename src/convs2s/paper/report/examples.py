@@ -80,7 +80,7 @@ def examples(scores: Iterable[RecordedScore], present: Collection[Path]) -> list
         UserError: a file is malformed.
     """
     found: dict[Path, ExamplesOfRun] = {}
-    for score in scores:
+    for score in (one for one in scores if one.testset is not None):
         rests_on = [path for path in map(Path, score.sha256) if path in present]
         reference = next((path for path in rests_on if path.suffix != _TRANSLATIONS), None)
         for path in rests_on:
