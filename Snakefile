@@ -39,6 +39,7 @@ for stage in [
     "lstm_figures",
     "paper",
     "claims",
+    "costs",
     "paper_figures",
     "report",
     "targets",

@@ -8,6 +8,8 @@ rule align_words:
         "<results>/{task}/alignment/links",
     log:
         "<logs>/{task}/align_words.log",
+    benchmark:
+        "<benchmarks>/{task}/align_words.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -26,6 +28,8 @@ rule build_dictionary:
         candidates="<results>/{task}/alignment/candidates.tsv",
     log:
         "<logs>/{task}/build_dictionary.log",
+    benchmark:
+        "<benchmarks>/{task}/build_dictionary.tsv"
     conda:
         "../envs/text.yaml"
     params:

@@ -24,6 +24,7 @@ pathvars:
     results=scale.results_dir,
     downloads=scale.downloads_below("<results>"),
     logs="<results>/logs",
+    benchmarks="<results>/benchmarks",
 
 
 # As another workflow has them, where its `module` states pathvars.

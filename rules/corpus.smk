@@ -32,6 +32,8 @@ for pair, names in settings.language_pairs().items():
                 kept([path.replace("{part}", "{split}") for path in raw]),
             log:
                 "<logs>/{task}/extract_corpus/{split}.log",
+            benchmark:
+                "<benchmarks>/{task}/extract_corpus/{split}.tsv"
             wildcard_constraints:
                 task=of_pair,
                 split=split,
@@ -56,6 +58,8 @@ for pair, names in settings.language_pairs().items():
             target=intermediate([raw[1].replace("{part}", f"train.{shard}") for shard in PARTS]),
         log:
             "<logs>/{task}/shard_corpus.log",
+        benchmark:
+            "<benchmarks>/{task}/shard_corpus.tsv"
         wildcard_constraints:
             task=of_pair,
         conda:
@@ -81,6 +85,8 @@ for pair, names in settings.language_pairs().items():
                 report=kept(["<results>/{task}/corpus/clean/{part}.json"]),
             log:
                 "<logs>/{task}/tokenize_and_filter/{part}.log",
+            benchmark:
+                "<benchmarks>/{task}/tokenize_and_filter/{part}.tsv"
             wildcard_constraints:
                 task=of_pair,
                 part=part,
@@ -102,6 +108,8 @@ rule extract_reference:
         "<results>/{task}/corpus/raw/{testset}.reference{number}.{lang}.zst",
     log:
         "<logs>/{task}/extract_reference/{testset}.reference{number}.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/extract_reference/{testset}.reference{number}.{lang}.tsv"
     wildcard_constraints:
         number="[1-9][0-9]*",
         lang=alternatives({task.languages.target for task in tasks.values()}),
@@ -123,6 +131,8 @@ rule write_title_corpus:
         counts="<downloads>/titles/{task}/counts.json",
     log:
         "<logs>/{task}/write_title_corpus.log",
+    benchmark:
+        "<benchmarks>/{task}/write_title_corpus.tsv"
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.titles),
     conda:
@@ -142,6 +152,8 @@ rule gather_shards:
         "<results>/{task}/corpus/clean/train.{lang}.zst",
     log:
         "<logs>/{task}/gather_shards/{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/gather_shards/{lang}.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -159,6 +171,8 @@ rule count_pairs:
         table="<results>/{task}/corpus/counts.txt",
     log:
         "<logs>/{task}/count_pairs.log",
+    benchmark:
+        "<benchmarks>/{task}/count_pairs.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -175,6 +189,8 @@ rule tokenize_file:
         "<results>/{task}/corpus/tok/{testset}.{lang}.zst",
     log:
         "<logs>/{task}/tokenize_file/{testset}.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/tokenize_file/{testset}.{lang}.tsv"
     conda:
         "../envs/text.yaml"
     params:

@@ -14,6 +14,8 @@ rule decode_test_set:
         text="<model>/{run}/{testset}.{decoding}.txt",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.decode.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -37,6 +39,8 @@ rule time_decoding:
         "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.tsv"
     conda:
         "../envs/train.yaml"
     threads: timing_threads

@@ -11,6 +11,8 @@ rule project_phrases:
         "<model>/{run}/phrases.{phrases}.json",
     log:
         "<logs>/{task}/{model}/{run}/phrases.{phrases}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/phrases.{phrases}.tsv"
     wildcard_constraints:
         run="seed[0-9]+",
         phrases=alternatives(settings.phrases),
@@ -39,6 +41,8 @@ rule plot_phrase_states:
         points="<results>/paper/lstm_figure2.points.csv",
     log:
         "<logs>/paper/plot_phrase_states.log",
+    benchmark:
+        "<benchmarks>/paper/plot_phrase_states.tsv"
     conda:
         "../envs/plot.yaml"
     params:
@@ -61,6 +65,8 @@ rule plot_bleu_by_length:
         points="<results>/paper/lstm_figure3.points.csv",
     log:
         "<logs>/paper/plot_bleu_by_length.log",
+    benchmark:
+        "<benchmarks>/paper/plot_bleu_by_length.tsv"
     conda:
         "../envs/plot.yaml"
     params:

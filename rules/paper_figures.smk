@@ -9,15 +9,12 @@ rule plot_bleu_by_layers:
         scores=wanted_scores,
         published=PUBLISHED_LEDGER,
     output:
-        report(
-            "<results>/paper/{table}.svg",
-            caption="../workflow/report/bleu_by_layers.rst",
-            category="figures",
-            labels={"figure": "Figure 2"},
-        ),
+        report("<results>/paper/{table}.svg", **in_report("bleu_by_layers", "Figure 2")),
         multiext("<results>/paper/{table}", ".pdf", ".points.csv"),
     log:
         "<logs>/paper/plot_bleu_by_layers.{table}.log",
+    benchmark:
+        "<benchmarks>/paper/plot_bleu_by_layers.{table}.tsv"
     wildcard_constraints:
         table=LAYERS_FIGURE,
     conda:
@@ -40,6 +37,8 @@ rule attend_to_example:
         "<model>/{run}/{testset}.{decoding}.example.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.example.tsv"
     wildcard_constraints:
         run="seed[0-9]+",
     conda:
@@ -59,15 +58,12 @@ rule plot_example:
     input:
         lambda w: examples_shown(),
     output:
-        report(
-            f"<results>/paper/{EXAMPLE_FIGURE}.svg",
-            caption="../workflow/report/example.rst",
-            category="figures",
-            labels={"figure": "Figure 3"},
-        ),
+        report(f"<results>/paper/{EXAMPLE_FIGURE}.svg", **in_report("example", "Figure 3")),
         f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
     log:
         "<logs>/paper/plot_example.log",
+    benchmark:
+        "<benchmarks>/paper/plot_example.tsv"
     conda:
         "../envs/plot.yaml"
     params:

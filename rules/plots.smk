@@ -17,6 +17,8 @@ rule plot_learning_curve:
         "<model>/{run}/curve.png",
     log:
         "<logs>/{task}/{model}/{run}/curve.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/curve.tsv"
     conda:
         "../envs/plot.yaml"
     params:
@@ -39,6 +41,8 @@ rule plot_attention:
         "<model>/{run}/{testset}.{decoding}.attention{line}.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.tsv"
     wildcard_constraints:
         line="[0-9]+",
     conda:

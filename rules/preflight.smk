@@ -13,6 +13,7 @@ rule preflight:
     params:
         tasks=STAGE_TASKS,
         cells=cells_to_fill,
+        benchmarks=lambda w: BENCHMARKS,
         is_local=lambda w: not workflow.non_local_exec,
         places=PLACES,
         workflow_folder=ROOT,

@@ -11,6 +11,8 @@ rule import_released:
         "<model>/released/model.safetensors",
     log:
         "<logs>/{task}/{model}/released/import.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/released/import.tsv"
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.released),
     conda:

@@ -13,6 +13,8 @@ rule list_n_best:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.nbest.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.nbest.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -37,6 +39,8 @@ rule score_n_best:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -62,6 +66,8 @@ rule rescore_n_best:
         json="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -84,6 +90,8 @@ use rule score_n_best as score_baseline_list with:
         "<model>/{run}/{testset}.scored.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.scored.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.scored.tsv"
     params:
         decoding=scale_of_list,
 
@@ -99,5 +107,7 @@ use rule rescore_n_best as rescore_baseline_list with:
         json="<model>/{run}/{testset}.rescored.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.rescored.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.rescored.tsv"
     params:
         header=header_of_baseline_list,

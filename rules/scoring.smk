@@ -15,6 +15,8 @@ rule evaluate_bleu:
         "<model>/{run}/{testset}.{decoding}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.bleu.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.bleu.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -36,6 +38,8 @@ rule evaluate_rouge:
         "<model>/{run}/{testset}.{decoding}.rouge.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rouge.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rouge.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -59,6 +63,8 @@ rule summarize_bleu:
         json="<results>/{task}/bleu.json",
     log:
         "<logs>/{task}/summarize_bleu.log",
+    benchmark:
+        "<benchmarks>/{task}/summarize_bleu.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -83,6 +89,8 @@ rule summarize_rouge:
         json="<results>/{task}/rouge.json",
     log:
         "<logs>/{task}/summarize_rouge.log",
+    benchmark:
+        "<benchmarks>/{task}/summarize_rouge.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -106,6 +114,8 @@ rule compare_models:
         json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
     log:
         "<logs>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.log",
+    benchmark:
+        "<benchmarks>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -126,6 +136,8 @@ rule write_examples:
         "<results>/{task}/examples.txt",
     log:
         "<logs>/{task}/write_examples.log",
+    benchmark:
+        "<benchmarks>/{task}/write_examples.tsv"
     conda:
         "../envs/score.yaml"
     params:

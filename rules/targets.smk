@@ -67,6 +67,7 @@ rule tables:
     input:
         TABLES,
         layout.claims,
+        layout.costs,
     localrule: True
 
 
@@ -80,6 +81,7 @@ rule paper:
     input:
         TABLES,
         layout.claims,
+        layout.costs,
         layout.ledger,
         PAPER_FIGURES,
         PAPER_MODELS,

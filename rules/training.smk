@@ -32,14 +32,14 @@ rule train_model:
         records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
     log:
         "<logs>/{task}/{model}/seed{seed}/train.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/seed{seed}/train.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
     resources:
+        **OF_A_TRAINING,
         gpu=gpus,
-        mem_mb=16000,
-        runtime="1d",
-        machine=lambda w: f"--device {options.device} --threads {threads(w)}",
     params:
         folder=lambda w: prefixed(layout.task(w.task).path),
         tables=table_options,

@@ -8,6 +8,8 @@ rule learn_truecaser:
         "<results>/{task}/corpus/truecaser.{lang}.tsv",
     log:
         "<logs>/{task}/learn_truecaser.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/learn_truecaser.{lang}.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -24,6 +26,8 @@ rule truecase_file:
         "<results>/{task}/corpus/truecased/{split}.{lang}.zst",
     log:
         "<logs>/{task}/truecase_file/{split}.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/truecase_file/{split}.{lang}.tsv"
     wildcard_constraints:
         split="train|valid",
     conda:

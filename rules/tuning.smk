@@ -11,6 +11,8 @@ rule tune_length_penalty:
         json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -35,6 +37,8 @@ rule plot_length_penalty:
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.tsv"
     conda:
         "../envs/plot.yaml"
     params:

@@ -12,6 +12,8 @@ rule count_words:
         intermediate("<results>/{task}/corpus/words/{block}.{lang}.tsv.zst"),
     log:
         "<logs>/{task}/count_words/{block}.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/count_words/{block}.{lang}.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -27,6 +29,8 @@ rule add_word_counts:
         "<results>/{task}/corpus/words/{lang}.tsv.zst",
     log:
         "<logs>/{task}/add_word_counts/{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/add_word_counts/{lang}.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -42,6 +46,8 @@ rule learn_bpe:
         "<results>/{task}/vocabulary/codes",
     log:
         "<logs>/{task}/learn_bpe.log",
+    benchmark:
+        "<benchmarks>/{task}/learn_bpe.tsv"
     conda:
         "../envs/text.yaml"
     resources:
@@ -60,6 +66,8 @@ use rule learn_bpe as learn_bpe_of_one_side with:
         "<results>/{task}/vocabulary/codes.{lang}",
     log:
         "<logs>/{task}/learn_bpe.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/learn_bpe.{lang}.tsv"
 
 
 rule build_vocabulary:
@@ -70,6 +78,8 @@ rule build_vocabulary:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
         "<logs>/{task}/build_vocabulary/{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/build_vocabulary/{lang}.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -90,6 +100,8 @@ rule binarize:
         description="<results>/{task}/dataset/valid.json",
     log:
         "<logs>/{task}/binarize/valid.log",
+    benchmark:
+        "<benchmarks>/{task}/binarize/valid.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -108,6 +120,8 @@ use rule binarize as binarize_block with:
         description=intermediate("<results>/{task}/dataset/train.{block}.json"),
     log:
         "<logs>/{task}/binarize/train.{block}.log",
+    benchmark:
+        "<benchmarks>/{task}/binarize/train.{block}.tsv"
 
 
 rule join_blocks:
@@ -119,6 +133,8 @@ rule join_blocks:
         description="<results>/{task}/dataset/train.json",
     log:
         "<logs>/{task}/join_blocks.log",
+    benchmark:
+        "<benchmarks>/{task}/join_blocks.tsv"
     conda:
         "../envs/text.yaml"
     params:

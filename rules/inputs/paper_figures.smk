@@ -9,6 +9,12 @@ DRAWN_FIGURES = [
 ]
 
 
+def in_report(caption, figure):
+    """Where a figure of the paper stands in Snakemake's report, and under what text."""
+    text = f"../workflow/report/{caption}.rst"
+    return {"caption": text, "category": "figures", "labels": {"figure": figure}}
+
+
 def text_of_example(wildcards):
     """The test set whose line is shown; no file where the paper's own sentence is."""
     return [test_side("raw", "source")(wildcards)] if scale.example_line else []

@@ -25,6 +25,13 @@ def gpus(wildcards):
     return options.gpus or (1 if granted is None else granted)
 
 
+OF_A_TRAINING = {
+    "mem_mb": 16000,
+    "runtime": "1d",
+    "machine": lambda w: f"--device {options.device} --threads {threads(w)}",
+}
+
+
 def tables_of_text(wildcards):
     """The tables of a text that a training takes, by the names of its options.
 

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.support.rules import rules
+from tests.support.rules import base, is_job, label, path_of, rules
 
 LONGEST_RULE = 25
 
@@ -59,3 +59,15 @@ def test_every_rule_that_runs_something_has_an_environment_that_exists(root: Pat
         runs = re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE)
         assert len(environments) == (1 if runs else 0), rule
         assert all((root / "envs" / name).is_file() for name in environments)
+
+
+def test_every_job_that_is_submitted_measures_what_it_takes(root: Path) -> None:
+    found = rules(root)
+    local = {label(rule) for rule in found if "localrule: True" in rule}
+    jobs = [rule for rule in found if is_job(rule) and not {label(rule), base(rule)} & local]
+    assert len(jobs) > 40
+    for rule in jobs:
+        log = path_of(rule, "log")
+        assert log is not None, rule
+        expected = re.sub(r"\.log$", ".tsv", log.replace("<logs>", "<benchmarks>"))
+        assert path_of(rule, "benchmark") == expected, rule

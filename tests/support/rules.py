@@ -33,6 +33,23 @@ def command(rule: str) -> str | None:
     return stated and stated[1]
 
 
+def base(rule: str) -> str | None:
+    """Return the name of the rule that a rule takes over, if it takes over one."""
+    stated = re.match(r" *use rule (\w+) as", rule)
+    return stated and stated[1]
+
+
+def is_job(rule: str) -> bool:
+    """Return whether a rule runs something, and is not a name for the files of others."""
+    return bool(base(rule) or re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE))
+
+
+def path_of(rule: str, section: str) -> str | None:
+    """Return the one path of a rule's log or benchmark, if it states one."""
+    stated = re.search(rf'^ +{section}:\n +"([^"]+)",?$', rule, re.MULTILINE)
+    return stated and stated[1]
+
+
 def label(rule: str) -> str:
     """Return what a message calls a rule: its name, or what a loop's nameless rule runs."""
     stated = re.match(r" *(?:rule|checkpoint) (\w+):", rule)

@@ -4,9 +4,12 @@ from tests.support.checkout import Checkout
 
 
 def test_the_budget_of_the_demo(checkout: Checkout) -> None:
-    done = checkout.snakemake("preflight", "--config", "tasks=[demo_en_fr]")
+    done = checkout.snakemake("preflight", "--config", "scale=demo")
     assert done.code == 0, done.said
-    assert "in all, at scale paper" in done.said
+    assert "trainings of each table and figure" in done.said
+    rows = [line.split() for line in done.said.splitlines()]
+    assert [row for row in rows if row[:1] == ["table1"] and row[-1] == "10,416.0"]
+    assert "in all, at scale demo" in done.said
     assert checkout.files("results") == []
 
 

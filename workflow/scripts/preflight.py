@@ -20,7 +20,11 @@ with failures_in_one_line():
     preflight(
         settings.placed(**snakemake.params.places),
         tasks=snakemake.params.tasks,
-        cells=[Cell(**cell) for cell in snakemake.params.cells],
+        cells={
+            table: [Cell(**cell) for cell in cells]
+            for table, cells in snakemake.params.cells.items()
+        },
+        benchmarks=Path(snakemake.params.benchmarks),
         is_local=snakemake.params.is_local,
         log=Path(snakemake.log[0]),
     )

@@ -26,6 +26,8 @@ class KnownTraining(Section):
     """What the hours are counted of."""
     hours: PositiveFloat
     """Hours of one training, over all its devices."""
+    printed: bool = False
+    """Whether a paper states it, of its own devices; false: it was measured here."""
     source: str
     """Where the figure comes from."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from convs2s.paper.costs import PaperCosts, all_printed
 from convs2s.pipeline.budget import Budget, Machine, TrainingCost, levels
 from convs2s.scoring.text_table import aligned, underlined
 
@@ -24,6 +25,29 @@ def report(budgets: Sequence[Budget], scale: str, machine: Machine) -> Iterator[
     rest = f", and those of {unknown:,} trainings, which are not known" if unknown else ""
     yield f"GPU-hours: {_hours(sum(each.hours('GPU') for each in budgets))}{rest}"
     yield "not counted: decoding and scoring, and memory of GPUs"
+
+
+def exhibits_report(found: PaperCosts) -> Iterator[str]:
+    """Yield what the trainings of each table and figure are expected to take, and their sum."""
+    yield from underlined("trainings of each table and figure")
+    header = ("", "trainings", "finished", "to come: core-hours", "GPU-hours", "not measured")
+    named = [*found.exhibits.items(), ("all, each training once", found.total)]
+    printed = [*found.printed.values(), all_printed(found)]
+    rows = [
+        (
+            name,
+            f"{cost.trainings:,}",
+            f"{cost.finished:,}",
+            *(map(_hours, (cost.left.cores, cost.left.gpus)) if cost.left else ("", "")),
+            f"{cost.unknown:,}",
+            _hours(stated.hours) if stated.stated else "",
+        )
+        for (name, cost), stated in zip(named, printed, strict=True)
+    ]
+    yield from aligned((*header, "the papers' GPU-hours"), rows)
+    yield "to come: by trainings at this scale that were measured; the papers': of one training of"
+    yield "each model whose time the papers state, of their own GPUs (docs/preflight.md)"
+    yield ""
 
 
 def refusals(budgets: Sequence[Budget], machine: Machine) -> list[str]:

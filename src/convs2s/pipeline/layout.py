@@ -125,6 +125,11 @@ class Layout:
         """What the papers say in words with its verdicts, as Markdown."""
         return f"{self.results}/paper/claims.md"
 
+    @property
+    def costs(self) -> str:
+        """What each table and figure takes, as Markdown."""
+        return f"{self.results}/paper/costs.md"
+
     def table(self, name: str) -> str:
         """Return a table of the paper as Markdown."""
         return f"{self.results}/paper/{name}.md"

@@ -18,7 +18,7 @@ from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measur
 KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
 """How the names of files end that are taken along."""
 
-LEFT_OUT = {"state", "logs", "downloads"}
+LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}
 """Folders of which nothing is."""
 
 WITH_TEXT = ("*.*.jsonl", "*.zst", "examples.txt", "*.attention*.svg", "*.attention*.png")

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
+from convs2s.paper.costs import costs
 from convs2s.pipeline.budget import Budget, Machine, Stage, budgets, levels
-from convs2s.pipeline.budget_report import refusals, report
+from convs2s.pipeline.budget_report import exhibits_report, refusals, report
 from tests.support.cells import cells
 from tests.support.user_task import TASK
 
@@ -139,6 +140,16 @@ def test_what_is_there_already_needs_no_more_space(here: Path) -> None:
 def test_several_tasks_share_their_downloads(here: Path) -> None:
     both = budgets(load(here, {}), ["wmt14_en_de", "wmt14_en_fr"], [])
     assert "to download: 6.7 GB in 8 files" in text(both).rpartition("in all, at")[2]
+
+
+def test_what_is_not_measured_is_no_expectation(here: Path) -> None:
+    settings = load(here, {})
+    tables = {name: cells(settings, name) for name in ("table1", "table2", "table4")}
+    lines = list(exhibits_report(costs(settings, tables, here / "benchmarks")))
+    rows = {line.split("  ")[0]: line.split()[-4:] for line in lines}
+    assert rows["table1"] == ["18", "0", "18", "10,416.0"]  # no hours to come
+    assert rows["table4"][-3:] == ["12", "0", "12"]  # and none in the paper
+    assert rows["all, each training once"][-1] == "10,416.0"
 
 
 def test_a_released_model_is_not_trained(here: Path) -> None:

@@ -172,6 +172,16 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
         export_results(results, tmp_path / "again")
 
 
+def test_what_jobs_took_stays_behind(results: Path, tmp_path: Path) -> None:
+    tuned = results / "models/small/seed1/valid.beam5.length_penalty.tsv"
+    measured = results.parent / "benchmarks/tiny/small/seed1/valid.beam5.length_penalty.tsv"
+    for path in (tuned, measured):
+        write_lines(path, ["a table"])
+    export_results(results.parent, tmp_path / "exported")
+    tables = [path for path in files(tmp_path / "exported") if path.endswith(".tsv")]
+    assert tables == [f"{RUN}/valid.beam5.length_penalty.tsv"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

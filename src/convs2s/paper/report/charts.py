@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from convs2s.config.paper import Table
 from convs2s.paper.plotting import LOOKS
 from convs2s.paper.report.exhibits import ShownTable, leading_number
-from convs2s.paper.report.recorded import Training
+from convs2s.paper.trained import Training
 
 ChartSpec = dict[str, object]
 """A Vega-Lite specification."""

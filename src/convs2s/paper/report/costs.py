@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from convs2s.paper.report.exhibits import ShownTable
-from convs2s.paper.report.recorded import Training
-
-_SECONDS_PER_HOUR = 3600
+from convs2s.paper.trained import Hours, Training
 
 
 @dataclass(frozen=True)
@@ -34,12 +32,9 @@ def table_cost(table: ShownTable) -> TableCost:
 def cost(trained: Iterable[Training]) -> TableCost:
     """Return what trainings took, each counted once."""
     distinct = {run.anchor: run for run in trained}.values()
-    return TableCost(
-        trainings=len(distinct),
-        untimed=sum(not _is_timed(run) for run in distinct),
-        core_hours=sum(_hours(run, "core") for run in distinct),
-        gpu_hours=sum(_hours(run, "gpu") for run in distinct),
-    )
+    timed = [run.hours for run in distinct if run.hours is not None]
+    total = sum(timed, Hours())
+    return TableCost(len(distinct), len(distinct) - len(timed), total.cores, total.gpus)
 
 
 def environment(trained: Sequence[Training]) -> Mapping[str, Mapping[str, int]]:
@@ -50,26 +45,6 @@ def environment(trained: Sequence[Training]) -> Mapping[str, Mapping[str, int]]:
             counts = found.setdefault(key, {})
             counts[value] = counts.get(value, 0) + 1
     return found
-
-
-def _hours(run: Training, unit: str) -> float:
-    """Return the hours of a training on cores or on GPUs; 0 for one on the other kind."""
-    if run.seconds is None or not _is_timed(run):
-        return 0.0
-    if unit != ("gpu" if _is_on_gpu(run) else "core"):
-        return 0.0
-    count = int(str(run.manifest["workers"]))
-    if unit == "core":
-        count *= int(str(run.manifest["threads"]))
-    return run.seconds * count / _SECONDS_PER_HOUR
-
-
-def _is_timed(run: Training) -> bool:
-    return run.seconds is not None and "workers" in run.manifest
-
-
-def _is_on_gpu(run: Training) -> bool:
-    return "gpu" in run.manifest
 
 
 def _made_with(manifest: Mapping[str, object]) -> Iterable[tuple[str, str]]:

@@ -11,7 +11,8 @@ from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.errors import UserError
 from convs2s.files import read_lines
-from convs2s.paper.report.recorded import RecordedScore, Training
+from convs2s.paper.report.recorded import RecordedScore
+from convs2s.paper.trained import Training
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _PAPER, _OURS, _DIFFERENCE = " (paper)", " (ours)", " (difference)"

@@ -1,15 +1,13 @@
 """The runs of a ledger, with what the files beside their scores say of them."""
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.runs import members
-from convs2s.files import read_json, read_lines
 from convs2s.paper import ledger_entry
 from convs2s.paper.ledger_entry import LedgerEntry
-from convs2s.training.history import EpochRecord
+from convs2s.paper.trained import Training, read_training
 
 
 @dataclass(frozen=True)
@@ -39,43 +37,6 @@ class RecordedScore:
     date: str
 
 
-@dataclass(frozen=True)
-class Training:
-    """A training that cells rest on.
-
-    Attributes:
-        task, model, run: its names; the run is of one seed.
-        folder: where its files are.
-        epochs: its history; empty where that is not there.
-        summary: its training.json; empty where that is not there.
-    """
-
-    task: str
-    model: str
-    run: str
-    folder: Path
-    epochs: tuple[EpochRecord, ...]
-    summary: Mapping[str, object]
-
-    @property
-    def anchor(self) -> str:
-        """The name by which the report's links find it."""
-        return f"run-{self.task}-{self.model}-{self.run}"
-
-    @property
-    def manifest(self) -> Mapping[str, object]:
-        """What made it: versions, machine, recipe."""
-        found = self.summary.get("manifest", {})
-        assert isinstance(found, Mapping)
-        return found
-
-    @property
-    def seconds(self) -> float | None:
-        """How long its epochs took; None where there is no history."""
-        timed = [one.tokens / one.tokens_per_second for one in self.epochs if one.tokens_per_second]
-        return sum(timed) if timed else None
-
-
 def read_ledger(path: Path) -> list[RecordedScore]:
     """Read a ledger.
 
@@ -96,29 +57,10 @@ def trainings(scores: Iterable[RecordedScore], present: Collection[Path]) -> lis
     for one in scores:
         for member in members(one.run):
             folder = Path(one.file).parent.parent / member
-            history, record = folder / "history.jsonl", folder / "training.json"
-            found[one.task, one.model, member] = Training(
-                one.task,
-                one.model,
-                member,
-                folder,
-                tuple(_epochs(history)) if history in present else (),
-                _summary(record) if record in present else {},
+            found[one.task, one.model, member] = read_training(
+                one.task, one.model, member, folder, lambda path: path in present
             )
     return [found[key] for key in sorted(found)]
-
-
-def _epochs(history: Path) -> Iterator[EpochRecord]:
-    for line in read_lines(history):
-        row = json.loads(line)
-        if "epoch" in row:  # the last line may say why it stopped
-            yield EpochRecord(**row)
-
-
-def _summary(record: Path) -> Mapping[str, object]:
-    found = read_json(record)
-    assert isinstance(found, Mapping)
-    return found
 
 
 def _score(entry: LedgerEntry) -> RecordedScore:

@@ -22,7 +22,8 @@ from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
 from convs2s.paper.report.examples import examples
 from convs2s.paper.report.exhibits import ShownTable, read_table
 from convs2s.paper.report.page import embedded, render
-from convs2s.paper.report.recorded import RecordedScore, Training, read_ledger, trainings
+from convs2s.paper.report.recorded import RecordedScore, read_ledger, trainings
+from convs2s.paper.trained import Training
 
 _EXAMPLE = ".example.json"
 

@@ -1,0 +1,113 @@
+"""A training that tables rest on: what its history and its record say of it, and what it took."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.files import read_json, read_lines
+from convs2s.training.history import EpochRecord
+
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Time for which devices were held, or are expected to be.
+
+    Attributes:
+        cores: core-hours of CPUs.
+        gpus: GPU-hours.
+    """
+
+    cores: float = 0.0
+    gpus: float = 0.0
+
+    def __add__(self, other: "Hours") -> "Hours":
+        """Return the sum of both."""
+        return Hours(self.cores + other.cores, self.gpus + other.gpus)
+
+    def __mul__(self, factor: float) -> "Hours":
+        """Return so many times as much."""
+        return Hours(self.cores * factor, self.gpus * factor)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training that cells rest on.
+
+    Attributes:
+        task, model, run: its names; the run is of one seed.
+        folder: where its files are.
+        epochs: its history; empty where that is not there.
+        summary: its training.json; empty where that is not there.
+    """
+
+    task: str
+    model: str
+    run: str
+    folder: Path
+    epochs: tuple[EpochRecord, ...]
+    summary: Mapping[str, object]
+
+    @property
+    def anchor(self) -> str:
+        """The name by which the report's links find it."""
+        return f"run-{self.task}-{self.model}-{self.run}"
+
+    @property
+    def manifest(self) -> Mapping[str, object]:
+        """What made it: versions, machine, recipe."""
+        found = self.summary.get("manifest", {})
+        assert isinstance(found, Mapping)
+        return found
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the updates of its epochs took, over all attempts; None without a history."""
+        timed = [one.tokens / one.tokens_per_second for one in self.epochs if one.tokens_per_second]
+        return sum(timed) if timed else None
+
+    @property
+    def hours(self) -> Hours | None:
+        """Time times GPUs, or without one times threads; None where that is not recorded."""
+        seconds = self.seconds
+        if seconds is None or "workers" not in self.manifest:
+            return None
+        held = seconds / _SECONDS_PER_HOUR * int(str(self.manifest["workers"]))
+        if "gpu" in self.manifest:
+            return Hours(gpus=held)
+        return Hours(cores=held * int(str(self.manifest["threads"])))
+
+
+def read_training(
+    task: str, model: str, run: str, folder: Path, is_there: Callable[[Path], bool] = Path.is_file
+) -> Training:
+    """Read what there is of a training.
+
+    Args:
+        task: its name.
+        model: likewise.
+        run: likewise.
+        folder: where its files are.
+        is_there: says of a file whether it can be read.
+
+    Raises:
+        UserError: a file is no JSON.
+    """
+    history, record = folder / "history.jsonl", folder / "training.json"
+    epochs = tuple(_epochs(history)) if is_there(history) else ()
+    return Training(task, model, run, folder, epochs, _summary(record) if is_there(record) else {})
+
+
+def _epochs(history: Path) -> Iterator[EpochRecord]:
+    for line in read_lines(history):
+        row = json.loads(line)
+        if "epoch" in row:  # the last line may say why it stopped
+            yield EpochRecord(**row)
+
+
+def _summary(record: Path) -> Mapping[str, object]:
+    found = read_json(record)
+    assert isinstance(found, Mapping)
+    return found
