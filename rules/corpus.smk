@@ -89,7 +89,7 @@ for pair, names in settings.language_pairs().items():
             params:
                 preparation=lambda w: tasks[w.task].preparation.train,
                 languages=pair,
-                limits=lambda w: tasks[w.task].clean.model_dump(),
+                limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
                 code=script_code("tokenize_and_filter.py"),
             script:
                 "../workflow/scripts/tokenize_and_filter.py"

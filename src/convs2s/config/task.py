@@ -106,7 +106,8 @@ class Task(Section):
     preparation: PreparationRecipes = PreparationRecipes()
     """Recipes that turn raw text into words."""
     clean: CleanLimits = CleanLimits()
-    """Training pairs that are kept; lengths are counted in words, before BPE."""
+    """Training and validation pairs that are kept; all lengths but tokens are counted in words,
+    before BPE."""
     paper_pairs: PositiveInt | None = None
     """Training pairs that the paper states, cleaned: shown beside ours; null where it states
     none."""
