@@ -66,7 +66,7 @@ for pair, names in settings.language_pairs().items():
             "../workflow/scripts/shard_corpus.py"
 
     for name, part, kept in [
-        ("tokenize_and_filter_shard", f"train.{PART}", intermediate),
+        ("tokenize_and_filter_shard", f"train.({PART})", intermediate),
         ("tokenize_and_filter", "valid", list),
     ]:
 
