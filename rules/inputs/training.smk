@@ -2,7 +2,7 @@
 
 import os
 
-from convs2s.pipeline.process import granted_gpus
+from convs2s.pipeline.process import granted_gpus, logged
 from convs2s.training.version import TRAINING_VERSION
 
 # What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
