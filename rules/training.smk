@@ -45,8 +45,4 @@ rule train_model:
         tables=table_options,
         version=TRAINING_VERSION,
     shell:
-        logged(
-            "python -m convs2s train {params.folder} --settings {input.settings}"
-            " --seed {wildcards.seed} --output {output.model} {params.tables} {resources.machine}"
-            f" {GRANTED}"
-        )
+        logged(f"python -m convs2s train {TRAINING_OPTIONS} {GRANTED}")

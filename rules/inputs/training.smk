@@ -10,6 +10,11 @@ GRANTED = "--workers {resources.gpu}"
 if workflow.remote_exec:
     GRANTED += " --time-limit {resources.runtime}"
 
+TRAINING_OPTIONS = (
+    "{params.folder} --settings {input.settings} --seed {wildcards.seed}"
+    " --output {output.model} {params.tables} {resources.machine}"
+)
+
 
 def gpus(wildcards):
     """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
