@@ -120,11 +120,11 @@ def test_without_checksum_and_tags_nothing_is_resumed(server: LoopbackServer, ou
 def test_without_checksum_a_weak_tag_resumes_nothing(
     server: LoopbackServer, output: Path, last_modified: str | None
 ) -> None:
-    said = {"etag": 'W/"1"', "last_modified": last_modified}
-    url = server.serve("/a.tgz", Served(BODY, **said, cuts=[5000]))
+    weak = 'W/"1"'
+    url = server.serve("/a.tgz", Served(BODY, etag=weak, last_modified=last_modified, cuts=[5000]))
     with pytest.raises(UserError):
         download_file(url, output, waits=())
-    server.serve("/a.tgz", Served(OTHER, **said))
+    server.serve("/a.tgz", Served(OTHER, etag=weak, last_modified=last_modified))
     download_file(url, output, waits=(0,))
     assert output.read_bytes() == OTHER
 
