@@ -87,7 +87,7 @@ class Shard:
             sides=self.clean,
             report=self.report,
             prepare=(english.prepare, french.prepare),
-            **CLEAN.model_dump(),
+            **CLEAN.model_dump(exclude={"tokens"}),
         )
 
     def count_words(self) -> None:

@@ -10,6 +10,9 @@ rule align_words:
         "<logs>/{task}/align_words.log",
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=lambda w, attempt: attempt * 16000,  # 5 million pairs; hours too (config/costs.yaml)
+        runtime=lambda w, attempt: attempt * 720,
     params:
         sample=lambda w: tasks[w.task].alignment.model_dump(include={"pairs", "seed"}),
         code=script_code("align_words.py"),

@@ -37,16 +37,15 @@ rule train_model:
     threads: threads
     resources:
         gpu=gpus,
-        mem_mb=16000,
-        runtime="1d",
+        mem_mb=lambda w, attempt: attempt * 16000,
+        runtime="1d",  # at every attempt, as each goes on from the state of the one before
         machine=lambda w: f"--device {options.device} --threads {threads(w)}",
     params:
         folder=lambda w: prefixed(layout.task(w.task).path),
         tables=table_options,
         version=TRAINING_VERSION,
     shell:
-        "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
-        f" --output {{output.model}} {{params.tables}} {{resources.machine}} {GRANTED} 2>&1 | tee {{log}}"
+        logged(f"python -m convs2s train {TRAINING_OPTIONS} {GRANTED}")
 
 
 rule measure_training_speed:

@@ -2,13 +2,18 @@
 
 import os
 
-from convs2s.pipeline.process import granted_gpus
+from convs2s.pipeline.process import granted_gpus, logged
 from convs2s.training.version import TRAINING_VERSION
 
 # What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
 GRANTED = "--workers {resources.gpu}"
 if workflow.remote_exec:
     GRANTED += " --time-limit {resources.runtime}"
+
+TRAINING_OPTIONS = (
+    "{params.folder} --settings {input.settings} --seed {wildcards.seed}"
+    " --output {output.model} {params.tables} {resources.machine}"
+)
 
 
 def gpus(wildcards):

@@ -45,8 +45,8 @@ class Positions(Section):
     target: bool = True
     """Whether target tokens have position embeddings."""
     maximum: PositiveInt = 1024
-    """Number of positions, the end token's included; a longer training pair is refused when data
-    is prepared."""
+    """Number of positions, the end token's included; a training on a longer pair is refused at its
+    start. clean.tokens of a task drops such pairs before."""
 
 
 class VocabularySelection(Section):

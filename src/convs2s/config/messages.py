@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from convs2s.config.credentials import without_credentials
 from convs2s.config.faults import Fault, first_fault
 from convs2s.config.rules import (
     Path,
@@ -84,7 +85,7 @@ def shown(value: object) -> str:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, dict | list):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)} entries"
-    text = repr(value)
+    text = without_credentials(repr(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

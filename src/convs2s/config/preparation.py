@@ -27,7 +27,7 @@ class PreparationRecipes(Section):
 
 
 class CleanLimits(Section):
-    """Training pairs that are kept."""
+    """Training and validation pairs that are kept."""
 
     minimum: PositiveInt = 1
     """Fewest words of either side."""
@@ -35,6 +35,9 @@ class CleanLimits(Section):
     """Most words of either side; null sets no limit."""
     ratio: Annotated[float, Field(ge=1)] | None = 1.5
     """Longest side over shortest side at most; null sets no limit."""
+    tokens: PositiveInt | None = 1023
+    """Most tokens of either side, once BPE has split its words; null sets no limit. With the end
+    token, 1023 are what fits into a model's 1024 positions."""
 
 
 class AlignmentSettings(Section):

@@ -68,10 +68,10 @@ def _int32(numbers: "array[int]") -> pa.Array:
 
 
 def join_stores(parts: Sequence[Path], path: Path) -> None:
-    """Write stores end to end as one, a record batch at a time.
+    """Write stores end to end as one, in whole record batches.
 
     Args:
-        parts: stores of the rows that ``convs2s.data.blocks`` gives.
+        parts: stores of the rows that ``convs2s.data.blocks`` gives, less those that were dropped.
         path: what to write: byte for byte what ``write_store`` makes of all their rows.
     """
     with (
@@ -79,10 +79,27 @@ def join_stores(parts: Sequence[Path], path: Path) -> None:
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, _SCHEMA) as writer,
     ):
-        for part in parts:
-            reader = pa.ipc.open_file(pa.memory_map(str(part)))
-            for index in range(reader.num_record_batches):
-                writer.write_batch(reader.get_batch(index))
+        for batch in _whole_batches(parts):
+            writer.write_batch(batch)
+
+
+def _whole_batches(parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of stores in batches of which all but the last one are full."""
+    rest = _SCHEMA.empty_table()
+    for part in parts:
+        reader = pa.ipc.open_file(pa.memory_map(str(part)))
+        for index in range(reader.num_record_batches):
+            batch = reader.get_batch(index)
+            rest = pa.concat_tables([rest, pa.Table.from_batches([batch])])
+            while rest.num_rows >= ROWS_PER_BATCH:
+                yield _one_batch(rest.slice(0, ROWS_PER_BATCH))
+                rest = rest.slice(ROWS_PER_BATCH)
+    if rest.num_rows:
+        yield _one_batch(rest)
+
+
+def _one_batch(rows: pa.Table) -> pa.RecordBatch:
+    return rows.combine_chunks().to_batches()[0]
 
 
 class TokenStore:

@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.preparation import CleanLimits
 from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.demo.version import CORPUS_SHA256
@@ -88,7 +89,7 @@ class RunInputs:
             return {"released": references, **self._files(references)}
         pairs = [pair for split in ("train", "valid") for pair in task.file_pairs(split)]
         return {
-            "text": task.model_dump(mode="json", include=_OF_TRAINING),
+            "text": _text(task),
             "pairs": {split: task.file_pairs(split) for split in ("train", "valid")},
             **self._files([*(side for pair in pairs for side in pair), *_papers(task)]),
             **recipe_identity(model.architecture, model.training),
@@ -141,6 +142,15 @@ class RunInputs:
         if self._settings.scale.generated_mirror:
             found["mirror"] = "generated"
         return found
+
+
+def _text(task: Task) -> Inputs:
+    """Return how a task's text is prepared, without what is as it was before there was a key."""
+    stated = task.model_dump(mode="json", include=_OF_TRAINING)
+    if task.clean.tokens == CleanLimits().tokens:
+        # Longer pairs ended a training: what was published had none of them.
+        del stated["clean"]["tokens"]
+    return stated
 
 
 def _papers(task: Task) -> tuple[str, ...]:

@@ -81,5 +81,5 @@ class TrainingData:
                     raise UserError(
                         f"{store.path}: the {side} of pair {int(lengths.argmax()) + 1} has "
                         f"{lengths.max()} tokens with </s>, but the model has {maximum} "
-                        "positions: lower clean.maximum or raise positions.maximum"
+                        f"positions: lower clean.tokens to {maximum - 1} or raise positions.maximum"
                     )

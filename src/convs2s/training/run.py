@@ -14,7 +14,7 @@ from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
 from convs2s.training.epoch_progress import log
 from convs2s.training.export import export
-from convs2s.training.interruption import Interruption
+from convs2s.training.interruption import Interruption, end_of_job
 from convs2s.training.job import TrainingJob
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
@@ -34,7 +34,8 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
-    stop = Interruption(job.time_limit, os.getppid() if is_worker() else None)
+    launcher = os.getppid() if is_worker() else None
+    stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))
     keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)

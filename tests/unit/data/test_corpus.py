@@ -207,6 +207,28 @@ def test_segments(tmp_path: Path, sides: Sides) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reference", "refused"),
+    [
+        ('<doc docid="a"><seg id="1">x</seg><seg id="2">y</seg>', False),
+        ("<seg>x</seg><seg>y</seg>", False),
+        ('<doc docid="a"><seg id="2">y</seg><seg id="1">x</seg>', True),
+        ('<doc docid="b"><seg id="1">x</seg><seg id="2">y</seg>', True),
+    ],
+    ids=["the same", "without ids", "another order", "another document"],
+)
+def test_segments_of_different_ids_are_no_pair(
+    tmp_path: Path, sides: Sides, reference: str, refused: bool
+) -> None:
+    text = "<DOC sysid='src' docid='a'>\n<seg id=1>a</seg>\n<seg id=2>b</seg>"
+    pair = write(tmp_path / "src.sgm", text), write(tmp_path / "ref.sgm", reference)
+    if not refused:
+        assert extract([pair], tmp_path, sides) == 2
+        return
+    with pytest.raises(UserError, match=r"src.sgm: its segment 1 has the id 1 of document a, but"):
+        extract([pair], tmp_path, sides)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("<seg id=1>a</seg>\n<seg id=2>b\n<seg id=3>c</seg>", "t:3: unexpected <seg id=3>"),

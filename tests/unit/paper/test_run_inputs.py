@@ -41,6 +41,8 @@ def test_each_run_has_a_fingerprint_of_its_own(root: Path) -> None:
         override("models", MODEL, architecture={"dropout": 0.3}),
         override("decodings", "beam5", beam=4),
         override("tasks", TASK, clean={"maximum": 60}),
+        override("tasks", TASK, clean={"tokens": 512}),
+        override("tasks", TASK, clean={"tokens": None}),
         override("tasks", TASK, vocabulary={"merges": 100}),
         override("tasks", TASK, preparation={"truecase": False}),
     ],
