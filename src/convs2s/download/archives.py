@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
-from convs2s.download.compressed import BUFFER_BYTES, decompressed, refuse_bomb
 from convs2s.errors import UserError
+from convs2s.guards.compressed import BUFFER_BYTES, decompressed, refuse_bomb
 
 _TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
