@@ -62,10 +62,11 @@ def open_text(path: str | Path) -> TextIO:
 def open_bytes(path: str | Path) -> BinaryIO:
     """Open bytes for writing, compressed if the suffix says so."""
     if Path(path).suffix != ".zst":
-        return cast(BinaryIO, xopen(path, "wb", threads=0))
+        return xopen(path, "wb", threads=0)
     # Unlike the other formats, it has a checksum only where one is asked for.
     compressor = zstandard.ZstdCompressor(write_checksum=True)
-    return io.BufferedWriter(compressor.stream_writer(Path(path).open("wb")))
+    raw = compressor.stream_writer(Path(path).open("wb"))  # noqa: SIM115
+    return io.BufferedWriter(cast(io.RawIOBase, raw))
 
 
 @contextmanager
@@ -266,6 +267,19 @@ def join_texts(parts: Sequence[Path], path: Path) -> None:
         for part in parts:
             with decompressed_file(part) as stream:
                 shutil.copyfileobj(stream, joined)
+
+
+def check_sha256(path: Path, recorded: str) -> None:
+    """Check that a file is the one whose checksum was recorded when it was made.
+
+    Raises:
+        UserError: it is not.
+    """
+    if sha256(path) != recorded:
+        raise UserError(
+            f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
+            "remove it and make it again"
+        )
 
 
 def sha256(path: str | Path) -> str:

@@ -17,7 +17,10 @@ from convs2s.models.build import build_network
 from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.tensor_file import load_description, load_tensors, save_tensors
 
-FORMAT = "convs2s model 2"
+FORMAT = "convs2s model 3"
+
+WITHOUT_DIGEST = "convs2s model 2"
+"""The former format, which is read as well: it lacks the digest alone."""
 
 CANDIDATE_TENSORS = "candidates.offsets", "candidates.targets"
 """Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
@@ -120,7 +123,7 @@ def describe_model(path: Path) -> ModelDescription:
 
 def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
     stated = fields.pop("format", None)
-    if stated != FORMAT:
+    if stated not in (FORMAT, WITHOUT_DIGEST):
         raise UserError(
             f"{path}: a model file of another version ({stated}; this one reads {FORMAT}): train "
             "or import the model again"

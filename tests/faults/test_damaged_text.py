@@ -13,15 +13,10 @@ import zstandard
 from convs2s.decoding.growing_output import growing_output
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
+from tests.support.damage import bits, flipped
 
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 LINES = [f"line {number} has {number * number} words" for number in range(300)]
-
-
-def flipped(content: bytes, bit: int) -> bytes:
-    changed = bytearray(content)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 @contextmanager
@@ -33,10 +28,6 @@ def less_memory_than(most: int) -> Iterator[None]:
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
-
-
-def bits(content: bytes, count: int) -> list[int]:
-    return random.Random(1).sample(range(8 * len(content)), count)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

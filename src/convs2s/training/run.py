@@ -46,11 +46,13 @@ def train(job: TrainingJob) -> None:
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
-        workers.wait()  # for the lock
+        if workers.is_first:
+            data.check_checksums()
+        workers.wait()  # for the lock and the checksums
         trainer = Trainer(
             network,
             job.recipe,
-            (data.train, data.valid),
+            data.stores,
             folder,
             seed=job.seed,
             device=device,
