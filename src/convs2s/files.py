@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, BinaryIO, Protocol, TextIO, cast
 
 import zstandard
@@ -23,28 +24,38 @@ from xopen import xopen
 from convs2s.errors import UserError
 from convs2s.guards.compressed import decompressed
 from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
+from convs2s.guards.writing import is_written_in_place, scratch_folder, writing
 
 _BLOCK_BYTES = 1 << 18
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; rename it to ``path`` if the block succeeds.
+    """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
 
-    The temporary name keeps the suffixes of ``path``, so that compression follows from it. If the
-    block raises, the temporary file is removed and ``path`` is left as it was. What a killed
-    process leaves behind is overwritten by the next one.
+    The temporary file has the name of ``path``, in a folder beside it that no other process writes
+    to. If the block raises, it is removed and ``path`` is left as it was. What a killed process
+    leaves behind is removed by the next one that writes beside it. A device or a pipe is written
+    to, never replaced.
+
+    Raises:
+        UserError: the disk is full or read-only, or such.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".partial.{path.name}")
-    try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    if is_written_in_place(path):
+        with TemporaryDirectory(prefix="convs2s-") as name:
+            yield Path(name, path.name)
+            with Path(name, path.name).open("rb") as written, path.open("wb") as stream:
+                shutil.copyfileobj(written, stream)
+        return
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(path.parent) as folder:
+            temporary = folder / path.name
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.replace(path)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
+from convs2s.guards.writing import cannot_be_written
 
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
@@ -37,18 +38,15 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     stated = json.loads(_json(description))  # as it will be read
     text = _json({**stated, DIGEST: _digest(contiguous, stated)})
-    try:
-        with atomic_path(path) as temporary:
+    with atomic_path(path) as temporary:
+        try:
             save_file(contiguous, temporary, {METADATA_KEY: text})
-            # safetensors makes files that their owner alone can read; ours are for whom umask says.
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o666 & ~umask)
-    except (OSError, SafetensorError) as error:
-        kept = "; the one before it is kept" if path.exists() else ""
-        raise UserError(
-            f"{path}: cannot be written: {error}{kept}; make room, then run the same command again"
-        ) from None
+        except SafetensorError as error:
+            raise cannot_be_written(path, str(error)) from None
+        # safetensors makes files that their owner alone can read; ours are for whom umask says.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:

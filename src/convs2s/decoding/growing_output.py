@@ -21,6 +21,7 @@ import zstandard
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
+from convs2s.guards.writing import check_place, is_written_in_place, writing
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -76,21 +77,42 @@ class GrowingOutput:
         return 0, 0
 
 
+class DirectOutput:
+    """A device or a pipe, where nothing can be gone on with."""
+
+    done = 0
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def append(self, text: str, lines: int) -> None:
+        """Write the output of the next ``lines`` lines of the input."""
+        self._stream.write(text.encode())
+        self._stream.flush()
+        self.done += lines
+
+
 @contextmanager
-def growing_output(path: Path, identity: Mapping[str, object]) -> Iterator[GrowingOutput]:
+def growing_output(
+    path: Path, identity: Mapping[str, object]
+) -> Iterator[GrowingOutput | DirectOutput]:
     """Open an output; it gets its name if the block succeeds, else stays to be gone on with.
 
     Args:
-        path: the output; compressed if its suffix says so.
+        path: the output; compressed if its suffix says so; a device or a pipe is written to.
         identity: what its bytes depend on, as JSON can hold it. Where it differs from that of an
             unfinished output, that one is thrown away.
 
     Raises:
-        UserError: another process writes the same output.
+        UserError: another process writes the same output, or it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if is_written_in_place(path):
+        with path.open("wb") as stream:
+            yield DirectOutput(stream)
+        return
+    check_place(path)
     unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("ab") as part:
+    with writing(path), unfinished.open("ab") as part:
         try:
             # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
             fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,6 +120,10 @@ def growing_output(path: Path, identity: Mapping[str, object]) -> Iterator[Growi
             raise UserError(
                 f"{unfinished}: another process is writing it: wait for it, or name another output"
             ) from None
+        if not unfinished.exists() or not os.path.samestat(
+            unfinished.stat(), os.fstat(part.fileno())
+        ):
+            raise UserError(f"{path}: another process has written it just now")
         yield GrowingOutput(path, part, identity)
         os.fsync(part.fileno())
         unfinished.replace(path)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 from eflomal import Aligner
 
 from convs2s.files import read_line_pairs, write_lines
+from convs2s.guards.writing import scratch_folder
 from convs2s.text.links import read_links
 from convs2s.text.symmetrize import grow_diag_final_and
 
@@ -55,8 +55,8 @@ def align_words(
     total = sum(1 for _ in read_line_pairs(source, target))
     chosen = partial(_sample, source, target, total, pairs, seed)
     Path(links).parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".partial.", dir=Path(links).parent) as folder:
-        forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
+    with scratch_folder(Path(links).parent) as folder:
+        forward, reverse = folder / "forward", folder / "reverse"
         aligned = _run_eflomal(chosen, forward, reverse)
         write_lines(links, _symmetrized_lines(chosen(), forward, reverse))
     return aligned
