@@ -170,3 +170,16 @@ def test_an_output_that_another_process_finishes_just_now_is_left_alone(
 def test_a_failed_block_leaves_the_error_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "out"):
         (tmp_path / "absent").read_text()
+
+
+@pytest.mark.parametrize("state", ["", "{", "[]", '{"identity": 1}', "[" * 99_999])
+def test_an_unfinished_output_with_a_damaged_state_starts_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], state: str
+) -> None:
+    (tmp_path / "out.part").write_text("one\n")
+    (tmp_path / "out.part.json").write_text(state)
+    with growing_output(tmp_path / "out", {"model": "a"}) as output:
+        assert output.done == 0
+        output.append("whole\n", 1)
+    assert (tmp_path / "out").read_text() == "whole\n"
+    assert "its state cannot be read" in capsys.readouterr().err

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import zstandard
 
 from convs2s.errors import UserError
-from convs2s.files import atomic_path
+from convs2s.files import atomic_path, read_json
 from convs2s.guards.writing import check_place, is_written_in_place, writing
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
@@ -61,20 +61,34 @@ class GrowingOutput:
         """Return how many lines and bytes count; say why where they do not."""
         if not self._state.is_file():
             return 0, 0
-        state = json.loads(self._state.read_text("utf-8"))
-        names = {**state["identity"], **self._identity}
-        others = [name for name in names if state["identity"].get(name) != self._identity.get(name)]
-        if others:
+        identity, lines, size = _read_state(self._state)
+        names = {**identity, **self._identity}
+        others = [name for name in names if identity.get(name) != self._identity.get(name)]
+        if not identity:
+            reason = "its state cannot be read"
+        elif others:
             reason = f"its {', '.join(others)} differ from this command's"
-        elif os.fstat(self._part.fileno()).st_size < state["bytes"]:
+        elif os.fstat(self._part.fileno()).st_size < size:
             reason = "its text is shorter than its state says"
         else:
-            print(f"{path}: going on after line {state['lines']}", file=sys.stderr)
-            return state["lines"], state["bytes"]
+            print(f"{path}: going on after line {lines}", file=sys.stderr)
+            return lines, size
         print(
             f"{path}: starting over: there is an unfinished output, but {reason}", file=sys.stderr
         )
         return 0, 0
+
+
+def _read_state(path: Path) -> tuple[dict[str, object], int, int]:
+    """Return of what work an output is, and how many lines and bytes count; nothing if damaged."""
+    try:
+        state = read_json(path)
+    except UserError:
+        return {}, 0, 0
+    match state:
+        case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)}:
+            return identity, max(0, lines), max(0, size)
+    return {}, 0, 0
 
 
 class DirectOutput:
