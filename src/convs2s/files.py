@@ -263,6 +263,8 @@ def read_json(path: str | Path) -> object:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8: {error.reason}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
 
 
 def write_json(path: str | Path, content: object) -> None:

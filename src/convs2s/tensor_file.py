@@ -16,6 +16,7 @@ from torch import Tensor
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.guards.writing import cannot_be_written
 
 METADATA_KEY = "convs2s"
@@ -122,10 +123,6 @@ def _description(path: Path, stored: Any) -> dict[str, Any]:
 def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    try:
-        with safe_open(path, framework="pt") as stored:
-            yield stored
-    except SafetensorError as error:
-        raise UserError(
-            f"{path}: not a model: expected a .safetensors file that convs2s wrote ({error})"
-        ) from None
+    expected = "not a model: expected a .safetensors file that convs2s wrote"
+    with faults_of_file(str(path), expected), safe_open(path, framework="pt") as stored:
+        yield stored

@@ -41,6 +41,7 @@ _BOUNDS = {
     "less_than_equal": "at most {le:g}",
     "greater_than": "more than {gt:g}",
     "less_than": "less than {lt:g}",
+    "too_long": "a list of at most {max_length}",
     "string_too_short": "a text of {min_length} or more characters",
     "finite_number": "a finite number",
 }

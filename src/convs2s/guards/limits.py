@@ -24,3 +24,54 @@ ZSTANDARD_STEP_BYTES = 1 << 10
 
 XZ_MEMORY_BYTES = 256 << 20
 """Memory of an xz decompressor: xz -9 needs 65 MiB."""
+
+MOST_NAMES = 1_000
+"""Names of an archive's members that are compared with one that is not there."""
+
+LARGEST_TAR_HEADER_BYTES = 8 << 10
+"""Bytes of a tar header that holds a long name, or further properties."""
+
+LARGEST_ZIP_LIST_BYTES = 32 << 20
+"""Bytes of a zip archive's list of its members: 300,000 of them."""
+
+LONGEST_SEGMENT_BYTES = 1 << 20
+"""Characters of an sgm file's segment, whatever lines it is on."""
+
+MOST_YAML_VALUES = 200_000
+"""Values of a YAML file, those that an alias repeats counted each time."""
+
+DEEPEST_NESTING = 60
+"""Lists and mappings within each other, in YAML and in JSON."""
+
+LONGEST_EXPRESSION = 1_000
+"""Characters of a checkpoint's setting that is an expression."""
+
+MOST_ITEMS = 10_000
+"""Values of a checkpoint's setting that is a list, those of its inner lists counted."""
+
+LARGEST_WIDTH = 1 << 16
+"""Channels of a layer, of an embedding, and cells of an LSTM."""
+
+MOST_LAYERS = 1_000
+"""Layers of a stack of equal ones, and stacks."""
+
+LARGEST_KERNEL = 1 << 10
+"""Kernel width."""
+
+MOST_POSITIONS = 1 << 20
+"""Positions that have an embedding."""
+
+MOST_PROCESSES = 1 << 10
+"""Threads, and workers, of a command."""
+
+MOST_RESAMPLES = 1 << 20
+"""Resamples of a bootstrap."""
+
+WIDEST_BEAM = 1 << 10
+"""Hypotheses kept at each step of a search."""
+
+LARGEST_LENGTH_PENALTY = 100
+"""Exponent of a length."""
+
+LONGEST_OUTPUT = 1 << 20
+"""Tokens of an output, and times that it may be as long as its source."""

@@ -69,16 +69,21 @@ class TrainingData:
             },
         )
 
-    def check_checksums(self) -> None:
+    def check_checksums(self, is_first: bool) -> None:
         """Read both stores to their ends, side by side, for their recorded checksums.
 
         A flipped bit would train another model under the same name. It is done once for each start
         of a training, as fast as the disk is, and leaves the stores in the memory that they are
         read from.
 
+        Args:
+            is_first: whether this is the first of the workers, which alone does it.
+
         Raises:
             UserError: a store is damaged.
         """
+        if not is_first:
+            return
         stores = {store.path: self.checksums[f"dataset/{store.path.name}"] for store in self.stores}
         with ThreadPoolExecutor() as pool:
             list(pool.map(check_sha256, stores, stores.values()))

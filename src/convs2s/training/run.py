@@ -46,8 +46,7 @@ def train(job: TrainingJob) -> None:
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
-        if workers.is_first:
-            data.check_checksums()
+        data.check_checksums(workers.is_first)
         workers.wait()  # for the lock and the checksums
         trainer = Trainer(
             network,
