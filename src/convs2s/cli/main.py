@@ -18,6 +18,7 @@ from convs2s.cli.score_pairs import add_score_pairs
 from convs2s.cli.tokenize import add_detokenize, add_tokenize
 from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
+from convs2s.config.command_line import check_options
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.pipeline.process import provide_environment
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parsed = _parser().parse_args(given, argparse.Namespace(command=given))
     provide_environment()  # before torch is loaded
     try:
+        check_options(parsed)
         parsed.run(parsed)
         sys.stdout.flush()
     except UnfinishedError as error:

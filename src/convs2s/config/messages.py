@@ -38,10 +38,11 @@ _TYPES = {
 
 # pydantic's name of a failure -> what was expected, with its name of the limit.
 _BOUNDS = {
-    "greater_than_equal": "at least {ge:g}",
-    "less_than_equal": "at most {le:g}",
-    "greater_than": "more than {gt:g}",
-    "less_than": "less than {lt:g}",
+    "greater_than_equal": "at least {ge:.10g}",
+    "less_than_equal": "at most {le:.10g}",
+    "greater_than": "more than {gt:.10g}",
+    "less_than": "less than {lt:.10g}",
+    "too_long": "a list of at most {max_length}",
     "string_too_short": "a text of {min_length} or more characters",
     "finite_number": "a finite number",
 }

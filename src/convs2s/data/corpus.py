@@ -14,13 +14,12 @@ from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import (
     atomic_path,
-    bounded_lines,
-    decode_lines,
     join_texts,
     misaligned,
     open_text,
     read_line_pairs,
     read_lines,
+    text_lines,
     write_lines,
 )
 
@@ -127,7 +126,7 @@ def _write(pair: tuple[str, str], streams: Sequence[TextIO]) -> None:
 @contextmanager
 def _open_all(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(open_text(path, "w")) for path in paths]
+        yield [stack.enter_context(open_text(path)) for path in paths]
 
 
 @contextmanager
@@ -153,7 +152,7 @@ def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[
     path, member = parsed.path(downloads), parsed.member
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
-        lines = decode_lines(bounded_lines(stream, name), name)
+        lines = text_lines(stream, name)
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
         elif ".sgm" in PurePath(member or path).suffixes[-2:]:

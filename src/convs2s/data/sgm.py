@@ -10,10 +10,11 @@ from html import unescape
 from html.entities import html5
 
 from convs2s.errors import UserError
+from convs2s.guards.limits import LONGEST_SEGMENT_BYTES
 
-_TAG = re.compile(r"<(?:doc|seg)\b[^>]*>|</seg\s*>", re.IGNORECASE)
+_TAG = re.compile(r"<(?:doc|seg)\b[^<>]*>|</seg\s*>", re.IGNORECASE)
 _NUMBER = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
-_ENTITY = re.compile(r"&(#\d+|#x[0-9a-f]+|[a-z][a-z0-9]*);", re.IGNORECASE)
+_ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
 _BLANKS = " \t\r\n"  # not str.strip's: a no-break space belongs to the text
 
 
@@ -43,7 +44,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
     Raises:
         UserError: a ``<seg>`` is not closed or not opened (with its line), or there is none.
     """
-    opened = count = number = 0
+    opened = count = number = length = 0
     document = own = None
     parts: list[str] = []
     for number, line in enumerate(lines, start=1):
@@ -61,9 +62,12 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
                 yield segment
                 count += 1
             own = _id(tag[0])
-            opened, parts, position = 0 if closes else number, [], tag.end()
+            opened, parts, position, length = 0 if closes else number, [], tag.end(), 0
         if opened:
             parts.append(line[position:])
+            length += len(parts[-1])
+            if length > LONGEST_SEGMENT_BYTES:
+                raise UserError(f"{name}:{opened}: this <seg> is too long to be a sentence")
     if opened:
         raise UserError(f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends")
     if not count:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from convs2s.data.length_sort import Lengths
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
+from convs2s.guards.library_faults import faults_of_file
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -111,16 +112,16 @@ class TokenStore:
         Raises:
             UserError: the file is missing or is not a token store.
         """
-        try:
-            reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such file; make it with: snakemake prepare") from None
-        except pa.ArrowInvalid as error:
-            raise UserError(f"{path}: not a token store: {error}") from None
-        if reader.schema != _SCHEMA:
-            raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
+        if not Path(path).is_file():
+            raise UserError(f"{path}: no such file; make it with: snakemake prepare")
         self.path = Path(path)
-        batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+        with faults_of_file(str(path), "not a token store"):
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            if reader.schema != _SCHEMA:
+                raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
+            batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+            for batch in batches:
+                batch.validate()  # of offsets the first and the last alone
         if any(batch.num_rows != ROWS_PER_BATCH for batch in batches[:-1]):
             raise UserError(
                 f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "

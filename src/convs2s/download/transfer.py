@@ -123,6 +123,8 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no connection: {reason}") from None
     except (HTTPException, OSError) as error:
         raise InterruptedTransferError(str(error)) from None
+    except ValueError as error:  # what urllib says of a redirection that is no URL
+        raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
 def _opener() -> urllib.request.OpenerDirector:

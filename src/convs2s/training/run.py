@@ -34,8 +34,7 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
-    launcher = os.getppid() if is_worker() else None
-    stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))
+    stop = _interruption(job)
     keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
@@ -44,11 +43,12 @@ def train(job: TrainingJob) -> None:
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
-        workers.wait()  # for the lock
+        data.check_checksums(workers.is_first)
+        workers.wait()  # for the lock and the checksums
         trainer = Trainer(
             network,
             job.recipe,
-            (data.train, data.valid),
+            data.stores,
             folder,
             seed=job.seed,
             device=device,
@@ -64,6 +64,11 @@ def train(job: TrainingJob) -> None:
         if workers.is_first:
             say_end(trainer, result)
             export(job, data, trainer, result)
+
+
+def _interruption(job: TrainingJob) -> Interruption:
+    launcher = os.getppid() if is_worker() else None
+    return Interruption(job.time_limit, launcher, end_of_job(os.environ))
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:

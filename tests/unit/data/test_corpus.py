@@ -13,7 +13,7 @@ from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files import decode_lines, open_bytes, read_line_pairs, read_lines, write_lines
+from convs2s.files import decode_lines, decompressed_file, read_line_pairs, read_lines, write_lines
 
 URL = "https://data.example/a.tgz"
 
@@ -39,7 +39,7 @@ def write_tar(path: Path, members: dict[str, bytes]) -> None:
 
 
 def text_of(path: Path) -> str:
-    with open_bytes(path) as stream:
+    with decompressed_file(path) as stream:
         return stream.read().decode()
 
 
