@@ -22,6 +22,7 @@ IN_PROCESSES := -n auto --no-loadscope-reorder
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
 LEDGER := docs/results/multi30k.ledger.jsonl
+DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper-demo results-page test test-all mutants lint format release clean
@@ -48,11 +49,11 @@ demo: $(INSTALLED)
 paper-demo: $(INSTALLED)
 	@$(IN_VENV) snakemake paper --config scale=demo
 	@echo "tables:"; ls $(PAPER_DEMO)/paper/*.md
-	@echo "attention (figure 3):"; ls $(PAPER_DEMO)/*/models/demo_attention_plot/*/*.svg
+	@echo "all of it:"; ls $(PAPER_DEMO)/paper/report.html
+	@echo "figures:"; ls $(PAPER_DEMO)/paper/*figure*.svg
 
 results-page: $(INSTALLED)
-	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k > docs/.results.md
-	@mv docs/.results.md docs/results.md
+	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k --discussion $(DISCUSSION) --output docs/results.md
 
 test: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"

@@ -40,6 +40,7 @@ for stage in [
     "paper",
     "claims",
     "paper_figures",
+    "report",
     "targets",
 ]:
 

@@ -40,6 +40,24 @@ rule write_demo_corpus:
         "../workflow/scripts/write_demo_corpus.py"
 
 
+rule write_demo_clauses:
+    output:
+        expand(
+            "<downloads>/demo/clauses_en_fr/{split}.{lang}",
+            split=["train", "valid", "test_filtered", "test_rest"],
+            lang=["en", "fr"],
+        ),
+    log:
+        "<logs>/download/demo_clauses.log",
+    localrule: True
+    conda:
+        "../envs/text.yaml"
+    params:
+        code=script_code("write_demo_clauses.py"),
+    script:
+        "../workflow/scripts/write_demo_clauses.py"
+
+
 rule write_mirror:
     output:
         directory(layout.mirror),

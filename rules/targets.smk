@@ -85,6 +85,7 @@ rule paper:
         PAPER_FIGURES,
         PAPER_MODELS,
         CURVES,
+        layout.report,
     localrule: True
 
 
@@ -94,6 +95,8 @@ rule report:
         layout.claims,
         FIGURES,
         REPORTS,
+        layout.report,
+        lambda w: pictures_of_paper(),
     output:
         "<results>/report.html",
     log:
@@ -105,7 +108,10 @@ rule report:
         # Of the main workflow, with what --config and --configfile said.
         config=lambda w: json.dumps(workflow.modifier_stack[0].globals["config"]),
         snakefile=workflow.main_snakefile,
-        targets=list(map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"])),
+        targets=lambda w: [
+            *map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"]),
+            *map(prefixed, [layout.report, *pictures_of_paper()]),
+        ],
     shell:
         "snakemake --report {output} --snakefile {params.snakefile:q}"
         " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"

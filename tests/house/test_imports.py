@@ -86,7 +86,7 @@ def test_package_knows_nothing_of_snakemake(root: Path) -> None:
 @pytest.mark.parametrize("package", ["config", "text", "scoring", "download", "demo", "data"])
 def test_preparation_loads_without_torch(root: Path, package: str) -> None:
     names = [name for name in modules(root) if name.startswith(f"convs2s.{package}.")]
-    assert not loads_torch(root, [f"import {name}" for name in names])
+    assert not loads(root, "torch", [f"import {name}" for name in names])
 
 
 def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
@@ -96,12 +96,16 @@ def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
     statement = re.compile(r"^from convs2s\S* import (?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
     lines = [match[0] for text in texts for match in statement.finditer(text)]
     assert len(lines) > 30
-    assert not loads_torch(root, lines)
+    assert not loads(root, "torch", lines)
 
 
-def loads_torch(root: Path, statements: list[str]) -> bool:
-    """Return whether a new process has torch in memory after these statements."""
-    program = "\n".join([*statements, "import sys", "sys.exit('torch' in sys.modules)"])
+def test_translating_leaves_torchs_compiler_out(root: Path) -> None:
+    assert not loads(root, "torch._dynamo", ["import convs2s.decoding.test_sets"])
+
+
+def loads(root: Path, module: str, statements: list[str]) -> bool:
+    """Return whether a new process has a module in memory after these statements."""
+    program = "\n".join([*statements, "import sys", f"sys.exit({module!r} in sys.modules)"])
     done = subprocess.run([sys.executable, "-c", program], cwd=root, check=False)
     return done.returncode != 0
 

@@ -2,14 +2,22 @@
 
 from pathlib import Path
 
-from convs2s.config.load import load
-from convs2s.paper.ledger_entry import read_ledger
-from convs2s.paper.results_page import results_page
+import pytest
 
-PAGE, LEDGER, SCALE = "docs/results.md", "docs/results/multi30k.ledger.jsonl", "multi30k"
+from convs2s.cli.main import main
+
+PAGE, LEDGER = "docs/results.md", "docs/results/multi30k.ledger.jsonl"
+DISCUSSION = "docs/results/discussion.md"
 
 
-def test_the_page_is_made_from_its_ledger(root: Path) -> None:
-    settings = load(root, {"scale": SCALE}, given_by="--scale")
-    page = results_page(settings, read_ledger(root / LEDGER), LEDGER)
-    assert (root / PAGE).read_text("utf-8") == page, "make results-page"
+def test_the_page_is_made_from_its_ledger(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    output = tmp_path / "results.md"
+    options = ["--scale", "multi30k", "--discussion", DISCUSSION, "--output", str(output)]
+    main(["results", LEDGER, *options])
+    assert (root / PAGE).read_text("utf-8") == output.read_text("utf-8"), "make results-page"
+    plots = [path.name for path in (tmp_path / "results").iterdir()]
+    assert plots == ["figure2.svg"]
+    assert all((root / "docs/results" / name).is_file() for name in plots)

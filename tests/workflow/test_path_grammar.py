@@ -77,6 +77,16 @@ def test_the_papers_targets_are_tables_and_figures(checkout: Checkout) -> None:
     for rule in ("plot_bleu_by_layers", "attend_to_example", "plot_example"):
         assert done.planned[rule] == 1
     assert done.planned["rescore_baseline_list"] == 3
+    assert done.planned["write_report"] == 1
+
+
+def test_a_report_alone_shows_what_there_is_and_trains_nothing(checkout: Checkout) -> None:
+    options = ["--dry-run", "--config", "scale=demo", "--quiet", "reason", "--"]
+    done = checkout.snakemake(*options, "results/scales/demo/paper/report.html")
+    assert done.code == 0, done.said[-3000:]
+    tables = done.planned.pop("write_table")
+    assert tables == len(load(checkout.folder, {"scale": "demo"}).paper)
+    assert done.planned == {"write_claims": 1, "write_ledger": 1, "write_report": 1}
 
 
 def test_without_a_users_list_nothing_rescores_it(checkout: Checkout) -> None:

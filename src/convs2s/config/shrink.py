@@ -7,7 +7,7 @@ from pydantic import Field
 
 from convs2s.config.architecture import Blocks, ConvS2SArchitecture
 from convs2s.config.entries import Entries, extended
-from convs2s.config.fields import matching
+from convs2s.config.fields import Probability, matching
 from convs2s.config.messages import validated
 from convs2s.config.model import ModelSettings
 from convs2s.config.recipe import Recipe
@@ -16,7 +16,7 @@ from convs2s.config.yaml_file import Values
 
 
 class Shrinking(Section):
-    """How the small version of a convolutional model differs from it: in its widths and recipe.
+    """How the small version of a convolutional model differs: in widths, dropout and recipe.
 
     Layers, kernels, attention and positions stay, so that rows of a table differ in what they
     differ in for the paper.
@@ -28,6 +28,9 @@ class Shrinking(Section):
     """The small version of NAME is called PREFIX_NAME."""
     divide_by: Annotated[int, Field(ge=2)]
     """What the widths of blocks and embeddings are divided by."""
+    dropout: Probability | None = None
+    """Dropout of every small version; null leaves each model its own. A narrow and deep network
+    that sees each sentence once or twice learns faster without."""
     training: Recipe
     """The training recipe of every small version."""
 
@@ -41,6 +44,7 @@ class Shrinking(Section):
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
             "architecture": {
+                "dropout": architecture.dropout if self.dropout is None else self.dropout,
                 "embedding": self._narrow(architecture.embedding),
                 "output_embedding": self._narrow(architecture.output_embedding),
                 "encoder": list(map(self._narrowed, architecture.encoder)),

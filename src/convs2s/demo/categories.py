@@ -126,6 +126,7 @@ def quantity_categories(months: Sequence[Expression]) -> dict[str, Draw]:
         "early": quantities.early,
         "late": quantities.late,
         "score": quantities.score,
+        "code": quantities.code,
     }
     return {name: quantity(function) for name, function in functions.items()}
 

@@ -36,6 +36,9 @@ WITHHELD_CATEGORIES = frozenset(
         "place",
         "building",
         "room",
+        "agent",
+        "other",
+        "goods",
     }
 )
 COMPOSED_OF_FIVE = 2
@@ -58,7 +61,12 @@ def belongs(sentence: Sentence, split: str, number: int) -> bool:
     """Say whether a sentence may become the one with this number in a split."""
     if split == "train":
         return not is_composed(sentence)
-    return is_composed(sentence) or number % 5 >= COMPOSED_OF_FIVE
+    return is_composed(sentence) or not must_be_composed(number)
+
+
+def must_be_composed(number: int) -> bool:
+    """Say whether the validation or test sentence of a number must hold such a combination."""
+    return number % 5 < COMPOSED_OF_FIVE
 
 
 def sentences(grammar: Grammar) -> dict[str, list[Sentence]]:

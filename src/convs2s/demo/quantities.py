@@ -10,6 +10,7 @@ from collections.abc import Sequence
 MORNING = ("in the morning", "du matin", range(5, 12))
 AFTERNOON = ("in the afternoon", "de l'après-midi", range(1, 6))
 EVENING = ("in the evening", "du soir", range(6, 11))
+DIGITS = [("two", "deux"), ("three", "trois")]
 MINUTES = ["05", "10", "15", "20", "30", "40", "45", "50"]
 
 
@@ -101,3 +102,10 @@ def score(rng: random.Random) -> tuple[str, str]:
     lost = rng.choice(range(0, 4))
     won = lost + rng.choice([1, 2, 3])
     return f"{won} to {lost}", f"{won} à {lost}"
+
+
+def code(rng: random.Random) -> tuple[str, str]:
+    """Return five numbers of two digits, digit by digit; French has the units before the tens."""
+    pairs = [(rng.choice(DIGITS), rng.choice(DIGITS)) for _ in range(5)]
+    english = " ".join(f"{tens[0]} {units[0]}" for tens, units in pairs)
+    return english, " ".join(f"{units[1]} {tens[1]}" for tens, units in pairs)

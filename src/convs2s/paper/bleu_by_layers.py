@@ -70,9 +70,23 @@ def plot_bleu_by_layers(
     """
     others = read_ledger(Path(published)) if published else []
     ours_by_row = results(cells, entries_of(settings, {name: cells}, scores), published=others)
-    found, stand_in = list(depths(table_of(settings, name), ours_by_row)), settings.scale.stand_in
+    found = draw(settings, name, ours_by_row, outputs)
     with atomic_text(points) as stream:
         pd.DataFrame(map(asdict, found)).to_csv(stream, index=False, lineterminator="\n")
+
+
+def draw(
+    settings: Settings, name: str, ours_by_row: Iterable[Result], outputs: Sequence[Path]
+) -> list[Depth]:
+    """Draw what the runs of the figure's cells scored, and return what is drawn.
+
+    Args:
+        settings: the configuration.
+        name: of the figure in config/paper.yaml.
+        ours_by_row: what its cells show.
+        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
+    """
+    found, stand_in = list(depths(table_of(settings, name), ours_by_row)), settings.scale.stand_in
     with style(size=COLUMN_FONT):
         figure = Figure(figsize=(COLUMN_WIDTH, 4.2), layout="constrained")
         ours, papers = figure.subplots(2, 1, sharex=True, sharey=stand_in is None)
@@ -82,6 +96,7 @@ def plot_bleu_by_layers(
         figure.supylabel("tokenized BLEU (0 to 100) before replacement", fontsize=COLUMN_FONT)
         note_stand_in(figure, stand_in)
         save(figure, outputs)
+    return found
 
 
 def depths(printed: Table, found: Iterable[Result]) -> Iterator[Depth]:

@@ -95,7 +95,8 @@ def _about(settings: Settings) -> dict[str, object]:
     return {"scale": settings.options.scale, "stand_in": stand_in, "level": LEVEL}
 
 
-def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
+def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[Sheet, Sheet]:
+    """Return the claims with their verdicts, and the comparisons that those come from."""
     stand_in = settings.scale.stand_in
     headings = [
         "Claims: what the papers say in words, and whether it holds here",
@@ -112,7 +113,12 @@ def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
         {},
         ("Says", "Source", "Verdict of the claim"),
     )
-    return f"{markdown(claims)}\n#{markdown(findings)}"
+    return claims, findings
+
+
+def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
+    claims, findings = map(markdown, printed_claims(settings, judged))
+    return f"{claims}\n#{findings}"
 
 
 def _csv(settings: Settings, judged: Sequence[JudgedClaim]) -> str:

@@ -138,6 +138,15 @@ class Layout:
         """Return a figure of the paper that a plot shows, in place of its table."""
         return f"{self.results}/paper/{name}.svg"
 
+    def values(self, name: str) -> str:
+        """Return a table of the paper as comma-separated values."""
+        return f"{self.results}/paper/{name}.csv"
+
+    @property
+    def report(self) -> str:
+        """All of it in one HTML file."""
+        return f"{self.results}/paper/report.html"
+
     def run_files(self, task: str, model: str, runs: Sequence[str], file: str) -> list[str]:
         """Return a file of each of some runs."""
         return [f"{self.task(task).run(model, run)}/{file}" for run in runs]

@@ -14,6 +14,7 @@ from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.models.kernels.cross_entropy import summed_cross_entropy
+from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.network import Network, rows_of
 from convs2s.training.epoch_progress import log
 from convs2s.training.micro_batches import MicroBatch, split_batch
@@ -58,10 +59,11 @@ class Updater:
         self.seed, self.device, self.shortlist = seed, device, shortlist
         self.workers = workers
         self.optimizer = build_optimizer(network, recipe)
-        # Every batch has lengths of its own.
-        self._features = (
-            torch.compile(network.features, dynamic=True) if recipe.compile else network.features
-        )
+        self._features = network.features
+        if recipe.compile:
+            hide_masks_from_compiler()
+            # Every batch has lengths of its own.
+            self._features = torch.compile(network.features, dynamic=True)
 
     def update(
         self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float

@@ -66,12 +66,12 @@ def test_rows_are_left_out_by_model_and_by_run() -> None:
 
 
 @pytest.mark.parametrize("name", ["demo", "multi30k"])
-def test_small_versions_differ_from_the_papers_models_in_width_alone(root: Path, name: str) -> None:
+def test_small_versions_differ_in_width_and_dropout_alone(root: Path, name: str) -> None:
     loaded = load(root, {"scale": name})
     shrink = loaded.scale.shrink
     assert shrink is not None
     made = {paper: small for paper, small in loaded.scale.models.items() if "lstm" not in paper}
-    assert len(made) >= 23
+    assert len(made) >= 20
     for paper, small in made.items():
         assert small == f"{shrink.prefix}_{paper}"
         large, own = (loaded.models[one].architecture for one in (paper, small))
@@ -83,21 +83,24 @@ def test_small_versions_differ_from_the_papers_models_in_width_alone(root: Path,
             assert {one.width // two.width for one, two in zip(many, few, strict=True)} == {
                 shrink.divide_by
             }
-        widths = {"embedding", "output_embedding", "encoder", "decoder"}
-        assert large.model_dump(exclude=widths) == own.model_dump(exclude=widths)
+        differing = {"embedding", "output_embedding", "encoder", "decoder", "dropout"}
+        assert large.model_dump(exclude=differing) == own.model_dump(exclude=differing)
+        assert own.dropout == (large.dropout if shrink.dropout is None else shrink.dropout)
         assert loaded.models[small].training == shrink.training
 
 
 def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> None:
     models = {
-        "ablation": {"architecture": {"dropout": 0.4}},
-        "demo_ablation": {"training": {"maximum_epochs": 2}},
+        "ablation": {"architecture": {"positions": {"maximum": 400}}},
+        "demo_ablation": {"training": {"maximum_epochs": 3}},
     }
     loaded = load(root, {"scale": "demo", "overrides": {"models": models}})
-    assert loaded.models["demo_ablation"].architecture.dropout == 0.4
-    assert loaded.models["demo_ablation_no_position"].architecture.dropout == 0.4
-    assert loaded.models["demo_ablation"].training.maximum_epochs == 2
-    assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 1.5
+    small = [
+        loaded.models[name].architecture for name in ("demo_ablation", "demo_ablation_no_position")
+    ]
+    assert [one.positions.maximum for one in small if one.kind == "convs2s"] == [400, 400]
+    assert loaded.models["demo_ablation"].training.maximum_epochs == 3
+    assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 1.3
     with pytest.raises(UserError, match="unknown model 'small_ablation'"):
         load(root, {"scale": "demo", "overrides": {"models": {"small_ablation": {}}}})
 

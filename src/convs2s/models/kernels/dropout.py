@@ -55,9 +55,18 @@ def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | Non
     return masked
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def random_bits(count: int) -> Tensor:
     """Return ``count`` uniform 16-bit integers, seeded by torch's generator."""
     seed = int(torch.randint(2**62, ()))
     words = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**64, -(-count // 4), np.uint64)
     return torch.from_numpy(words.view(np.int16))[:count]
+
+
+def hide_masks_from_compiler() -> None:
+    """Have torch.compile call ``random_bits``, which it cannot look into, as it stands.
+
+    No decorator does it: ``torch.compiler.disable`` loads the compiler, two seconds that every job
+    would spend, where few compile.
+    """
+    global random_bits
+    random_bits = torch.compiler.disable(random_bits)

@@ -1,0 +1,1 @@
+"""The report of a run of the paper: tables, figures, curves and translations in one HTML file."""

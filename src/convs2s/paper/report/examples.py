@@ -1,0 +1,119 @@
+"""Example translations, with what took the place of unknown words."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.files import read_lines
+from convs2s.paper.report.recorded import RecordedScore
+from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
+
+_TRANSLATIONS = ".jsonl"
+_SPREAD = 4
+_REPLACED = 4
+
+
+@dataclass(frozen=True)
+class ShownWord:
+    """A word of a translation.
+
+    Attributes:
+        text: as it is printed.
+        instead: of what source word it takes the unknown word's place; None for any other word.
+        by: ``dictionary`` or ``copied``; None for any other word.
+    """
+
+    text: str
+    instead: str | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class ShownTranslation:
+    """A translation of a line of a test set.
+
+    Attributes:
+        line: its number from 1.
+        source: as it was given.
+        words: of the translation, those that took an unknown word's place told apart.
+        text: the translation as it is scored.
+        reference: where it is there.
+    """
+
+    line: int
+    source: str
+    words: tuple[ShownWord, ...]
+    text: str
+    reference: str | None
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a word took an unknown word's place."""
+        return any(word.by for word in self.words)
+
+
+@dataclass(frozen=True)
+class ExamplesOfRun:
+    """A few translations of a run.
+
+    Attributes:
+        score: the ledger's line of the run.
+        replaced: how many lines of the test set have a replaced word.
+        lines: how many lines it has.
+        shown: the examples.
+    """
+
+    score: RecordedScore
+    replaced: int
+    lines: int
+    shown: tuple[ShownTranslation, ...]
+
+
+def examples(scores: Iterable[RecordedScore], present: Collection[Path]) -> list[ExamplesOfRun]:
+    """Return examples of each file of translations that is there.
+
+    Args:
+        scores: of the ledger; the first whose score rests on a file names the run.
+        present: the files that are there, translations and references among them.
+
+    Raises:
+        UserError: a file is malformed.
+    """
+    found: dict[Path, ExamplesOfRun] = {}
+    for score in scores:
+        rests_on = [path for path in map(Path, score.sha256) if path in present]
+        reference = next((path for path in rests_on if path.suffix != _TRANSLATIONS), None)
+        for path in rests_on:
+            if path.suffix == _TRANSLATIONS and path not in found:
+                found[path] = _examples(score, read_translations(path), reference)
+    return list(found.values())
+
+
+def _examples(
+    score: RecordedScore, system: Sequence[DecodedLine], reference: Path | None
+) -> ExamplesOfRun:
+    """Choose the same lines for every run, and the first others with a replaced word."""
+    references = [] if reference is None else list(read_lines(reference))
+    parts = min(_SPREAD, len(system))
+    chosen = [(2 * part + 1) * len(system) // (2 * parts) for part in range(parts)]
+    replaced = [place for place, item in enumerate(system) if item.replacements]
+    chosen += [place for place in replaced if place not in chosen][:_REPLACED]
+    shown = (
+        ShownTranslation(
+            line=place + 1,
+            source=system[place].source,
+            words=tuple(_words(system[place])),
+            text=system[place].text,
+            reference=references[place] if references else None,
+        )
+        for place in sorted(chosen)
+    )
+    return ExamplesOfRun(score, len(replaced), len(system), tuple(shown))
+
+
+def _words(translation: DecodedLine) -> Iterator[ShownWord]:
+    """Yield the words before replacement, but each unknown one as what took its place."""
+    replacements = iter(translation.replacements)  # in the order of the output
+    for word in translation.words_before:
+        item = next(replacements, None) if word == UNKNOWN_WORD else None
+        yield ShownWord(item.word, item.source_word, item.by) if item else ShownWord(word)

@@ -1,0 +1,182 @@
+"""The report: what a run of the paper made, in one HTML file that needs nothing else."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from convs2s.config.paper import Table
+from convs2s.files import atomic_text
+from convs2s.paper.example import ExampleAttention, read_example
+from convs2s.paper.report.charts import (
+    ChartSpec,
+    attention_charts,
+    layers_chart,
+    learning_curves,
+)
+from convs2s.paper.report.claims import read_claims
+from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
+from convs2s.paper.report.examples import examples
+from convs2s.paper.report.exhibits import ShownTable, read_table
+from convs2s.paper.report.page import embedded, render
+from convs2s.paper.report.recorded import RecordedScore, Training, read_ledger, trainings
+
+_EXAMPLE = ".example.json"
+
+
+@dataclass(frozen=True)
+class ShownAttention:
+    """A sentence's attention maps.
+
+    Attributes:
+        example: the sentence, its translation and the numbers of all layers.
+        charts: one for each.
+    """
+
+    example: ExampleAttention
+    charts: Sequence[ChartSpec]
+
+    def strongest(self) -> list[tuple[str, list[str]]]:
+        """Return each target word with the source word that each layer looks at most."""
+        places = np.array(self.example.weights).argmax(axis=2).T  # (target, layers)
+        words = self.example.source_tokens
+        return [
+            (word, [words[place] for place in row])
+            for word, row in zip(self.example.target_tokens, places, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of the paper.
+
+    Attributes:
+        name: of its files.
+        printed: as the configuration has it.
+        table: its values beside ours.
+        chart: a plot that answers to the pointer; None where it has none.
+        picture: the address of a plot drawn before; None where it has none.
+        attention: maps, where it shows some.
+        cost: what its trainings took.
+    """
+
+    name: str
+    printed: Table
+    table: ShownTable
+    chart: ChartSpec | None
+    picture: str | None
+    attention: Sequence[ShownAttention]
+    cost: TableCost
+
+
+@dataclass(frozen=True)
+class ModelRuns:
+    """The trainings of one model on one task.
+
+    Attributes:
+        task: its name.
+        model: its name.
+        runs: those trainings.
+        chart: their learning curves; None where no history is there.
+    """
+
+    task: str
+    model: str
+    runs: Sequence[Training]
+    chart: ChartSpec | None
+
+
+def write_report(
+    *,
+    tables: Mapping[str, Table],
+    scale: str,
+    stand_in: str | None,
+    attention_of: str | None,
+    inputs: Collection[str],
+    output: Path,
+) -> None:
+    """Write the report.
+
+    Args:
+        tables: the papers' tables and figures, by name, in their order.
+        scale: name of the scale.
+        stand_in: what the data is, where it is not the paper's.
+        attention_of: the figure that shows attention maps; None where none does.
+        inputs: the files that are there: beside the output the ledger, the claims, each table's
+            CSV file, and figures as far as they go; elsewhere histories, training.json,
+            attention maps, translations and references.
+        output: the HTML file; links to logs are relative to it.
+
+    Raises:
+        UserError: an input is malformed.
+    """
+    paths = [Path(path) for path in inputs]
+    content = _content(tables, paths, attention_of, output)
+    with atomic_text(output) as stream:
+        stream.write(render({**content, "scale": scale, "stand_in": stand_in}))
+
+
+def _content(
+    tables: Mapping[str, Table], paths: Sequence[Path], attention_of: str | None, output: Path
+) -> dict[str, object]:
+    """Return what the page shows, by the names that its template has for it."""
+    named = {path.name: path for path in paths if path.parent == output.parent}
+    scores = read_ledger(named["ledger.jsonl"])
+    trained = trainings(scores, paths)
+    maps = [_attention(path) for path in paths if path.name.endswith(_EXAMPLE)]
+    return {
+        "exhibits": [
+            _exhibit(name, printed, named, scores, trained, maps if name == attention_of else ())
+            for name, printed in tables.items()
+        ],
+        "claims": read_claims(named["claims.json"]),
+        "models": _models(trained),
+        "logs": {run.anchor: log for run in trained if (log := _log(run, output))},
+        "examples": examples(scores, paths),
+        "total": cost(trained),
+        "environment": environment(trained),
+        "dates": sorted({one.date for one in scores}),
+        "revisions": sorted({one.revision for one in scores if one.revision}),
+    }
+
+
+def _attention(path: Path) -> ShownAttention:
+    example = read_example(path)
+    weights = np.array(example.weights)  # (layers, target, source)
+    charts = attention_charts(weights, example.source_tokens, example.target_tokens)
+    return ShownAttention(example, charts)
+
+
+def _exhibit(
+    name: str,
+    printed: Table,
+    named: Mapping[str, Path],
+    scores: Sequence[RecordedScore],
+    trained: Sequence[Training],
+    maps: Sequence[ShownAttention],
+) -> Exhibit:
+    table = read_table(name, printed, named[f"{name}.csv"], scores, trained)
+    has_places = bool(printed.rows) and all(row.x is not None for row in printed.rows)
+    chart = layers_chart(printed, table) if has_places else None
+    drawn = named.get(f"{name}.svg")
+    picture = embedded(drawn.read_bytes()) if drawn and chart is None and not maps else None
+    return Exhibit(name, printed, table, chart, picture, maps, table_cost(table))
+
+
+def _models(trained: Sequence[Training]) -> list[ModelRuns]:
+    """Return the trainings by task and model, which they are sorted by."""
+    found = []
+    for (task, model), group in groupby(trained, key=lambda run: (run.task, run.model)):
+        runs = list(group)
+        known = [run for run in runs if run.epochs]
+        found.append(ModelRuns(task, model, runs, learning_curves(known) if known else None))
+    return found
+
+
+def _log(run: Training, output: Path) -> str | None:
+    """Return the address of a training's log from the report; None where there is no such file."""
+    path = output.parent.parent / "logs" / run.task / run.model / run.run / "train.log"
+    return Path(os.path.relpath(path, output.parent)).as_posix() if path.is_file() else None

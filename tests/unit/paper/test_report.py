@@ -1,0 +1,196 @@
+"""The report: all of a run in one file, whatever of it is there, and its texts are texts."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.paper import Table
+from convs2s.paper.report.charts import attention_charts, layers_chart
+from convs2s.paper.report.costs import cost
+from convs2s.paper.report.exhibits import ShownCell, ShownTable
+from convs2s.paper.report.recorded import read_ledger, trainings
+from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
+
+FETCHING = {"src", "srcset", "data", "poster", "background", "action", "xlink:href"}
+"""Attributes whose address a browser fetches by itself; of links `href` too."""
+
+
+class Reader(HTMLParser):
+    """The elements of a page with their attributes, and the text between them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.inside: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.inside = tag if tag in ("script", "style") else None
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = None
+
+    def handle_data(self, data: str) -> None:
+        if self.inside is None:
+            self.said.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def identifiers(self) -> list[str]:
+        return [str(found["id"]) for _, found in self.elements if "id" in found]
+
+
+@pytest.fixture(scope="module")
+def tables(root: Path) -> dict[str, Table]:
+    return dict(load(root, {"scale": "demo"}).paper)
+
+
+@pytest.fixture(scope="module")
+def results(tables: dict[str, Table], tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
+    return write_paper_results(tmp_path_factory.mktemp("results"), tables)
+
+
+@pytest.fixture(scope="module")
+def page(results: PaperResults) -> Reader:
+    return Reader(results.report())
+
+
+def test_every_table_and_figure_is_there(page: Reader, tables: dict[str, Table]) -> None:
+    assert set(tables) <= set(page.identifiers)
+    captions = {f"{name}-caption" for name in tables}
+    assert captions <= set(page.identifiers)
+    assert len(set(page.identifiers)) == len(page.identifiers)
+    said = " ".join(page.said)
+    assert all(table.title in said for table in tables.values())
+    # Two models' curves, figure 2, eight layers; and the LSTM paper's figure as a picture.
+    assert sum(one.get("class") == "chart" for one in page.all("div")) == 2 + 1 + 8
+    assert [one["alt"] for one in page.all("img")] == [tables["lstm_figure2"].title]
+
+
+def test_what_was_not_run_says_so(page: Reader) -> None:
+    kinds = [one.get("class") for one in page.all("td")]
+    said = [text.strip() for text in page.said]
+    # A cell stands in its table and in that of all columns; a claim is not run either.
+    filled, absent = kinds.count("ours") // 2, (said.count("not run") - 1) // 2
+    assert min(filled, absent) > 20
+    assert f"{filled} of {filled + absent}" in said
+
+
+def test_what_is_read_first_has_a_table_of_its_own(page: Reader, tables: dict[str, Table]) -> None:
+    assert {f"{name}-all" for name in tables} <= set(page.identifiers)
+    assert page.said.count("Date") == page.said.count("Runs") // 2 == len(tables)
+
+
+def test_stand_in_data_is_named_at_every_exhibit(page: Reader, results: PaperResults) -> None:
+    heading = "STAND-IN DATA: made up & <b>small</b>"
+    assert (
+        page.said.count(heading) == 1 + len(results.tables) + 1
+    )  # the page, exhibits, translations
+    assert "STAND-IN DATA" not in "".join(Reader(results.report(stand_in=None)).said)
+
+
+def test_texts_stay_texts(page: Reader, results: PaperResults) -> None:
+    assert sum(HOSTILE in text for text in page.said) > 50
+    assert not [one for one in page.all("img") if not str(one["src"]).startswith("data:")]
+    programs = [one for one in page.all("script") if one.get("type") != "application/json"]
+    assert [one["type"] for one in programs] == ["module"] * 3
+    assert not page.all("b")
+
+
+def test_a_browser_fetches_nothing(page: Reader) -> None:
+    for tag, attributes in page.elements:
+        fetched = FETCHING | ({"href"} if tag == "link" else set())
+        addresses = [str(attributes[name]) for name in fetched & attributes.keys()]
+        assert all(one.startswith("data:") for one in addresses), (tag, attributes)
+        assert not str(attributes.get("href", "#")).startswith(("http", "//", "file"))
+    policy = next(str(one["content"]) for one in page.all("meta") if "http-equiv" in one)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    assert len(re.findall("'sha256-", policy)) == 3
+
+
+def test_links_lead_to_curves_and_logs(page: Reader, results: PaperResults) -> None:
+    links = [str(one["href"]) for one in page.all("a")]
+    inside = {link[1:] for link in links if link.startswith("#")}
+    assert inside <= set(page.identifiers)
+    assert "run-task-model1-seed2" in inside
+    logs = {link for link in links if not link.startswith("#")}
+    assert len(logs) == 4
+    for link in logs:
+        assert (results.output.parent / link).read_text("utf-8") == "trained\n"
+
+
+def test_replaced_words_are_marked(page: Reader) -> None:
+    titles = [str(one["title"]) for one in page.all("mark") if "title" in one]
+    assert titles == ["the dictionary's word for dog", "copied from Zürich"] * 2
+    assert {"Hund", "Zürich", "Bezug 5"} <= set(page.said)
+
+
+def test_without_runs_the_printed_values_stand(results: PaperResults) -> None:
+    output = results.output
+    empty = output.with_name("ledger.jsonl")
+    kept = empty.read_text("utf-8")
+    empty.write_text("", encoding="utf-8")
+    try:
+        page = Reader(results.report(without="/task/"))
+    finally:
+        empty.write_text(kept, encoding="utf-8")
+    assert set(results.tables) <= set(page.identifiers)
+    assert "".join(page.said).count("21.00") > 100
+    assert not [one for one in page.all("a") if str(one["href"]).startswith("#run-")]
+
+
+def test_claims_have_a_row_for_each_comparison(page: Reader) -> None:
+    said = [text.strip() for text in page.said]
+    for text in ("Positions help", "0.71", "0.004", "0.31 to 1.2", "Verdict of the comparison"):
+        assert text in said
+    assert "Note" not in said  # of no claim
+
+
+def test_costs_count_each_training_once(results: PaperResults) -> None:
+    paths = [Path(path) for path in results.inputs]
+    scores = read_ledger(results.output.with_name("ledger.jsonl"))
+    found = cost(trainings(scores, paths))
+    # Ten epochs of 36,000 tokens at 100 a second are an hour: on two threads, and on a GPU.
+    assert (found.trainings, found.untimed) == (4, 0)
+    assert found.core_hours == pytest.approx(4)
+    assert found.gpu_hours == pytest.approx(2)
+    unknown = cost(trainings(scores, []))
+    assert (unknown.trainings, unknown.untimed, unknown.core_hours) == (4, 4, 0)
+
+
+def test_a_figure_of_layers_draws_what_there_is(tables: dict[str, Table]) -> None:
+    printed = tables["figure2"].model_copy(update={"rows": tables["figure2"].rows[:2]})
+    header = ["Network", "Layers", "BLEU (paper)", "BLEU (ours)"]
+
+    def layers(*values: tuple[str, str]) -> int:
+        texts = [("encoder", "1", *value) for value in values]
+        rows = [[ShownCell(text, None, kind_of(text)) for text in row] for row in texts]
+        spec = layers_chart(printed, ShownTable(header, rows))
+        drawn = [] if spec is None else spec["layer"]
+        assert isinstance(drawn, list)
+        return len(drawn)
+
+    def kind_of(text: str) -> str:
+        return "ours" if text.startswith("22") else "absent" if text == "not run" else "text"
+
+    assert layers(("20.61", "22.50 ± 0.20"), ("", "not run")) == 2
+    assert layers(("20.61", "not run"), ("", "not run")) == 1
+    assert layers(("", "not run"), ("", "not run")) == 0
+
+
+def test_a_map_tells_repeated_words_apart() -> None:
+    (spec,) = attention_charts(np.array([[[0.25, 0.25, 0.5]]]), ["the", "the", "</s>"], ["die"])
+    datasets = spec["datasets"]
+    assert isinstance(datasets, dict)
+    (rows,) = datasets.values()
+    assert [row["s"] for row in rows] == ["0 the", "1 the", "2 </s>"]
+    assert [row["w"] for row in rows] == [0.25, 0.25, 0.5]

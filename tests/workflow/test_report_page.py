@@ -1,0 +1,116 @@
+"""The report in a browser: nothing complains, nothing is fetched, tables sort and filter."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from tests.support.chromium import Page, chromium
+from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
+
+ROWS = "#table4 > .scrolls tbody tr"
+OURS = f"[...document.querySelectorAll('{ROWS} td:nth-child(5)')].map(cell => cell.dataset.order)"
+SHOWN = f"document.querySelectorAll('{ROWS}').length"
+PLACES = ("summary", "table1", "figure2", "figure3", "claims", "curves", "translations", "costs")
+
+
+@pytest.fixture(scope="module")
+def pictures(root: Path) -> Path:
+    """Where screenshots are kept, for people to look at."""
+    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
+
+
+@pytest.fixture(scope="module")
+def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
+    tables = dict(load(root, {"scale": "demo"}).paper)
+    found = write_paper_results(tmp_path_factory.mktemp("results"), tables)
+    found.report()
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(results: PaperResults, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    program = chromium()
+    if program is None:
+        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
+    with Page(program, tmp_path_factory.mktemp("profile")) as opened:
+        opened.open(results.output, width=1280, scheme="light")
+        yield opened
+
+
+def test_all_is_drawn_and_nothing_complains(page: Page, results: PaperResults) -> None:
+    assert page.complaints == []
+    assert set(page.fetched) == {results.output.as_uri()}
+    for name in results.tables:
+        table = f"document.getElementById('{name}-caption').closest('table')"
+        assert page.run(f"{table}.rows.length") > 1
+        assert page.run(f"{table}.closest('.dt-container') !== null")
+    drawn = "[...document.querySelectorAll('.chart')].every(one => one.querySelector('svg'))"
+    assert page.run(drawn)
+    assert page.run("document.querySelectorAll('.chart svg').length") == 2 + 1 + 8
+    assert page.run("[...document.images].every(one => one.complete && one.naturalWidth)")
+    assert HOSTILE in page.run("document.querySelector('#table4 tbody').textContent")
+
+
+def test_tables_sort_by_pointer_and_by_keyboard(page: Page) -> None:
+    before = page.run(OURS)
+    page.click("#table4 thead th:nth-child(5)")
+    assert page.run(OURS) == sorted(before, key=lambda one: float(one or "-inf")) != before
+    state = "document.querySelector('#table4 thead th:nth-child(5)').ariaSort"
+    assert page.run(state) == "ascending"
+    page.run("document.querySelector('#table4 thead th:nth-child(5) .dt-column-order').focus()")
+    page.press_enter()
+    assert page.run(state) == "descending"
+    assert page.run(OURS) == sorted(before, key=lambda one: -float(one or "-inf"))
+
+
+def test_tables_filter(page: Page) -> None:
+    field = "document.querySelector('#table4 .dt-search input')"
+    before = page.run(SHOWN)
+    assert page.run(f"{field}.ariaLabel").startswith("Filter rows of Table 4")
+    page.run(f"{field}.focus()")
+    page.call("Input.insertText", text="not run")
+    assert 0 < page.run(SHOWN) < before
+    assert page.run("document.querySelector('#table4 .dt-info').textContent").endswith(
+        f"of {before}"
+    )
+    page.run(f"{field}.value = ''; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+    assert page.run(SHOWN) == before
+
+
+@pytest.mark.parametrize(
+    ("place", "mark", "said"),
+    [
+        ("#curves", ".mark-symbol path", ("perplexity", "learning rate", "seed")),
+        ("#figure2", ".mark-symbol path", ("Layers", "BLEU", "value of")),
+        ("#figure3", ".mark-rect path", ("source", "target", "attention")),
+    ],
+)
+def test_pointing_at_a_value_shows_it(
+    page: Page, place: str, mark: str, said: tuple[str, ...], pictures: Path
+) -> None:
+    page.point(f"{place} .drawing {mark}", 3)
+    shown = "document.querySelector('#vg-tooltip-element.visible')?.textContent ?? ''"
+    text = page.run(f"new Promise(done => setTimeout(() => done({shown}), 500))")
+    assert all(word in text for word in said), text
+    page.picture(pictures / f"pointed_at_{place[1:]}.png")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_looks_alike_everywhere(
+    page: Page, results: PaperResults, scheme: str, width: int, pictures: Path
+) -> None:
+    page.open(results.output, width=width, scheme=scheme)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    ground = page.run("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    tables = "[...document.querySelectorAll('.dt-container')]"
+    colors = page.run(f"{tables}.map(one => getComputedStyle(one).backgroundColor)")
+    assert set(colors) == {"rgba(0, 0, 0, 0)"}
+    for place in PLACES:
+        page.run(f"document.getElementById('{place}').scrollIntoView({{behavior: 'instant'}})")
+        page.picture(pictures / f"{scheme}_{width}_{place}.png")
+    assert page.complaints == []
