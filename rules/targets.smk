@@ -108,10 +108,7 @@ rule report:
         # Of the main workflow, with what --config and --configfile said.
         config=lambda w: json.dumps(workflow.modifier_stack[0].globals["config"]),
         snakefile=workflow.main_snakefile,
-        targets=lambda w: [
-            *map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"]),
-            *map(prefixed, [layout.report, *pictures_of_paper()]),
-        ],
+        targets=what_is_reported,
     shell:
         "snakemake --report {output} --snakefile {params.snakefile:q}"
         " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"

@@ -13,7 +13,8 @@ def shown_in_report():
     runs = runs_of(cells)
     records = [f"{run}/{name}" for run in runs for name in ("history.jsonl", "training.json")]
     figures = [layout.figure(name) for name in DRAWN_FIGURES]
-    return finished([*records, examples_shown(), *figures, *translations_shown(cells)])
+    examples = [examples_shown()] if EXAMPLE_FIGURE in DRAWN_FIGURES else []
+    return finished([*records, *examples, *figures, *translations_shown(cells)])
 
 
 def translations_shown(cells):
@@ -33,3 +34,9 @@ def translations_shown(cells):
 def pictures_of_paper():
     """The paper's figures and learning curves that are there."""
     return finished([*PAPER_FIGURES, *CURVES])
+
+
+def what_is_reported(wildcards):
+    """What Snakemake's own report shows."""
+    named = map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"])
+    return [*named, *map(prefixed, [layout.report, *pictures_of_paper()])]

@@ -96,12 +96,7 @@ class Page:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
         self.call("Page.navigate", url=file.as_uri())
-        ready = """new Promise(done => {
-            const isReady = () => document.documentElement?.dataset.ready;
-            const look = () => isReady() ? done(true) : setTimeout(look, 50);
-            look();
-        })"""
-        assert self.run(ready) is True
+        self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression in the page, awaited."""
@@ -109,6 +104,14 @@ class Page:
         done = self.call("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Wait until an expression is true: what answers to a key may do so a moment later."""
+        until = f"""new Promise(done => {{
+            const look = () => {expression} ? done(true) : setTimeout(look, 50);
+            look();
+        }})"""
+        assert self.run(until) is True
 
     def point(self, selector: str, place: int = 0) -> None:
         """Move the pointer to the middle of an element."""

@@ -17,7 +17,7 @@ from tests.support.checkout import Checkout, Done
 RUN = "results/mine_en_nl/models/small/seed1"
 LEDGER = "results/paper/ledger.jsonl"
 TABLE1 = "results/paper/table1.md"
-LEDGER_AND_CLAIMS = {"write_ledger": 1, "write_claims": 1}
+LEDGER_CLAIMS_REPORT = {"write_ledger": 1, "write_claims": 1, "write_report": 1}
 OURS = {"task": "mine_en_nl", "model": "small", "runs": ["seed1"], "testset": "test"}
 CLAIM = {
     "says": "a beam of five beats none",
@@ -82,20 +82,20 @@ def planned(checkout: Checkout, *arguments: str) -> dict[str, int]:
 def test_a_deleted_model_is_made_again_with_what_rests_on_it(paper: Checkout) -> None:
     (paper / f"{RUN}/model.safetensors").unlink()
     scores = {"decode_test_set": 2, "evaluate_bleu": 2}
-    shown = {"write_table": 2, **LEDGER_AND_CLAIMS, "plot_learning_curve": 1}
+    shown = {"write_table": 2, **LEDGER_CLAIMS_REPORT, "plot_learning_curve": 1}
     assert planned(paper) == {"train_model": 1, **scores, **shown, "paper": 1}
 
 
 def test_another_beam_decodes_again_what_has_it(paper: Checkout) -> None:
     configure(paper, decodings={"greedy": {"beam": 2}})
     scores = {"decode_test_set": 1, "evaluate_bleu": 1}
-    assert planned(paper) == {**scores, "write_table": 1, **LEDGER_AND_CLAIMS, "paper": 1}
+    assert planned(paper) == {**scores, "write_table": 1, **LEDGER_CLAIMS_REPORT, "paper": 1}
 
 
 def test_another_seed_is_trained_alone(paper: Checkout) -> None:
     write_paper(paper, runs=["seed1", "seed2"])
     made = {"train_model": 1, "decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
-    assert planned(paper) == {**made, "write_table": 1, **LEDGER_AND_CLAIMS, "paper": 1}
+    assert planned(paper) == {**made, "write_table": 1, **LEDGER_CLAIMS_REPORT, "paper": 1}
 
 
 def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
@@ -103,7 +103,8 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     for place in ("paper", "mine_en_nl", "logs"):
         (paper / "results" / place).rename(paper / f"{place}.before")
     published = ("--config", "published=their.jsonl")
-    assert planned(paper, *published) == {"write_table": 4, **LEDGER_AND_CLAIMS, "paper": 1}
+    tables = {"write_table": 3, "write_figure_table": 1}
+    assert planned(paper, *published) == {**tables, **LEDGER_CLAIMS_REPORT, "paper": 1}
     done = paper.snakemake(TABLE1, *published)
     assert done.code == 0, done.said
     table = (paper / TABLE1).read_text("utf-8")

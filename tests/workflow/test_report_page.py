@@ -62,7 +62,7 @@ def test_tables_sort_by_pointer_and_by_keyboard(page: Page) -> None:
     assert page.run(state) == "ascending"
     page.run("document.querySelector('#table4 thead th:nth-child(5) .dt-column-order').focus()")
     page.press_enter()
-    assert page.run(state) == "descending"
+    page.wait(f"{state} === 'descending'")
     assert page.run(OURS) == sorted(before, key=lambda one: -float(one or "-inf"))
 
 

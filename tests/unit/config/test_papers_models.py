@@ -218,6 +218,7 @@ DECODINGS: dict[str, Json] = {
     "lstm_beam1": {**LSTM_SEARCH, "beam": 1},
     "lstm_beam2": {**LSTM_SEARCH, "beam": 2},
     "lstm_beam12": {**LSTM_SEARCH, "beam": 12},
+    "list20": {**SEARCH, "beam": 20},
     "list100": {**SEARCH, "beam": 100},
     "small_lstm_beam2": {**LSTM_SEARCH, "beam": 2, "length_penalty": {"tuned_on": "valid"}},
     "small_lstm_beam12": {**LSTM_SEARCH, "beam": 12, "length_penalty": {"tuned_on": "valid"}},

@@ -294,7 +294,7 @@ def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     outputs = [tmp_path / f"claims.{end}" for end in ("md", "csv", "json")]
     write_claims(demo, ledger=ledger, outputs=outputs)
     text = outputs[0].read_text("utf-8")
-    assert "**STAND-IN DATA: the demo corpus" in text
+    assert "**STAND-IN DATA: generated sentences" in text
     assert "Scale: demo." in text
     assert "| held | 1 held, 1 not run |" in text
     assert all(f"| {name} |" in text for name in demo.claims)

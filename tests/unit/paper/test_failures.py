@@ -65,7 +65,7 @@ def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
     for member in ("seed1", "seed2"):
         write(LAYOUT.task(cell.task).model(cell.model, member), "")
     folder = f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
-    write(f"{folder}/test.beam5_en_de.decode.log", "error: a line is too long\n")
+    write(f"{folder}/{cell.testset}.beam5_en_de.decode.log", "error: a line is too long\n")
     write(f"{folder}/valid.beam5_en_de.decode.log", "error: of another test set\n")
     assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "a line is too long"}
 
