@@ -9,7 +9,7 @@ from pathlib import Path
 from convs2s import __version__
 from convs2s.files import sha256
 
-PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "sacrebleu", "snakemake")
+PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
 
 
 def manifest() -> dict[str, object]:

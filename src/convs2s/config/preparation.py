@@ -40,6 +40,9 @@ class CleanLimits(Section):
     token, 1023 are what fits into a model's 1024 positions."""
 
 
+AlignerName = Literal["fast_align", "eflomal"]
+
+
 class AlignmentSettings(Section):
     """Word alignment, from which the dictionary for unknown words is made."""
 
@@ -47,6 +50,10 @@ class AlignmentSettings(Section):
     """What stands for an unknown word of word models: aligned is the target word that its source
     word is aligned to most often; identity the source word itself, for tasks within one language.
     Then no text is aligned, unless a model selects its vocabulary."""
+    aligner: AlignerName = "fast_align"
+    """What aligns words: fast_align, this package's own, whose links are always the same for the
+    same text; or eflomal, which is to be installed (docs/install.md), is faster where a corpus is
+    large, and draws its seed from the system: its links move from run to run."""
     pairs: PositiveInt | None = None
     """Training pairs to align, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1

@@ -66,6 +66,8 @@ class RunInputs:
             inputs["test set"] = self._once("test", self._test_set, task, testset)
         if decoding is not None:
             inputs["decoding"] = self._once("decoding", self._decoding, task, decoding)
+        if self._reads_alignment(task, model, decoding):
+            inputs["aligner"] = self._settings.tasks[task].alignment.aligner
         if phrases is not None:
             inputs["phrases"] = self._settings.phrases[phrases].model_dump(mode="json")
         if numbers.startswith("rouge"):
@@ -95,6 +97,15 @@ class RunInputs:
             **recipe_identity(model.architecture, model.training),
             "version": TRAINING_VERSION,
         }
+
+    def _reads_alignment(self, task_name: str, model_name: str, decoding: str | None) -> bool:
+        """Say whether numbers rest on the links of aligned words."""
+        task, model = self._settings.tasks[task_name], self._settings.models[model_name]
+        if task.released:
+            return False
+        replaces = decoding is not None and self._settings.decodings[decoding].replace_unknown
+        has_dictionary = task.vocabulary.kind == "word" and task.alignment.dictionary == "aligned"
+        return (replaces and has_dictionary) or model.architecture.selects_vocabulary
 
     def _test_set(self, task_name: str, testset: str) -> Inputs:
         """Return the files of a test set, source and target and further references."""
@@ -147,6 +158,7 @@ class RunInputs:
 def _text(task: Task) -> Inputs:
     """Return how a task's text is prepared, without what is as it was before there was a key."""
     stated = task.model_dump(mode="json", include=_OF_TRAINING)
+    del stated["alignment"]["aligner"]  # of those runs alone that read its links
     if task.clean.tokens == CleanLimits().tokens:
         # Longer pairs ended a training: what was published had none of them.
         del stated["clean"]["tokens"]

@@ -1,6 +1,7 @@
 """Word alignment as the paper has it: fast_align in both directions, joined by grow-diag-final-and.
 
 The aligner is this package's own and draws nothing at random. Its links are those of fast_align.
+eflomal may take its place.
 """
 
 from array import array
@@ -12,8 +13,10 @@ from random import Random
 
 import numpy as np
 
+from convs2s.config.preparation import AlignerName
 from convs2s.files import read_line_pairs, write_lines
 from convs2s.text.diagonal_model import Side, most_probable_links
+from convs2s.text.eflomal_aligner import eflomal_directions
 from convs2s.text.symmetrize import Link, grow_diag_final_and
 
 # A pair takes memory and time by the product of its lengths; no model has more positions.
@@ -29,8 +32,9 @@ def align_words(
     links: str | Path,
     pairs: int | None,
     seed: int = 1,
+    aligner: AlignerName = "fast_align",
 ) -> int:
-    """Align the words of a parallel corpus: the same text and settings have the same links.
+    """Align the words of a parallel corpus: by fast_align the same text has the same links.
 
     A word is what stands between blanks; ``|||`` is a word as any other. A pair with an empty side,
     or with more than 1023 words on one side, is left out and has no links.
@@ -42,18 +46,19 @@ def align_words(
             ``0-0 1-2``; an empty line where the pair was not aligned.
         pairs: align so many pairs only, drawn at random; None for all.
         seed: decides which, together with the number of pairs in the corpus.
+        aligner: what aligns each direction.
 
     Returns:
         The number of pairs that were aligned.
 
     Raises:
-        UserError: a side is missing, is not UTF-8, or has more lines than the other.
+        UserError: a side is missing, is not UTF-8, or has more lines than the other; eflomal is
+            asked for and not installed.
     """
     total = sum(1 for _ in read_line_pairs(source, target))
     chosen = partial(_sample, source, target, total, pairs, seed)
-    sides = [_numbered(pair[side] for pair in chosen() if pair) for side in (0, 1)]
-    aligned = len(sides[0].lengths)
-    directions = _both_directions(*sides) if aligned else iter(())
+    aligned = sum(pair is not None for pair in chosen())
+    directions = _directions(chosen, aligner, Path(links).parent) if aligned else iter(())
     write_lines(links, _symmetrized_lines(chosen, directions))
     return aligned
 
@@ -73,6 +78,16 @@ def _sample(
 
 def _fits(source: str, target: str) -> bool:
     return all(0 < len(side.split()) <= _MOST_WORDS for side in (source, target))
+
+
+def _directions(
+    chosen: Callable[[], Iterator[Pair | None]], aligner: AlignerName, folder: Path
+) -> Iterator[tuple[list[Link], list[Link]]]:
+    """Return the links of each chosen pair by either direction."""
+    if aligner == "eflomal":
+        return eflomal_directions(lambda: (pair for pair in chosen() if pair), folder)
+    source, target = (_numbered(pair[side] for pair in chosen() if pair) for side in (0, 1))
+    return _both_directions(source, target)
 
 
 def _numbered(sentences: Iterable[str]) -> Side:
