@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 
-from convs2s.cli.main import main
 from convs2s.config.architecture import parse_architecture
 from convs2s.config.yaml_file import read_yaml
 from convs2s.data.sgm import read_segments
@@ -210,22 +209,3 @@ def test_links_that_are_none_are_named(tmp_path: Path) -> None:
 
 def test_a_large_loss_has_a_perplexity() -> None:
     assert json.dumps(perplexity(1e6)) == json.dumps(perplexity(700.0))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--beam 0", "options: beam: expected at least 1, not 0"),
-        ("--beam 100000", "options: beam: expected at most 1024, not 100000"),
-        ("--threads 100000", "options: threads: expected at most 1024, not 100000"),
-        ("--threads 0", "options: threads: expected at least 1, not 0"),
-        ("--length-penalty nan", "options: length_penalty: expected"),
-        ("--unknown-penalty inf", "options: unknown_penalty: expected a finite number"),
-        ("--input a --output typo/b", "typo/b: cannot be written: no folder typo: make it first"),
-    ],
-)
-def test_options_have_the_bounds_of_the_configuration(options: str, message: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["translate", "absent.safetensors", *options.split()])
-    assert str(ended.value).startswith(f"convs2s: error: {message}")
-    assert not Path("typo").exists()

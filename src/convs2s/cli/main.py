@@ -20,6 +20,7 @@ from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
 from convs2s.config.command_line import check_options
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.guards.writing import NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
 EXAMPLES = """examples:
@@ -59,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader has gone (`| head`): end quietly, as other filters do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        if error.filename is not None or error.errno not in NO_ROOM:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
 
 
 COMMANDS = {

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from convs2s.config.fields import PositiveFloat, PositiveInt
+from convs2s.config.fields import PositiveFloat, PositiveInt, matching
 from convs2s.config.messages import validated
+from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import Section
 from convs2s.errors import UserError
 from convs2s.guards.limits import MOST_PROCESSES, MOST_RESAMPLES
-from convs2s.guards.writing import check_place
+from convs2s.guards.writing import check_parent, check_place
 
 
 class CommandOptions(Section):
@@ -21,7 +22,7 @@ class CommandOptions(Section):
     """CPU threads."""
     workers: Annotated[int, Field(ge=0, le=MOST_PROCESSES)] = 1
     """Processes that share the work."""
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Random seed."""
     time_limit: PositiveFloat | None = None
     """Minutes."""
@@ -29,6 +30,10 @@ class CommandOptions(Section):
     """Bytes to cut texts to."""
     samples: Annotated[int, Field(ge=1, le=MOST_RESAMPLES)] = 1000
     """Resamples of the bootstrap."""
+    feature: Annotated[
+        str, matching(r"^[^\s=|]+$", "expected a name without blanks, '=' and '|'")
+    ] = "Model"
+    """Name of a feature in an n-best list."""
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -40,10 +45,11 @@ def check_options(arguments: argparse.Namespace) -> None:
     given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
     stated = {name: value for name, value in given.items() if value is not None}
     validated(CommandOptions, stated, "options")
-    for name in ("output", "items"):
+    makes = getattr(arguments, "makes_folder", None)
+    for name in {"output", "items", makes} - {None}:
         path = getattr(arguments, name, None)
-        if isinstance(path, Path) and not path.exists():
-            check_place(path)
+        if isinstance(path, Path):
+            (check_parent if name == makes else check_place)(path)
     for name, value in vars(arguments).items():
         if "\0" in str(value):
             raise UserError(f"options: {name}: a name cannot hold the character NUL")

@@ -121,7 +121,7 @@ def growing_output(
         UserError: another process writes the same output, or it cannot be written.
     """
     if is_written_in_place(path):
-        with path.open("wb") as stream:
+        with writing(path), path.open("wb") as stream:
             yield DirectOutput(stream)
         return
     check_place(path)

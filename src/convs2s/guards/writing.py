@@ -21,11 +21,10 @@ PREFIX = ".partial."
 
 _LOCK = ".lock"
 
-_OF_THE_OUTPUT = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What the system says where a disk is full, or fails."""
+
+_OF_THE_OUTPUT = NO_ROOM | {
     errno.EROFS,
     errno.EACCES,
     errno.EPERM,
@@ -131,5 +130,14 @@ def check_place(path: Path) -> None:
     """
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file to write")
+    check_parent(path)
+
+
+def check_parent(path: Path) -> None:
+    """Refuse an output whose folder is not there: a typo would make it.
+
+    Raises:
+        UserError: it is not.
+    """
     if not path.parent.is_dir():
         raise UserError(f"{path}: cannot be written: no folder {path.parent}: make it first")
