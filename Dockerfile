@@ -5,9 +5,8 @@ FROM python:3.11-slim
 
 ARG TORCH=cpu
 
-# eflomal, the word aligner, exists as source only.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends gcc libc6-dev make \
+    && apt-get install --yes --no-install-recommends make \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/convs2s

@@ -1,4 +1,4 @@
-# A clone needs only make, Python >= 3.11 and a C compiler: every target makes .venv itself.
+# A clone needs only make and Python >= 3.11: every target makes .venv itself.
 #   make demo PYTHON=python3.12                    with a Python of your choice
 #   make demo TORCH=cuda                           with CUDA; TORCH=cpu: without (docs/install.md)
 #   make demo PIP_FLAGS="--extra-index-url URL"    with further options for pip
@@ -87,20 +87,15 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "results/ is kept: remove it by hand if you want to"
 
-# What eflomal, which exists as source only, needs to be compiled; run by the Python that was found.
-define CHECK_BUILD_TOOLS
-import os, shutil, sys, sysconfig
+# Run by the Python that was found.
+define CHECK_VENV
+import sys
 try:
     import ensurepip, venv
 except ImportError:
     sys.exit("make: Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)")
-compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
-if not shutil.which(compiler):
-    sys.exit("make: a C compiler is missing: no %s (Debian, Ubuntu: apt-get install gcc)" % compiler)
-if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
-    sys.exit("make: Python's C headers are missing (Debian, Ubuntu: apt-get install python3-dev)")
 endef
-export CHECK_BUILD_TOOLS
+export CHECK_VENV
 
 # pip cannot choose between builds of one version: on Linux it takes torch with CUDA. uv can. Where pip
 # is told of a place of its own (an index, wheels), it alone is asked. Where uv cannot fetch the build,
@@ -124,7 +119,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	if [ $$python = none ]; then \
 	    echo "make: Python 3.11 or newer is needed; tried $(PYTHON) (set PYTHON=...)" >&2; exit 1; \
 	fi; \
-	$$python -c "$$CHECK_BUILD_TOOLS" || exit 1; \
+	$$python -c "$$CHECK_VENV" || exit 1; \
 	if [ ! -e $@ ]; then $$python -m venv --clear $(VENV) || exit 1; fi; \
 	rm -f $@; \
 	echo "make: installing into $(VENV), which takes a minute or more"; \

@@ -87,7 +87,7 @@ class Shard:
             sides=self.clean,
             report=self.report,
             prepare=(english.prepare, french.prepare),
-            **CLEAN.model_dump(),
+            **CLEAN.model_dump(exclude={"tokens"}),
         )
 
     def count_words(self) -> None:
@@ -212,7 +212,7 @@ def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:
 
 def write_varied(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:
     """Write so many pairs: the given ones in their order, then shuffled and varied copies."""
-    with open_text(outputs[0], "w") as source, open_text(outputs[1], "w") as target:
+    with open_text(outputs[0]) as source, open_text(outputs[1]) as target:
         for pair in islice(_varied(pairs), count):
             source.write(pair[0] + "\n")
             target.write(pair[1] + "\n")

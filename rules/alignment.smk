@@ -12,8 +12,11 @@ rule align_words:
         "<benchmarks>/{task}/align_words.tsv"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=lambda w, attempt: attempt * 16000,  # 5 million pairs; hours too (config/costs.yaml)
+        runtime=lambda w, attempt: attempt * 720,
     params:
-        sample=lambda w: tasks[w.task].alignment.model_dump(include={"pairs", "seed"}),
+        sample=lambda w: tasks[w.task].alignment.model_dump(include={"aligner", "pairs", "seed"}),
         code=script_code("align_words.py"),
     script:
         "../workflow/scripts/align_words.py"

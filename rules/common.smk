@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
+from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN
 from convs2s.paper.cells import cells, is_made, without
 from convs2s.paper.published import published_file, published_runs
 from convs2s.pipeline.fingerprint import fingerprints
@@ -125,9 +126,9 @@ def alternatives(names):
 container: options.container
 
 
-PART = "[0-9]+-of-[0-9]+"
 PARTS = [f"{number}-of-{options.shards}" for number in range(1, options.shards + 1)]
-RUN = "seed[0-9]+|ensemble[0-9]+|released"
+PART = alternatives(PARTS)
+RUN = f"{RUN_PATTERN}|released"
 
 
 wildcard_constraints:
@@ -140,6 +141,7 @@ wildcard_constraints:
     system=alternatives(settings.models),
     scorer=alternatives(settings.models),
     run=RUN,
+    seed=SEED_PATTERN,
     scorer_run=RUN,
     shard=PART,
     block=PART,

@@ -70,7 +70,7 @@ for pair, names in settings.language_pairs().items():
             "../workflow/scripts/shard_corpus.py"
 
     for name, part, kept in [
-        ("tokenize_and_filter_shard", f"train.{PART}", intermediate),
+        ("tokenize_and_filter_shard", f"train.({PART})", intermediate),
         ("tokenize_and_filter", "valid", list),
     ]:
 
@@ -95,7 +95,7 @@ for pair, names in settings.language_pairs().items():
             params:
                 preparation=lambda w: tasks[w.task].preparation.train,
                 languages=pair,
-                limits=lambda w: tasks[w.task].clean.model_dump(),
+                limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
                 code=script_code("tokenize_and_filter.py"),
             script:
                 "../workflow/scripts/tokenize_and_filter.py"

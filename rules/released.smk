@@ -18,7 +18,7 @@ rule import_released:
     conda:
         "../envs/train.yaml"
     resources:
-        mem_mb=8000,
+        mem_mb=lambda w, attempt: attempt * 8000,
     params:
         released=lambda w: on_disk.tasks[w.task].released.model_dump(mode="json"),
         metadata=model_metadata,

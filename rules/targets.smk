@@ -24,6 +24,7 @@ rule download:
 rule prepare:
     input:
         [folder.store(split) for folder in TRAINED_FOLDERS for split in ("train", "valid")],
+        [folder.dataset_counts for folder in TRAINED_FOLDERS],
         {layout.task(tasks[task].text_name).pair_counts for task in TRAINED_TASKS},
     localrule: True
 

@@ -45,8 +45,7 @@ rule train_model:
         tables=table_options,
         version=TRAINING_VERSION,
     shell:
-        "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
-        f" --output {{output.model}} {{params.tables}} {{resources.machine}} {GRANTED} 2>&1 | tee {{log}}"
+        logged(f"python -m convs2s train {TRAINING_OPTIONS} {GRANTED}")
 
 
 rule measure_training_speed:

@@ -106,6 +106,7 @@ rule binarize:
         "../envs/text.yaml"
     params:
         metadata=dataset_metadata,
+        most_tokens=lambda w: tasks[w.task].clean.tokens,
         code=script_code("binarize.py"),
     script:
         "../workflow/scripts/binarize.py"
@@ -122,6 +123,23 @@ use rule binarize as binarize_block with:
         "<logs>/{task}/binarize/train.{block}.log",
     benchmark:
         "<benchmarks>/{task}/binarize/train.{block}.tsv"
+
+
+rule count_dataset:
+    input:
+        train="<results>/{task}/dataset/train.json",
+        valid="<results>/{task}/dataset/valid.json",
+    output:
+        "<results>/{task}/dataset/counts.txt",
+    log:
+        "<logs>/{task}/count_dataset.log",
+    conda:
+        "../envs/text.yaml"
+    params:
+        most_tokens=lambda w: tasks[w.task].clean.tokens,
+        code=script_code("count_dataset.py"),
+    script:
+        "../workflow/scripts/count_dataset.py"
 
 
 rule join_blocks:

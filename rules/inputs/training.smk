@@ -2,13 +2,18 @@
 
 import os
 
-from convs2s.pipeline.process import granted_gpus
+from convs2s.pipeline.process import granted_gpus, logged
 from convs2s.training.version import TRAINING_VERSION
 
 # What a training is granted. A scheduler ends a job at its time limit; on this machine nobody does.
 GRANTED = "--workers {resources.gpu}"
 if workflow.remote_exec:
     GRANTED += " --time-limit {resources.runtime}"
+
+TRAINING_OPTIONS = (
+    "{params.folder} --settings {input.settings} --seed {wildcards.seed}"
+    " --output {output.model} {params.tables} {resources.machine}"
+)
 
 
 def gpus(wildcards):
@@ -26,8 +31,8 @@ def gpus(wildcards):
 
 
 OF_A_TRAINING = {
-    "mem_mb": 16000,
-    "runtime": "1d",
+    "mem_mb": lambda w, attempt: attempt * 16000,
+    "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
     "machine": lambda w: f"--device {options.device} --threads {threads(w)}",
 }
 

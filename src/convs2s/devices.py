@@ -6,8 +6,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import torch
 
@@ -42,8 +43,51 @@ def worker_device(device: str, environment: Mapping[str, str]) -> str:
 
 
 def lock_folder() -> Path:
-    """Return where this user's locks on this machine's GPUs are; they are no one's results."""
+    """Return where this user's locks on this machine's GPUs are; they are no one's results.
+
+    It is the same in every session on this machine, so it is no folder of a session's.
+    """
     return Path(tempfile.gettempdir()) / f"convs2s-gpus-{os.getuid()}"
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Open the folder of locks, made where there is none, and hold on to that very one.
+
+    Everybody may write to /tmp: what lies there under its name may be another user's, or a link.
+
+    Raises:
+        UserError: it is not this user's own folder.
+    """
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise _not_own(folder, error.strerror or str(error)) from None
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise _not_own(folder, "other users own it or may read or write it")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _not_own(folder: Path, reason: str) -> UserError:
+    return UserError(
+        f"{folder}: is no safe place for the locks of GPUs: {reason}; remove it, or set TMPDIR to "
+        "a folder of your own"
+    )
+
+
+def _lock_file(folder: int, name: str) -> IO[str]:
+    """Open a lock in the folder, never through a link, and never cutting what is there."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    try:
+        return os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "r+")
+    except OSError as error:
+        raise UserError(f"the lock {name} of a GPU cannot be opened: {error.strerror}") from None
 
 
 @contextmanager
@@ -75,25 +119,24 @@ def own_gpus(
     if len(stated) == wanted:
         yield stated
         return
-    folder.mkdir(mode=0o700, exist_ok=True)
-    with ExitStack() as locks:
-        names = _free(visible, wanted, folder, locks)
+    with ExitStack() as locks, _opened(folder) as opened:
+        names = _free(visible, wanted, opened, locks)
         if len(names) < wanted:
             print(f"waiting for {wanted} of the GPUs {', '.join(visible)}", file=sys.stderr)
         while len(names) < wanted:
             locks.close()  # all or none: two trainings that held half each would wait for ever
             time.sleep(SECONDS_BETWEEN_TRIES)
-            names = _free(visible, wanted, folder, locks)
+            names = _free(visible, wanted, opened, locks)
         yield names
 
 
-def _free(visible: Sequence[str], wanted: int, folder: Path, locks: ExitStack) -> list[str]:
+def _free(visible: Sequence[str], wanted: int, folder: int, locks: ExitStack) -> list[str]:
     """Lock GPUs that nobody holds, one process at a time; return their names."""
     names: list[str] = []
-    with (folder / "choosing.lock").open("w") as choosing:
+    with _lock_file(folder, "choosing.lock") as choosing:
         fcntl.flock(choosing, fcntl.LOCK_EX)
         for name in visible:
-            lock = locks.enter_context((folder / f"{name.replace('/', '-')}.lock").open("w"))
+            lock = locks.enter_context(_lock_file(folder, f"{name.replace('/', '-')}.lock"))
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -6,6 +6,7 @@ name is always complete.
 """
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -13,54 +14,88 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol, TextIO, cast
+from tempfile import TemporaryDirectory
+from typing import IO, BinaryIO, Protocol, TextIO, cast
 
+import zstandard
 from xopen import xopen
 
 from convs2s.errors import UserError
+from convs2s.guards.compressed import decompressed
+from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
+from convs2s.guards.writing import is_written_in_place, scratch_folder, writing
 
-_LONGEST_LINE_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; rename it to ``path`` if the block succeeds.
+    """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
 
-    The temporary name keeps the suffixes of ``path``, so that compression follows from it. If the
-    block raises, the temporary file is removed and ``path`` is left as it was. What a killed
-    process leaves behind is overwritten by the next one.
+    The temporary file has the name of ``path``, in a folder beside it that no other process writes
+    to. If the block raises, it is removed and ``path`` is left as it was. What a killed process
+    leaves behind is removed by the next one that writes beside it. A device or a pipe is written
+    to, never replaced.
+
+    Raises:
+        UserError: the disk is full or read-only, or such.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".partial.{path.name}")
-    try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    if is_written_in_place(path):
+        with TemporaryDirectory(prefix="convs2s-") as name:
+            yield Path(name, path.name)
+            with Path(name, path.name).open("rb") as written, path.open("wb") as stream:
+                shutil.copyfileobj(written, stream)
+        return
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(path.parent) as folder:
+            temporary = folder / path.name
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.replace(path)
 
 
 @contextmanager
 def atomic_text(path: str | Path) -> Iterator[TextIO]:
     """Open ``path`` for writing text; it appears under its name only when the block succeeds."""
-    with atomic_path(path) as temporary, open_text(temporary, "w") as stream:
+    with atomic_path(path) as temporary, open_text(temporary) as stream:
         yield stream
 
 
-def open_text(path: str | Path, mode: str = "r") -> TextIO:
-    """Open UTF-8 text, compressed if its suffix says so, without any newline translation."""
-    return cast(
-        TextIO, xopen(path, cast(Any, mode + "t"), encoding="utf-8", newline="\n", threads=0)
-    )
+def open_text(path: str | Path) -> TextIO:
+    """Open UTF-8 text for writing, compressed if its suffix says so; line feeds stay."""
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")
 
 
-def open_bytes(path: str | Path, mode: str = "r") -> BinaryIO:
-    """Open bytes, compressed if the suffix says so."""
-    return cast(BinaryIO, xopen(path, cast(Any, mode + "b"), threads=0))
+def open_bytes(path: str | Path) -> BinaryIO:
+    """Open bytes for writing, compressed if the suffix says so."""
+    if Path(path).suffix != ".zst":
+        return xopen(path, "wb", threads=0)
+    # Unlike the other formats, it has a checksum only where one is asked for.
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    raw = compressor.stream_writer(Path(path).open("wb"))  # noqa: SIM115
+    return io.BufferedWriter(cast(io.RawIOBase, raw))
+
+
+@contextmanager
+def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
+
+    Raises:
+        UserError: also while reading: the file is missing, damaged, cut, or a decompression bomb.
+    """
+    try:
+        with Path(path).open("rb", buffering=0) as stream:
+            # Nothing is also what a compressor writes that was given no line.
+            is_empty = os.fstat(stream.fileno()).st_size == 0 and Path(path).is_file()
+            yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def read_lines(path: str | Path, start: int = 0) -> Iterator[str]:
@@ -74,18 +109,61 @@ def read_lines(path: str | Path, start: int = 0) -> Iterator[str]:
         start: how many lines to pass over first, at the speed of the disk.
 
     Raises:
-        UserError: the file is missing, is not in its compression format, or a line is not UTF-8.
+        UserError: the file is missing, is not in its compression format, or a line is not UTF-8 or
+            longer than 16 MiB.
     """
+    with decompressed_file(path) as stream:
+        yield from text_lines(stream, str(path), start, LONGEST_LINE_OF_FILES_BYTES)
+
+
+def text_lines(
+    stream: BinaryIO, name: str, start: int = 0, longest: int = LONGEST_LINE_BYTES
+) -> Iterator[str]:
+    """Yield the lines of an open binary stream without their line feeds, a block of them at a time.
+
+    Args:
+        stream: where the bytes come from.
+        name: how errors call it.
+        start: how many lines to pass over first.
+        longest: bytes of a line at most.
+
+    Raises:
+        UserError: a line is not UTF-8 or overlong; the message names the line.
+    """
+    number, rest = 0, b""  # lines before the rest, which is the beginning of one
+    while block := stream.read(_BLOCK_BYTES):
+        lines, feed, end = block.rpartition(b"\n")
+        if not feed:
+            rest += block
+            _check_length(rest, name, number + 1, longest)
+            continue
+        lines = rest + lines
+        _check_length(lines.partition(b"\n")[0] if rest else b"", name, number + 1, longest)
+        rest, count = end, lines.count(b"\n") + 1
+        passed = min(count, max(0, start - number))
+        if passed < count:
+            yield from _decoded(lines.split(b"\n", passed)[passed], name, number + passed)
+        number += count
+    if rest and number >= start:
+        yield from _decoded(rest, name, number)
+
+
+def _check_length(line: bytes, name: str, number: int, longest: int) -> None:
+    if len(line) > longest:
+        raise UserError(
+            f"{name}:{number}: a line of more than {longest} bytes: is this text "
+            "with one sentence a line?"
+        )
+
+
+def _decoded(lines: bytes, name: str, before: int) -> Iterator[str]:
+    """Yield lines that line feeds separate as text, after ``before`` others."""
     try:
-        if Path(path).stat().st_size == 0:
-            return  # also what a compressor writes that was given no line
-        with open_bytes(path) as stream:
-            next(islice(stream, start, start), None)
-            yield from decode_lines(stream, str(path), start)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (EOFError, OSError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
+        text = lines.decode("utf-8")
+    except UnicodeDecodeError:
+        yield from decode_lines(lines.split(b"\n"), name, before)
+        return
+    yield from (text if before else text.removeprefix("\ufeff")).split("\n")
 
 
 class LineSource(Protocol):
@@ -101,13 +179,9 @@ def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
     Raises:
         UserError: a line is longer than 1 MiB; the message names ``name`` and the line.
     """
-    lines = iter(partial(stream.readline, _LONGEST_LINE_BYTES + 1), b"")
+    lines = iter(partial(stream.readline, LONGEST_LINE_BYTES + 1), b"")
     for number, line in enumerate(lines, start=1):
-        if len(line) > _LONGEST_LINE_BYTES:
-            raise UserError(
-                f"{name}:{number}: a line of more than {_LONGEST_LINE_BYTES} bytes: is this text "
-                "with one sentence a line?"
-            )
+        _check_length(line, name, number, LONGEST_LINE_BYTES)
         yield line
 
 
@@ -189,6 +263,8 @@ def read_json(path: str | Path) -> object:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8: {error.reason}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
 
 
 def write_json(path: str | Path, content: object) -> None:
@@ -200,11 +276,23 @@ def write_json(path: str | Path, content: object) -> None:
 
 def join_texts(parts: Sequence[Path], path: Path) -> None:
     """Write text files end to end; the bytes depend on the text alone, not on where it was cut."""
-    with atomic_path(path) as temporary, open_bytes(temporary, "w") as joined:
+    with atomic_path(path) as temporary, open_bytes(temporary) as joined:
         for part in parts:
-            if part.stat().st_size:  # none is what a compressor writes that was given no line
-                with open_bytes(part) as stream:
-                    shutil.copyfileobj(stream, joined)
+            with decompressed_file(part) as stream:
+                shutil.copyfileobj(stream, joined)
+
+
+def check_sha256(path: Path, recorded: str) -> None:
+    """Check that a file is the one whose checksum was recorded when it was made.
+
+    Raises:
+        UserError: it is not.
+    """
+    if sha256(path) != recorded:
+        raise UserError(
+            f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
+            "remove it and make it again"
+        )
 
 
 def sha256(path: str | Path) -> str:

@@ -6,21 +6,65 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from convs2s.config.architecture import Architecture, parse_architecture
+from convs2s.config.messages import validated
+from convs2s.config.section import Section
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.models.build import build_network
 from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.tensor_file import load_description, load_tensors, save_tensors
 
-FORMAT = "convs2s model 2"
+FORMAT = "convs2s model 3"
+
+WITHOUT_DIGEST = "convs2s model 2"
+"""The former format, which is read as well: it lacks the digest alone."""
 
 CANDIDATE_TENSORS = "candidates.offsets", "candidates.targets"
 """Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
+
+
+class _Languages(Section):
+    """Of an imported model they are whatever its files say."""
+
+    source: str
+    """Language of the source."""
+    target: str
+    """Language of the target."""
+
+
+class _Fields(Section):
+    """The fields of a `ModelDescription` as a model file states them, without the network."""
+
+    task: str
+    """Name of the task."""
+    languages: _Languages
+    """Languages of both sides."""
+    preparation: str
+    """Name of the recipe."""
+    source_types: list[str]
+    """Types of the source vocabulary."""
+    target_types: list[str]
+    """Types of the target vocabulary."""
+    bpe_codes: str | None
+    """BPE codes."""
+    training: dict[str, object]
+    """Where the weights come from."""
+    glossaries: list[str] = Field(default_factory=list)
+    """Patterns that BPE never splits."""
+    splittable: list[str] | None = None
+    """Source tokens that BPE may leave."""
+    dictionary: dict[str, str] = Field(default_factory=dict)
+    """Source word -> target word."""
+    truecasers: dict[str, list[str]] = Field(default_factory=dict)
+    """Language -> the words of its truecaser."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +139,66 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
     selects = architecture.vocabulary_selection
     if selects is not None:
-        arrays = (weights.pop(name).cpu().numpy() for name in CANDIDATE_TENSORS)
-        shortlist = Shortlist(sizes[1], selects.frequent, *arrays)
+        shortlist = _shortlist(path, weights, selects.frequent, sizes)
         description = replace(description, shortlist=shortlist)
-    tables = [weights[EMBEDDING_TABLES[side]] for side in ("source", "target")]
-    if sizes != tuple(map(len, tables)):
+    tables = (weights.get(EMBEDDING_TABLES[side]) for side in ("source", "target"))
+    rows = tuple(table.shape[0] if table is not None and table.dim() else 0 for table in tables)
+    if sizes != rows:
         raise UserError(
             f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
-            f"({len(tables[0])} and {len(tables[1])})"
+            f"({rows[0]} and {rows[1]})"
         )
-    model = build_network(architecture, *sizes).to(device)
+    with torch.device("meta"):  # shapes alone: what a file states takes no memory until it is there
+        model = build_network(architecture, *sizes)
+    check_weights(weights, model, str(path))
+    model = model.to_empty(device=device)
     model.load_state_dict(weights)
     return model.eval(), description
+
+
+def check_weights(weights: Mapping[str, Tensor], network: Network, name: str) -> None:
+    """Check that weights are those of a network, and numbers.
+
+    Args:
+        weights: by the network's names.
+        network: of the same architecture; its own weights are not read.
+        name: what a message begins with.
+
+    Raises:
+        UserError: a weight is missing or left over, of another shape or type, or not finite.
+    """
+    expected = network.state_dict()
+    for one in sorted(weights.keys() ^ expected.keys()):
+        found = "lacks" if one in expected else "has"
+        raise UserError(f"{name}: not the network that it describes: it {found} {one!r}")
+    for one, tensor in weights.items():
+        if tensor.shape != expected[one].shape or not tensor.is_floating_point():
+            raise UserError(
+                f"{name}: not the network that it describes: {one!r} is {_shown(tensor)}, "
+                f"{_shown(expected[one])} was expected"
+            )
+        if not torch.isfinite(tensor).all():
+            raise UserError(f"{name}: {one!r} holds what is not a finite number: train it again")
+
+
+def _shown(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+
+
+def _shortlist(
+    path: Path, weights: dict[str, Tensor], frequent: int, sizes: tuple[int, int]
+) -> Shortlist:
+    """Take the table of candidates out of the weights."""
+    expected = "its table of candidates is damaged"
+    with faults_of_file(str(path), expected):
+        offsets, candidates = (weights.pop(name).cpu().numpy() for name in CANDIDATE_TENSORS)
+        steps = np.diff(offsets)
+        ends = offsets[0], offsets[-1]
+        if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
+            raise UserError(f"{path}: {expected}: its offsets are not those of {sizes[0]} types")
+        if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
+            raise UserError(f"{path}: {expected}: it names a type that the vocabulary has not")
+    return Shortlist(sizes[1], frequent, offsets, candidates)
 
 
 def describe_model(path: Path) -> ModelDescription:
@@ -120,10 +212,11 @@ def describe_model(path: Path) -> ModelDescription:
 
 def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
     stated = fields.pop("format", None)
-    if stated != FORMAT:
+    if stated not in (FORMAT, WITHOUT_DIGEST):
         raise UserError(
             f"{path}: a model file of another version ({stated}; this one reads {FORMAT}): train "
             "or import the model again"
         )
-    architecture = parse_architecture(fields.pop("architecture"), str(path))
-    return ModelDescription(architecture=architecture, **fields)
+    architecture = parse_architecture(fields.pop("architecture", None), str(path))
+    stated_fields = validated(_Fields, fields, str(path)).model_dump()
+    return ModelDescription(architecture=architecture, **stated_fields)

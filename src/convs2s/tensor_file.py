@@ -1,21 +1,32 @@
 """Tensors and a description in one safetensors file: never a pickle, and stable to the byte."""
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
+from convs2s.guards.library_faults import faults_of_file
+from convs2s.guards.writing import cannot_be_written
 
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
+
+DIGEST = "digest"
+"""Key of a description: SHA-256 of the tensors and of everything else that it says."""
+
+_PIECE_BYTES = 16 << 20
+"""Bytes that one thread sums up at a time."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
@@ -25,32 +36,36 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
         UserError: the file cannot be written, most likely as the disk is full; what stood under
             its name still does.
     """
-    text = json.dumps(description, sort_keys=True, ensure_ascii=False)
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    try:
-        with atomic_path(path) as temporary:
+    stated = json.loads(_json(description))  # as it will be read
+    text = _json({**stated, DIGEST: _digest(contiguous, stated)})
+    with atomic_path(path) as temporary:
+        try:
             save_file(contiguous, temporary, {METADATA_KEY: text})
-            # safetensors makes files that their owner alone can read; ours are for whom umask says.
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o666 & ~umask)
-    except (OSError, SafetensorError) as error:
-        kept = "; the one before it is kept" if path.exists() else ""
-        raise UserError(
-            f"{path}: cannot be written: {error}{kept}; make room, then run the same command again"
-        ) from None
+        except SafetensorError as error:
+            raise cannot_be_written(path, str(error)) from None
+        # safetensors makes files that their owner alone can read; ours are for whom umask says.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the tensors and the description that ``save_tensors`` wrote.
 
     Raises:
-        UserError: there is no such file, or it is something else.
+        UserError: there is no such file, it is something else, or it is not as it was written.
     """
-    with _opened(path, device) as stored:
+    with _opened(path) as stored:
         description = _description(path, stored)
         names = list(stored.keys())
-        return {name: stored.get_tensor(name) for name in names}, description
+        tensors = {name: stored.get_tensor(name) for name in names}
+    stated = description.pop(DIGEST, None)  # older files have none
+    if stated is not None and stated != _digest(tensors, description):
+        raise UserError(
+            f"{path}: damaged: its content is not what its digest says; fetch or make it again"
+        )
+    return {name: tensor.to(device) for name, tensor in tensors.items()}, description
 
 
 def load_description(path: Path) -> dict[str, Any]:
@@ -59,26 +74,55 @@ def load_description(path: Path) -> dict[str, Any]:
     Raises:
         UserError: there is no such file, or it is something else.
     """
-    with _opened(path, "cpu") as stored:
-        return _description(path, stored)
+    with _opened(path) as stored:
+        description = _description(path, stored)
+    description.pop(DIGEST, None)
+    return description
+
+
+def _json(description: Mapping[str, Any]) -> str:
+    return json.dumps(description, sort_keys=True, ensure_ascii=False)
+
+
+def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
+    ordered = sorted(tensors.items())
+    shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
+    digest = hashlib.sha256(_json({"description": description, "tensors": shapes}).encode())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for sum_of_piece in pool.map(_sha256, _pieces(tensor for _, tensor in ordered)):
+            digest.update(sum_of_piece)
+    return digest.hexdigest()
+
+
+def _pieces(tensors: Iterable[Tensor]) -> Iterator[memoryview]:
+    for tensor in tensors:
+        data = tensor.reshape(-1).view(torch.uint8).numpy().data
+        for start in range(0, len(data), _PIECE_BYTES):
+            yield data[start : start + _PIECE_BYTES]
+
+
+def _sha256(data: memoryview) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _description(path: Path, stored: Any) -> dict[str, Any]:
     metadata = stored.metadata() or {}
     if METADATA_KEY not in metadata:
         raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
-    description: dict[str, Any] = json.loads(metadata[METADATA_KEY])
+    try:
+        description = json.loads(metadata[METADATA_KEY])
+    except (ValueError, RecursionError):
+        description = None
+    if not isinstance(description, dict):
+        raise UserError(f"{path}: damaged: its description is not JSON; fetch or make it again")
     return description
 
 
 @contextmanager
-def _opened(path: Path, device: str) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    try:
-        with safe_open(path, framework="pt", device=device) as stored:
-            yield stored
-    except SafetensorError as error:
-        raise UserError(
-            f"{path}: not a model: expected a .safetensors file that convs2s wrote ({error})"
-        ) from None
+    expected = "not a model: expected a .safetensors file that convs2s wrote"
+    with faults_of_file(str(path), expected), safe_open(path, framework="pt") as stored:
+        yield stored

@@ -40,7 +40,10 @@ def test_redirections_are_followed(server: LoopbackServer, output: Path) -> None
     assert output.read_bytes() == BODY
 
 
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/a.tgz"])
+@pytest.mark.parametrize(
+    "target",
+    ["file:///etc/passwd", "ftp://127.0.0.1/a.tgz", "http://[x/a", "http://127.0.0.1:port/a"],
+)
 def test_redirections_to_other_schemes_are_not(
     server: LoopbackServer, output: Path, target: str
 ) -> None:

@@ -1,5 +1,6 @@
 """Downloads of other files than the expected one, checksums, and mirrors."""
 
+import base64
 import hashlib
 import json
 import shutil
@@ -113,6 +114,58 @@ def test_without_checksum_and_tags_nothing_is_resumed(server: LoopbackServer, ou
     download_file(url, output, waits=WAITS)
     assert output.read_bytes() == BODY
     assert [start for start, _, _ in sent(server)] == [70_000, None]
+
+
+@pytest.mark.parametrize("last_modified", [None, "Sun, 22 Nov 2026 06:00:00 GMT"])
+def test_without_checksum_a_weak_tag_resumes_nothing(
+    server: LoopbackServer, output: Path, last_modified: str | None
+) -> None:
+    weak = 'W/"1"'
+    url = server.serve("/a.tgz", Served(BODY, etag=weak, last_modified=last_modified, cuts=[5000]))
+    with pytest.raises(UserError):
+        download_file(url, output, waits=())
+    server.serve("/a.tgz", Served(OTHER, etag=weak, last_modified=last_modified))
+    download_file(url, output, waits=(0,))
+    assert output.read_bytes() == OTHER
+
+
+def test_an_empty_answer_is_never_recorded_as_the_file(
+    server: LoopbackServer, output: Path
+) -> None:
+    url = server.serve("/a.tgz", Served(b""))
+    with pytest.raises(UserError, match="is empty"):
+        download_file(url, output, waits=())
+    assert not [path for path in output.parent.iterdir() if path.name.startswith(output.name)]
+
+
+def test_a_mirrors_password_is_sent_to_the_mirror_and_shown_to_nobody(
+    server: LoopbackServer, output: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = base64.b64encode(b"me:p@ss").decode()
+    server.serve("/m/up.example/a.tgz", Served(b"", authorization=f"Basic {token}", statuses=[500]))
+    mirror = f"http://me:p%40ss@{server.host}/m"
+    with pytest.raises(UserError) as failed:
+        download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=())
+    server.serve(
+        "/m/up.example/a.tgz", Served(BODY, etag='"1"', authorization=f"Basic {token}", cuts=[5000])
+    )
+    with pytest.raises(UserError):
+        download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=())
+    said = str(failed.value) + "".join(capfd.readouterr())
+    said += "".join(path.read_text("latin-1") for path in output.parent.glob("*.json"))
+    assert f"http://{server.host}/m/up.example/a.tgz" in said
+    assert not [secret for secret in ("me:", "p%40", "p@ss", token) if secret in said]
+    download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=(0,))
+    assert output.read_bytes() == BODY
+    assert [answer.status for answer in server.answers] == [500, 200, 206]
+
+
+def test_a_redirection_does_not_take_a_password_along(server: LoopbackServer, output: Path) -> None:
+    url = server.serve("/other.tgz", Served(BODY))
+    server.serve("/m/up.example/a.tgz", Served(b"", redirect=url))
+    mirror = f"http://me:secret@{server.host}/m"
+    download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=())
+    assert [bool(header) for header in server.authorizations] == [True, False]
 
 
 def test_a_file_that_has_become_shorter_starts_over(server: LoopbackServer, output: Path) -> None:

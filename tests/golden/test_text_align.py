@@ -1,10 +1,11 @@
-"""Symmetrized links and dictionaries against Moses' symal and fast_align."""
+"""Links and dictionaries against fast_align and Moses' symal."""
 
 from pathlib import Path
 
 import pytest
 
 from convs2s.files import read_lines, write_lines
+from convs2s.text.align import align_words
 from convs2s.text.links import read_links
 from tests.support.alignments import dictionary_of, symmetrized
 from tests.support.golden import DATA, golden_lines, plain_or_packed
@@ -25,6 +26,14 @@ def test_links_are_those_of_symal() -> None:
     links = symmetrized(DATA / "align", "fast_align")
     assert len(links) == ALIGNED
     assert links == list(read_links(plain_or_packed(DATA / "align", "symal.gdfa")))
+
+
+def test_both_directions_are_those_of_fast_align(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    source, target = sides
+    aligned = align_words(source=source, target=target, links=tmp_path / "links", pairs=None)
+    assert aligned == ALIGNED
+    ours, wanted = tmp_path / "links", plain_or_packed(DATA / "align", "symal.gdfa")
+    assert list(read_links(ours)) == list(read_links(wanted))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.support.package import circles, import_graph, modules, reachable
 
 LAYERS = (
     ("errors",),
+    ("guards",),
     ("files",),
     ("config",),
     ("pipeline.layout", "pipeline.job"),

@@ -16,11 +16,10 @@ def python(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return release.install(tmp_path_factory.mktemp("wheel") / "environment")
 
 
-def test_the_wheel_needs_neither_the_workflow_nor_a_compiler(release: Release) -> None:
+def test_the_wheel_does_not_need_the_workflow(release: Release) -> None:
     packages = closure(release.requirements())
     assert {"torch", "sacremoses", "subword-nmt", "pydantic"} <= packages
-    # eflomal exists as source only, and aligns words for the workflow alone.
-    assert not packages & {"snakemake", "eflomal", "pytest"}
+    assert not packages & {"snakemake", "pytest"}
 
 
 def test_the_wheel_has_every_file_of_the_package(root: Path, release: Release) -> None:

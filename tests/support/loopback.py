@@ -29,6 +29,7 @@ class Served:
     cuts: list[int] = field(default_factory=list)  # bytes sent by the first answers with a body
     is_silent: bool = False  # a cut answer is not closed: nothing more comes
     pause: float = 0  # seconds before each tenth of an answer
+    authorization: str | None = None  # the header that is asked for
 
 
 class Answer(NamedTuple):
@@ -46,6 +47,7 @@ class LoopbackServer:
     def __init__(self) -> None:
         self.files: dict[str, Served] = {}
         self.answers: list[Answer] = []
+        self.authorizations: list[str | None] = []
         self.over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -92,7 +94,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(served, int(found[1]) if found else None)
 
     def answer(self, served: Served | None, start: int | None) -> None:
-        if served is None or served.statuses:
+        self.loopback.authorizations.append(self.headers.get("Authorization"))
+        if served and served.authorization not in (None, self.headers.get("Authorization")):
+            self.refuse(401, start)
+        elif served is None or served.statuses:
             self.refuse(served.statuses.pop(0) if served else 404, start)
         elif served.redirect:
             self.refuse(302, start, served.redirect)

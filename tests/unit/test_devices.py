@@ -1,12 +1,13 @@
 """GPUs of trainings that share a machine, by their locks alone."""
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from convs2s import devices
-from convs2s.devices import own_gpus
+from convs2s.devices import lock_folder, own_gpus
 from convs2s.errors import UserError
 from convs2s.pipeline.process import granted_gpus
 
@@ -45,6 +46,56 @@ def test_what_a_scheduler_has_granted_is_taken_without_a_lock(tmp_path: Path) ->
     granted = {"CUDA_VISIBLE_DEVICES": "0"}  # another card in each job
     with own_gpus(granted, 1, 1, tmp_path) as one, own_gpus(granted, 1, 1, tmp_path) as other:
         assert one == other == ["0"]
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the folder of locks would be: what anyone can write to."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return lock_folder()
+
+
+def take_one(folder: Path) -> None:
+    with own_gpus({}, 2, 1, folder):
+        pass
+
+
+def test_the_folder_of_locks_is_its_owners_alone(planted: Path) -> None:
+    take_one(planted)
+    assert planted.stat().st_mode & 0o777 == 0o700
+    planted.chmod(0o755)
+    with pytest.raises(UserError, match=r"is no safe place .*: other users own it .*TMPDIR"):
+        take_one(planted)
+
+
+def test_a_folder_of_locks_that_another_user_made_is_not_used(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: planted.stat().st_uid + 1)
+    with pytest.raises(UserError, match="is no safe place"):
+        take_one(planted)
+
+
+def test_planted_links_are_not_followed(planted: Path, tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir(mode=0o700)
+    planted.symlink_to(tmp_path / "target")
+    with pytest.raises(UserError, match="is no safe place"):
+        take_one(planted)
+    planted.unlink()
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    for name in ("choosing.lock", "0.lock"):
+        planted.mkdir(mode=0o700, exist_ok=True)
+        (planted / name).unlink(missing_ok=True)
+        (planted / name).symlink_to(precious)
+        with pytest.raises(UserError, match=rf"the lock {name} of a GPU cannot be opened"):
+            take_one(planted)
+        (planted / name).unlink()
+        os.link(precious, planted / name)
+        take_one(planted)
+        (planted / name).unlink()
+    assert precious.read_text() == "kept"
 
 
 def test_more_gpus_than_there_are_are_refused(tmp_path: Path) -> None:

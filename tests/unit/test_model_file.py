@@ -20,5 +20,5 @@ def test_a_model_file_of_the_former_format_is_refused_in_one_line(
         load_model(former)
     assert str(refused.value) == (
         f"{former}: a model file of another version (convs2s model 1; this one reads "
-        "convs2s model 2): train or import the model again"
+        "convs2s model 3): train or import the model again"
     )

@@ -67,7 +67,7 @@ def kill_while_preparing(checkout: Checkout, after: float) -> bool:
 def prepared(checkout: Checkout) -> dict[str, str]:
     """The checksums of all that the preparation has made, alignments aside, by name."""
     names = checkout.files(TASK) if (checkout / TASK).exists() else []
-    whole = (name for name in names if not Path(name).name.startswith(".partial."))
+    whole = (name for name in names if "/.partial." not in name)
     return {name: sha256(checkout / name) for name in whole if "/alignment/" not in name}
 
 

@@ -22,6 +22,28 @@ def test_every_profile_plans_by_either_option(
     assert done.planned == {JOB: 1, "write_demo_corpus": 1}
 
 
+PUBLIC = "download prepare align train decode evaluate speed tables figures paper report demo"
+
+
+def test_the_public_targets_are_those_of_their_file(root: Path) -> None:
+    rules = (root / "rules/targets.smk").read_text("utf-8")
+    assert re.findall(r"^rule (\w+):", rules, re.MULTILINE) == PUBLIC.split()[:-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo", "mirror"])
+@pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
+@pytest.mark.parametrize("profile", ["default", "slurm", "generic"])
+def test_every_public_target_plans_at_every_scale(
+    checkout: Checkout, scale: str, option: str, profile: str
+) -> None:
+    command = f"snakemake -n {option} profiles/{profile} --config scale={scale} --quiet reason"
+    done = checkout.shell(f"{command} -- {PUBLIC} preflight")
+    assert done.code == 0, done.said[-3000:]
+    assert done.planned["train_model"] > 0
+    assert all(done.planned[target] == 1 for target in PUBLIC.split())
+
+
 def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> None:
     pages = [root / name for name in ("README.md", "docs/cluster.md")]
     text = "\n".join(page.read_text("utf-8") for page in pages)

@@ -19,5 +19,6 @@ with job(snakemake.log[0]):
         store=Path(snakemake.output.store),
         description=Path(snakemake.output.description),
         metadata=DatasetMetadata.model_validate(snakemake.params.metadata),
+        most_tokens=snakemake.params.most_tokens,
         rows=block and rows_of_block(block, Path(snakemake.input.pairs)),
     )

@@ -10,6 +10,7 @@ from typing import get_args
 from convs2s.config.options import Options
 from convs2s.config.rules import rules
 from convs2s.files import bounded_lines, decode_lines
+from convs2s.guards.limits import MOST_PROCESSES
 
 
 def add_device(command: argparse.ArgumentParser) -> None:
@@ -25,7 +26,8 @@ def add_device(command: argparse.ArgumentParser) -> None:
 
 def add_threads(command: argparse.ArgumentParser) -> None:
     """Add ``--threads``."""
-    command.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
+    cores = min(os.cpu_count() or 1, MOST_PROCESSES)
+    command.add_argument("--threads", type=int, default=cores, help="CPU threads")
 
 
 def add_models(command: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ def add_export_results(command: argparse.ArgumentParser) -> None:
         help="leave out what holds source sentences or references, where the data's license asks "
         "for that; their checksums stay",
     )
-    command.set_defaults(run=_export_results)
+    command.set_defaults(run=_export_results, makes_folder="output")
 
 
 def _export_results(arguments: argparse.Namespace) -> None:

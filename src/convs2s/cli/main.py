@@ -18,7 +18,9 @@ from convs2s.cli.score_pairs import add_score_pairs
 from convs2s.cli.tokenize import add_detokenize, add_tokenize
 from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
+from convs2s.config.command_line import check_options
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.guards.writing import NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
 EXAMPLES = """examples:
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parsed = _parser().parse_args(given, argparse.Namespace(command=given))
     provide_environment()  # before torch is loaded
     try:
+        check_options(parsed)
         parsed.run(parsed)
         sys.stdout.flush()
     except UnfinishedError as error:
@@ -57,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader has gone (`| head`): end quietly, as other filters do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        if error.filename is not None or error.errno not in NO_ROOM:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
 
 
 COMMANDS = {

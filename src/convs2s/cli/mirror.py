@@ -11,7 +11,7 @@ def add_mirror(command: argparse.ArgumentParser) -> None:
         "format but small and of generated sentences, and their list of checksums, SHA256SUMS."
     )
     command.add_argument("folder", type=Path, metavar="FOLDER", help="where the files go")
-    command.set_defaults(run=_mirror)
+    command.set_defaults(run=_mirror, makes_folder="folder")
 
 
 def _mirror(arguments: argparse.Namespace) -> None:

@@ -80,10 +80,6 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    for name in ("bytes", "samples"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise UserError(f"--{name} {value}: expected a number from 1 on")
     if arguments.exceptions and not arguments.stem:
         raise UserError(
             f"--exceptions {arguments.exceptions}: irregular forms are of use to the stemmer "

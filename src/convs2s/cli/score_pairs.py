@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.cli.n_best import add_feature, read_groups
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.messages import validated
 from convs2s.files import read_line_pairs, read_lines
 
 if TYPE_CHECKING:
@@ -60,14 +62,16 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
     from convs2s.devices import pick_device
 
+    stated = {"length_penalty": arguments.length_penalty}
+    alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
     form: Form = arguments.form
     scorer = PairScorer(arguments.model, pick_device(arguments.device), form)
     write_utf8()
     if arguments.n_best is not None:
         groups = read_groups(arguments.n_best)
-        alpha, feature = arguments.length_penalty, arguments.feature
-        for one in score_groups(scorer, read_lines(arguments.source), groups, feature, alpha):
+        sources = read_lines(arguments.source)
+        for one in score_groups(scorer, sources, groups, arguments.feature, alpha):
             print(one.line())
         return
     print("log_probability\ttokens")

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.common import add_device, add_threads
+from convs2s.errors import UserError
+from convs2s.guards.writing import is_written_in_place
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
@@ -47,6 +49,11 @@ def _train(arguments: argparse.Namespace) -> None:
     from convs2s.training.job import TrainingJob
     from convs2s.training.launch import launch
 
+    if is_written_in_place(arguments.output):
+        raise UserError(
+            f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
+            "name a file in a folder"
+        )
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
     else:

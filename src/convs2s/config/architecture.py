@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from convs2s.config.fields import (
     Items,
@@ -16,6 +17,10 @@ from convs2s.config.fields import (
 )
 from convs2s.config.messages import validated
 from convs2s.config.section import Section
+from convs2s.guards.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
+
+StackDepth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]
+Width = Annotated[int, Field(ge=1, le=LARGEST_WIDTH)]
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,11 @@ class Layer:
 class Blocks(Section):
     """A stack of equal convolutional blocks."""
 
-    layers: PositiveInt
+    layers: StackDepth
     """Number of equal blocks."""
-    width: PositiveInt
+    width: Width
     """Hidden size d: channels of a block's input and output."""
-    kernel: PositiveInt
+    kernel: Annotated[int, Field(ge=1, le=LARGEST_KERNEL)]
     """Kernel width k in tokens."""
 
 
@@ -44,9 +49,9 @@ class Positions(Section):
     """Whether source tokens have position embeddings."""
     target: bool = True
     """Whether target tokens have position embeddings."""
-    maximum: PositiveInt = 1024
-    """Number of positions, the end token's included; a longer training pair is refused when data
-    is prepared."""
+    maximum: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] = 1024
+    """Number of positions, the end token's included; a training on a longer pair is refused at its
+    start. clean.tokens of a task drops such pairs before."""
 
 
 class VocabularySelection(Section):
@@ -58,7 +63,17 @@ class VocabularySelection(Section):
     """Most target words that a source word brings in."""
 
 
-Stacks = Annotated[Items[Blocks], Field(min_length=1)]
+def _not_too_many(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
+    if sum(stack.layers for stack in stacks) > MOST_LAYERS:
+        raise PydanticCustomError("layers", f"expected at most {MOST_LAYERS} blocks in all")
+    return stacks
+
+
+Stacks = Annotated[
+    Items[Blocks],
+    Field(min_length=1, max_length=MOST_LAYERS),
+    AfterValidator(_not_too_many),
+]
 
 
 class ConvS2SArchitecture(Section):
@@ -66,9 +81,9 @@ class ConvS2SArchitecture(Section):
 
     kind: Literal["convs2s"] = "convs2s"
     """Convolutions with attention (Gehring et al. 2017)."""
-    embedding: PositiveInt = 512
+    embedding: Width = 512
     """Width of the token and position embeddings."""
-    output_embedding: PositiveInt = 512
+    output_embedding: Width = 512
     """Width of the decoder's output just before the softmax layer."""
     encoder: Stacks
     """Stacks of equal convolutional blocks, bottom first."""
@@ -134,11 +149,11 @@ class LstmArchitecture(Section):
 
     kind: Literal["lstm"]
     """LSTM layers without attention (Sutskever et al. 2014)."""
-    layers: PositiveInt = 4
+    layers: StackDepth = 4
     """Layers of the encoder and of the decoder."""
-    cells: PositiveInt = 1000
+    cells: Width = 1000
     """Memory cells of a layer."""
-    embedding: PositiveInt = 1000
+    embedding: Width = 1000
     """Width of the token embeddings."""
     dropout: Probability = 0.0
     """Probability that dropout sets a value to zero: on embeddings, between layers and on the

@@ -1,9 +1,14 @@
 """config/decodings.yaml: named ways to translate."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from convs2s.config.fields import NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import Field
+
+from convs2s.config.fields import NonNegativeFloat, PositiveInt
 from convs2s.config.section import Section
+from convs2s.guards.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
+
+LengthPenalty = Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
 
 
 class TunedLengthPenalty(Section):
@@ -16,9 +21,9 @@ class TunedLengthPenalty(Section):
 class MaximumLength(Section):
     """The length at which an output is cut, by the length of its source."""
 
-    factor: NonNegativeFloat = 1.5
+    factor: Annotated[float, Field(ge=0, le=LONGEST_OUTPUT)] = 1.5
     """Target tokens per source token."""
-    offset: PositiveInt = 10
+    offset: Annotated[int, Field(ge=1, le=LONGEST_OUTPUT)] = 10
     """Target tokens on top of that."""
 
 
@@ -28,13 +33,13 @@ class DecodingSettings(Section):
     The name is part of the results' file names.
     """
 
-    beam: PositiveInt = 5
+    beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 5
     """Hypotheses kept at each step; 1 is greedy search (section 4.3 of the paper uses 5)."""
-    length_penalty: NonNegativeFloat | TunedLengthPenalty = 1.0
+    length_penalty: LengthPenalty | TunedLengthPenalty = 1.0
     """Exponent alpha of the final score, log-likelihood / length^alpha; 1 is the paper's but for
     en-de, where it is tuned; 0 does not normalize. A mapping in place of the number: the workflow
     tunes it for each run."""
-    minimum_length: NonNegativeInt = 0
+    minimum_length: Annotated[int, Field(ge=0, le=LONGEST_OUTPUT)] = 0
     """Tokens that an output has at least, its end token not counted (14 for summaries)."""
     maximum_length: MaximumLength = MaximumLength()
     """Tokens that an output has at most: factor x source tokens + offset, or minimum_length where

@@ -14,6 +14,8 @@ Entries = dict[str, Values]
 
 # Names become parts of file names, and Snakemake matches them as wildcards.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+# What lies beside the folders of tasks.
+_FOLDERS_OF_RESULTS = ("archives", "downloads", "logs", "paper", "scales")
 
 
 def read_entries(folders: ConfigurationFolders, file: str) -> Entries:
@@ -40,6 +42,10 @@ def read_tasks(folders: ConfigurationFolders) -> Entries:
     for name in folders.names("config/tasks"):
         file = f"config/tasks/{name}.yaml"
         check_name(name, file)
+        if name in _FOLDERS_OF_RESULTS:
+            raise UserError(
+                f"{file}: the results have a folder '{name}' of their own; rename the task's file"
+            )
         entry = read_yaml(folders.find(file), file)
         if not isinstance(entry, dict):
             raise UserError(f"{file}: expected a mapping of keys to values")

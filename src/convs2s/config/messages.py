@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from convs2s.config.credentials import without_credentials
 from convs2s.config.faults import Fault, first_fault
 from convs2s.config.rules import (
     Path,
@@ -37,10 +38,11 @@ _TYPES = {
 
 # pydantic's name of a failure -> what was expected, with its name of the limit.
 _BOUNDS = {
-    "greater_than_equal": "at least {ge:g}",
-    "less_than_equal": "at most {le:g}",
-    "greater_than": "more than {gt:g}",
-    "less_than": "less than {lt:g}",
+    "greater_than_equal": "at least {ge:.10g}",
+    "less_than_equal": "at most {le:.10g}",
+    "greater_than": "more than {gt:.10g}",
+    "less_than": "less than {lt:.10g}",
+    "too_long": "a list of at most {max_length}",
     "string_too_short": "a text of {min_length} or more characters",
     "finite_number": "a finite number",
 }
@@ -84,7 +86,7 @@ def shown(value: object) -> str:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, dict | list):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)} entries"
-    text = repr(value)
+    text = without_credentials(repr(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -49,5 +49,7 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
         raise UserError(f"{path}: no such file") from None
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
     settings = validated(_TrainingSettings, stated, str(path))
     return settings.architecture, settings.training

@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from convs2s.config.fields import Items, PositiveInt, Text
 from convs2s.config.section import Section
 from convs2s.config.yaml_file import Values
+
+MOST_SHARDS = 1000
+"""Each is some twenty jobs."""
 
 Device = Literal["auto", "cpu", "cuda"]
 """Where work is done; auto is a GPU where there is one."""
@@ -53,7 +56,7 @@ class Options(Section):
     mirrors: Items[Annotated[Text, AfterValidator(_with_home)]] = ()
     """Folders or base URLs asked before the hosts themselves; a mirror holds https://HOST/PATH as
     MIRROR/HOST/PATH."""
-    shards: PositiveInt = 2
+    shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2
     """Parts into which a training corpus is cut to be prepared side by side: as many as there are
     cores, or more. The results do not depend on it."""
     keep_intermediates: bool = False

@@ -27,7 +27,7 @@ class PreparationRecipes(Section):
 
 
 class CleanLimits(Section):
-    """Training pairs that are kept."""
+    """Training and validation pairs that are kept."""
 
     minimum: PositiveInt = 1
     """Fewest words of either side."""
@@ -35,6 +35,12 @@ class CleanLimits(Section):
     """Most words of either side; null sets no limit."""
     ratio: Annotated[float, Field(ge=1)] | None = 1.5
     """Longest side over shortest side at most; null sets no limit."""
+    tokens: PositiveInt | None = 1023
+    """Most tokens of either side, once BPE has split its words; null sets no limit. With the end
+    token, 1023 are what fits into a model's 1024 positions."""
+
+
+AlignerName = Literal["fast_align", "eflomal"]
 
 
 class AlignmentSettings(Section):
@@ -44,6 +50,10 @@ class AlignmentSettings(Section):
     """What stands for an unknown word of word models: aligned is the target word that its source
     word is aligned to most often; identity the source word itself, for tasks within one language.
     Then no text is aligned, unless a model selects its vocabulary."""
+    aligner: AlignerName = "fast_align"
+    """What aligns words: fast_align, this package's own, whose links are always the same for the
+    same text; or eflomal, which is to be installed (docs/install.md), is faster where a corpus is
+    large, and draws its seed from the system: its links move from run to run."""
     pairs: PositiveInt | None = None
     """Training pairs to align, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1

@@ -133,7 +133,7 @@ def _type(rule: Rule) -> str:
 
 def _bounded(rule: Rule) -> str:
     kind = rule["type"]
-    bounds = [f"{sign} {rule[key]:g}" for key, sign in _BOUNDS.items() if key in rule]
+    bounds = [f"{sign} {rule[key]:.10g}" for key, sign in _BOUNDS.items() if key in rule]
     return f"{_TYPES.get(kind, kind)} {' and '.join(bounds)}".rstrip()
 
 

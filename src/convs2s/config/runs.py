@@ -6,11 +6,18 @@ from convs2s.config.fields import matching
 
 _ENSEMBLE = "ensemble"
 
+SEED_PATTERN = "0|[1-9][0-9]{0,8}"
+"""What a seed looks like in a name; each seed has one name."""
+MOST_SEED = 999_999_999
+
+RUN_PATTERN = f"seed({SEED_PATTERN})|ensemble([2-9]|[1-9][0-9])"
+"""What the name of a run that is trained looks like."""
+
 RunName = Annotated[
     str,
     matching(
-        "^(seed[0-9]+|ensemble([2-9]|[1-9][0-9]+))$",
-        "expected seedN, or ensembleN with N of 2 or more",
+        f"^({RUN_PATTERN})$",
+        "expected seedN, or ensembleN with N of 2 to 99",
     ),
 ]
 """A run that config/paper.yaml can name."""

@@ -1,9 +1,9 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages, Titles
 from convs2s.config.download import Download
@@ -18,6 +18,7 @@ from convs2s.config.metadata import (
 )
 from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
 from convs2s.config.rouge import RougeSettings
+from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import Section, replaced
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.errors import UserError
@@ -69,7 +70,7 @@ class Headline(Section):
 
     model: str = "small"
     """A model of config/models.yaml."""
-    seeds: SomeDistinctItems[NonNegativeInt] = (1,)
+    seeds: SomeDistinctItems[Annotated[NonNegativeInt, Field(le=MOST_SEED)]] = (1,)
     """Random seeds; the score is the mean over them. A released model has none."""
     tests: SomeDistinctItems[str] | None = None
     """Test sets to score; null takes all of corpus.tests."""
@@ -106,7 +107,8 @@ class Task(Section):
     preparation: PreparationRecipes = PreparationRecipes()
     """Recipes that turn raw text into words."""
     clean: CleanLimits = CleanLimits()
-    """Training pairs that are kept; lengths are counted in words, before BPE."""
+    """Training and validation pairs that are kept; all lengths but tokens are counted in words,
+    before BPE."""
     paper_pairs: PositiveInt | None = None
     """Training pairs that the paper states, cleaned: shown beside ours; null where it states
     none."""

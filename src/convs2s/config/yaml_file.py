@@ -9,6 +9,7 @@ import yaml
 
 from convs2s.config.rules import Rule, alternatives, child
 from convs2s.errors import UserError
+from convs2s.guards.limits import DEEPEST_NESTING, MOST_YAML_VALUES
 
 Values = dict[str, Any]
 """A mapping of YAML that no class has validated yet."""
@@ -99,7 +100,7 @@ def _parse(content: bytes) -> object:
     loader = _Loader(content)
     try:
         node = loader.get_single_node()
-        return None if node is None else _Builder(loader).value(node)
+        return None if node is None else _Builder(loader).checked(node)
     finally:
         loader.dispose()
 
@@ -110,6 +111,30 @@ class _Builder:
     def __init__(self, loader: _Loader) -> None:
         self._loader = loader
         self._built: dict[yaml.Node, object] = {}  # an alias is what its anchor is
+        self._sizes: dict[yaml.Node, int] = {}
+
+    def checked(self, node: yaml.Node) -> object:
+        """Return the value of a file's outermost node, if it is not absurdly large.
+
+        Raises:
+            yaml.MarkedYAMLError: as ``value`` does, or its aliases make it grow, or nest, too far.
+        """
+        self._size(node, DEEPEST_NESTING)
+        return self.value(node)
+
+    def _size(self, node: yaml.Node, depth: int) -> int:
+        """Return how many values a node has where each alias is written out."""
+        if not isinstance(node, yaml.CollectionNode):
+            return 1
+        if not depth:
+            raise _error(f"more than {DEEPEST_NESTING} lists and mappings in each other", node)
+        if node not in self._sizes:
+            pairs = isinstance(node, yaml.MappingNode)
+            below = [one for pair in node.value for one in pair] if pairs else node.value
+            self._sizes[node] = 1 + sum(self._size(one, depth - 1) for one in below)
+            if self._sizes[node] > MOST_YAML_VALUES:
+                raise _error(f"more than {MOST_YAML_VALUES} values, aliases written out", node)
+        return self._sizes[node]
 
     def value(self, node: yaml.Node) -> object:
         """Return the value of a node.

@@ -9,18 +9,17 @@ from typing import TextIO
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.data.records import read_field
-from convs2s.data.sgm import read_segments
+from convs2s.data.sgm import Segment, read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import (
     atomic_path,
-    bounded_lines,
-    decode_lines,
     join_texts,
     misaligned,
     open_text,
     read_line_pairs,
     read_lines,
+    text_lines,
     write_lines,
 )
 
@@ -127,7 +126,7 @@ def _write(pair: tuple[str, str], streams: Sequence[TextIO]) -> None:
 @contextmanager
 def _open_all(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(open_text(path, "w")) for path in paths]
+        yield [stack.enter_context(open_text(path)) for path in paths]
 
 
 @contextmanager
@@ -153,7 +152,7 @@ def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[
     path, member = parsed.path(downloads), parsed.member
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
-        lines = decode_lines(bounded_lines(stream, name), name)
+        lines = text_lines(stream, name)
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
         elif ".sgm" in PurePath(member or path).suffixes[-2:]:
@@ -170,6 +169,18 @@ def _align(
         source_count += left is not None
         target_count += right is not None
         if left is not None and right is not None:
+            if isinstance(left, Segment) and isinstance(right, Segment):
+                _check_places(source, left, target, right, source_count)
             yield left, right
     if source_count != target_count:
         raise misaligned(source, source_count, target, target_count)
+
+
+def _check_places(source: str, left: Segment, target: str, right: Segment, number: int) -> None:
+    """Refuse segments that their files give different ids: they are no translations."""
+    if not left.is_beside(right):
+        own, other = (f"{one.place[1]} of document {one.place[0]}" for one in (left, right))
+        raise UserError(
+            f"{source}: its segment {number} has the id {own}, but that of {target} has {other}: "
+            "both files need the same segments in the same order"
+        )

@@ -28,6 +28,8 @@ class StoreDescription(DatasetMetadata):
 
     pairs: int
     """Rows of the store."""
+    dropped: int
+    """Pairs that it leaves out, as a side has more tokens than the task's ``clean.tokens``."""
     source_tokens: int
     """Tokens of the source side, ``</s>`` counted."""
     source_unknown: int
@@ -40,7 +42,7 @@ class StoreDescription(DatasetMetadata):
     """Checksum of the store."""
 
 
-_COUNTS = ("pairs", "source_tokens", "source_unknown", "target_tokens", "target_unknown")
+_COUNTS = ("pairs", "dropped", "source_tokens", "source_unknown", "target_tokens", "target_unknown")
 
 
 def read_description(path: Path) -> StoreDescription:
@@ -114,6 +116,7 @@ def binarize(
     store: Path,
     description: Path,
     metadata: DatasetMetadata,
+    most_tokens: int | None = None,
     rows: range | None = None,
 ) -> None:
     """Write a split's token store, or that of a block of it, and beside it what the store holds.
@@ -126,6 +129,8 @@ def binarize(
         store: the store to write.
         description: a JSON file of the fields of `StoreDescription`, to write.
         metadata: what a reader must know of the text.
+        most_tokens: pairs with more on a side, ``</s>`` not counted, are dropped, which is counted
+            and said; None drops none. A training could not number their positions.
         rows: the pairs to take, counted from 0; None for all.
     """
     codes: list[Path | None] = [*bpe_codes] or [None]
@@ -137,16 +142,29 @@ def binarize(
     pairs = read_line_pairs(source, target, start=0 if rows is None else rows.start)
     counts = Counter(dict.fromkeys(_COUNTS, 0))
     chosen = pairs if rows is None else islice(pairs, len(rows))
-    counts["pairs"] = write_store(store, _encoded(chosen, encoders, counts))
+    encoded = _counted(_encoded(chosen, encoders), most_tokens, counts)
+    counts["pairs"] = write_store(store, encoded)
+    if counts["dropped"]:
+        print(f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens")
     _describe(store, description, metadata, counts)
 
 
 def _encoded(
-    pairs: Iterable[tuple[str, str]], encoders: Sequence[LineEncoder], counts: Counter[str]
+    pairs: Iterable[tuple[str, str]], encoders: Sequence[LineEncoder]
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield pairs of lines as indices, and count their tokens."""
+    """Yield pairs of lines as indices, each side with its ``</s>``."""
     for source, target in pairs:
-        indices = encoders[0](source), encoders[1](target)
+        yield encoders[0](source), encoders[1](target)
+
+
+def _counted(
+    pairs: Iterable[tuple[list[int], list[int]]], most_tokens: int | None, counts: Counter[str]
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the pairs that are not too long, and count their tokens; count the others."""
+    for indices in pairs:
+        if most_tokens is not None and max(map(len, indices)) > most_tokens + 1:
+            counts["dropped"] += 1
+            continue
         for side, tokens in zip(("source", "target"), indices, strict=True):
             counts[f"{side}_tokens"] += len(tokens)
             counts[f"{side}_unknown"] += tokens.count(UNKNOWN)

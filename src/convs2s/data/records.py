@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from convs2s.errors import UserError
 
-_FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d+)\])?")
+_FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 
 
 def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
@@ -44,6 +44,8 @@ def _object(line: str, where: str) -> dict[str, object]:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise UserError(f"{where}: not JSON: {error.msg}; expected one record a line") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not a record: {error}") from None
     if not isinstance(record, dict):
         raise UserError(f"{where}: expected a JSON object in braces")
     return record

@@ -17,6 +17,7 @@ import pyarrow as pa
 from convs2s.data.length_sort import Lengths
 from convs2s.errors import UserError
 from convs2s.files import atomic_path
+from convs2s.guards.library_faults import faults_of_file
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -68,10 +69,10 @@ def _int32(numbers: "array[int]") -> pa.Array:
 
 
 def join_stores(parts: Sequence[Path], path: Path) -> None:
-    """Write stores end to end as one, a record batch at a time.
+    """Write stores end to end as one, in whole record batches.
 
     Args:
-        parts: stores of the rows that ``convs2s.data.blocks`` gives.
+        parts: stores of the rows that ``convs2s.data.blocks`` gives, less those that were dropped.
         path: what to write: byte for byte what ``write_store`` makes of all their rows.
     """
     with (
@@ -79,10 +80,27 @@ def join_stores(parts: Sequence[Path], path: Path) -> None:
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, _SCHEMA) as writer,
     ):
-        for part in parts:
-            reader = pa.ipc.open_file(pa.memory_map(str(part)))
-            for index in range(reader.num_record_batches):
-                writer.write_batch(reader.get_batch(index))
+        for batch in _whole_batches(parts):
+            writer.write_batch(batch)
+
+
+def _whole_batches(parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of stores in batches of which all but the last one are full."""
+    rest = _SCHEMA.empty_table()
+    for part in parts:
+        reader = pa.ipc.open_file(pa.memory_map(str(part)))
+        for index in range(reader.num_record_batches):
+            batch = reader.get_batch(index)
+            rest = pa.concat_tables([rest, pa.Table.from_batches([batch])])
+            while rest.num_rows >= ROWS_PER_BATCH:
+                yield _one_batch(rest.slice(0, ROWS_PER_BATCH))
+                rest = rest.slice(ROWS_PER_BATCH)
+    if rest.num_rows:
+        yield _one_batch(rest)
+
+
+def _one_batch(rows: pa.Table) -> pa.RecordBatch:
+    return rows.combine_chunks().to_batches()[0]
 
 
 class TokenStore:
@@ -94,16 +112,16 @@ class TokenStore:
         Raises:
             UserError: the file is missing or is not a token store.
         """
-        try:
-            reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such file; make it with: snakemake prepare") from None
-        except pa.ArrowInvalid as error:
-            raise UserError(f"{path}: not a token store: {error}") from None
-        if reader.schema != _SCHEMA:
-            raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
+        if not Path(path).is_file():
+            raise UserError(f"{path}: no such file; make it with: snakemake prepare")
         self.path = Path(path)
-        batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+        with faults_of_file(str(path), "not a token store"):
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            if reader.schema != _SCHEMA:
+                raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
+            batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+            for batch in batches:
+                batch.validate()  # of offsets the first and the last alone
         if any(batch.num_rows != ROWS_PER_BATCH for batch in batches[:-1]):
             raise UserError(
                 f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "

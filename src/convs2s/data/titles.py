@@ -12,7 +12,7 @@ from convs2s.config.file_reference import parse_file_reference
 from convs2s.data.records import read_columns
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files import bounded_lines, decode_lines, write_json, write_lines
+from convs2s.files import text_lines, write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
@@ -107,7 +107,7 @@ def _read_papers(records: Sequence[str], downloads: Path) -> Iterator[Paper]:
         path = parsed.path(downloads)
         name = f"{path}#{parsed.member}" if parsed.member else str(path)
         with open_member(path, parsed.member) as stream:
-            lines = decode_lines(bounded_lines(stream, name), name)
+            lines = text_lines(stream, name)
             for identifier, title, abstract in read_columns(
                 lines, ("arxiv_id", "title", "abstract"), name
             ):

@@ -1,5 +1,6 @@
 """Vocabularies: which types a model knows, and their numbers."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from pathlib import Path
@@ -65,6 +66,9 @@ def _by_falling_count(entry: tuple[str, int]) -> tuple[int, str]:
     return -entry[1], entry[0]
 
 
+_COUNT = re.compile("[0-9]{1,18}")
+
+
 def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
     """Write types and counts as a table with a header, one type a line, in the order given."""
     with atomic_text(path) as stream:
@@ -84,7 +88,7 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
         raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
     for number, line in enumerate(lines, start=2):
         token, tab, count = line.rpartition("\t")
-        if not (token and tab and count.isdecimal()):
+        if not (token and tab and _COUNT.fullmatch(count)):
             raise UserError(f"{path}:{number}: expected 'type<TAB>count', found {line[:60]!r}")
         yield token, int(count)
 

@@ -10,10 +10,10 @@ from heapq import merge
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.files import read_lines
+from convs2s.guards.writing import scratch_folder
 
 # Types that are counted before they are put aside, about 100 bytes each.
 _TYPES_IN_MEMORY = 1 << 16
@@ -29,13 +29,13 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
     """
     lines = islice(read_lines(text, rows.start), len(rows))
     output.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".partial.", dir=output.parent) as folder:
+    with scratch_folder(output.parent) as folder:
         aside: list[Path] = []
         counts: Counter[str] = Counter()
         for line in lines:
             counts.update(line.split())
             if len(counts) >= _TYPES_IN_MEMORY:
-                aside.append(Path(folder, f"{len(aside)}.tsv"))
+                aside.append(folder / f"{len(aside)}.tsv")
                 write_counts(aside[-1], sorted(counts.items()))
                 counts.clear()
         tables = [*map(read_counts, aside), iter(sorted(counts.items()))]

@@ -20,13 +20,14 @@ from typing import BinaryIO
 import zstandard
 
 from convs2s.errors import UserError
-from convs2s.files import atomic_path
+from convs2s.files import atomic_path, read_json
+from convs2s.guards.writing import check_place, is_written_in_place, writing
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
 """Each chunk is compressed on its own: what these formats' readers see as one text."""
 
@@ -60,37 +61,72 @@ class GrowingOutput:
         """Return how many lines and bytes count; say why where they do not."""
         if not self._state.is_file():
             return 0, 0
-        state = json.loads(self._state.read_text("utf-8"))
-        names = {**state["identity"], **self._identity}
-        others = [name for name in names if state["identity"].get(name) != self._identity.get(name)]
-        if others:
+        identity, lines, size = _read_state(self._state)
+        names = {**identity, **self._identity}
+        others = [name for name in names if identity.get(name) != self._identity.get(name)]
+        if not identity:
+            reason = "its state cannot be read"
+        elif others:
             reason = f"its {', '.join(others)} differ from this command's"
-        elif os.fstat(self._part.fileno()).st_size < state["bytes"]:
+        elif os.fstat(self._part.fileno()).st_size < size:
             reason = "its text is shorter than its state says"
         else:
-            print(f"{path}: going on after line {state['lines']}", file=sys.stderr)
-            return state["lines"], state["bytes"]
+            print(f"{path}: going on after line {lines}", file=sys.stderr)
+            return lines, size
         print(
             f"{path}: starting over: there is an unfinished output, but {reason}", file=sys.stderr
         )
         return 0, 0
 
 
+def _read_state(path: Path) -> tuple[dict[str, object], int, int]:
+    """Return of what work an output is, and how many lines and bytes count; nothing if damaged."""
+    try:
+        state = read_json(path)
+    except UserError:
+        return {}, 0, 0
+    match state:
+        case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)}:
+            return identity, max(0, lines), max(0, size)
+    return {}, 0, 0
+
+
+class DirectOutput:
+    """A device or a pipe, where nothing can be gone on with."""
+
+    done = 0
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def append(self, text: str, lines: int) -> None:
+        """Write the output of the next ``lines`` lines of the input."""
+        self._stream.write(text.encode())
+        self._stream.flush()
+        self.done += lines
+
+
 @contextmanager
-def growing_output(path: Path, identity: Mapping[str, object]) -> Iterator[GrowingOutput]:
+def growing_output(
+    path: Path, identity: Mapping[str, object]
+) -> Iterator[GrowingOutput | DirectOutput]:
     """Open an output; it gets its name if the block succeeds, else stays to be gone on with.
 
     Args:
-        path: the output; compressed if its suffix says so.
+        path: the output; compressed if its suffix says so; a device or a pipe is written to.
         identity: what its bytes depend on, as JSON can hold it. Where it differs from that of an
             unfinished output, that one is thrown away.
 
     Raises:
-        UserError: another process writes the same output.
+        UserError: another process writes the same output, or it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if is_written_in_place(path):
+        with writing(path), path.open("wb") as stream:
+            yield DirectOutput(stream)
+        return
+    check_place(path)
     unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("ab") as part:
+    with writing(path), unfinished.open("ab") as part:
         try:
             # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
             fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,6 +134,10 @@ def growing_output(path: Path, identity: Mapping[str, object]) -> Iterator[Growi
             raise UserError(
                 f"{unfinished}: another process is writing it: wait for it, or name another output"
             ) from None
+        if not unfinished.exists() or not os.path.samestat(
+            unfinished.stat(), os.fstat(part.fileno())
+        ):
+            raise UserError(f"{path}: another process has written it just now")
         yield GrowingOutput(path, part, identity)
         os.fsync(part.fileno())
         unfinished.replace(path)

@@ -43,6 +43,8 @@ def translate_long_file(
     Raises:
         UserError: the source is missing or not text, is the output, or a worker was killed.
     """
+    if source.exists() and not source.is_file():
+        raise UserError(f"{source}: is no file that can be read twice: give it as standard input")
     lines, checksum = _survey(source)
     if output is None:
         for _, text in _results(translate, source, 0, lines, workers, threads):

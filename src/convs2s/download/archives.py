@@ -12,17 +12,25 @@ import re
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
-from convs2s.download.compressed import BUFFER_BYTES, decompressed, refuse_bomb
 from convs2s.errors import UserError
+from convs2s.guards.compressed import BUFFER_BYTES, decompressed, refuse_bomb
+from convs2s.guards.library_faults import faults_of_file
+from convs2s.guards.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
 
 _TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_ABOUT_THE_NEXT = {
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+}
 _ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
 _ENCRYPTED = 0x1
 
@@ -86,24 +94,39 @@ def _safe_name(name: str, where: str) -> str:
     return posixpath.normpath(name)
 
 
-def _absent(path: Path, member: str, names: list[str]) -> UserError:
-    nearest = difflib.get_close_matches(member, names, n=3, cutoff=0) or ["nothing"]
-    return UserError(
-        f"{path}: no member {member!r}; the nearest of its {len(names)} are: {', '.join(nearest)}"
-    )
+class _Names:
+    """The names of an archive's members: how many, and those that may be meant by another."""
+
+    def __init__(self, member: str) -> None:
+        self._member, self._base = member, posixpath.basename(member)
+        self._count = 0
+        self._alike: list[str] = []  # of the same name in another folder
+        self._first: list[str] = []
+
+    def add(self, name: str) -> None:
+        """Count a name; of very many only some are kept."""
+        self._count += 1
+        kept = self._alike if posixpath.basename(name) == self._base else self._first
+        if len(kept) < MOST_NAMES:
+            kept.append(name[:MOST_NAMES])
+
+    def absent(self, path: Path) -> UserError:
+        """Return the error that says that the member is not there."""
+        names = [*self._alike, *self._first][:MOST_NAMES]
+        nearest = difflib.get_close_matches(self._member, names, n=3, cutoff=0) or ["nothing"]
+        return UserError(
+            f"{path}: no member {self._member!r}; the nearest of its {self._count} are: "
+            f"{', '.join(nearest)}"
+        )
 
 
 def _duplicate(path: Path, member: str) -> UserError:
     return UserError(f"{path}: refused: it holds the member {member!r} more than once")
 
 
-@contextmanager
-def _library_errors(name: str) -> Iterator[None]:
+def _library_errors(name: str) -> AbstractContextManager[None]:
     """Turn what the archive libraries raise about damaged input into the one error for users."""
-    try:
-        yield
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise UserError(f"{name}: truncated or damaged: {error}; fetch the file again") from None
+    return faults_of_file(name, "truncated or damaged; fetch the file again")
 
 
 class _Member(io.RawIOBase):
@@ -158,6 +181,17 @@ class _TarBytes:
             raise UserError(f"{self._path}: truncated: its end mark is missing; fetch it again")
 
 
+class _TarInfo(tarfile.TarInfo):
+    """A header; what one says of the next is read whole, so it must be short."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _ABOUT_THE_NEXT and not 0 <= self.size <= LARGEST_TAR_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {self.size} bytes")
+        if self.size < 0:
+            raise tarfile.ReadError(f"a member of {self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
+
+
 def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """Yield the name and header of each member; refuse the archive where one is hostile."""
     while True:
@@ -180,19 +214,19 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     content = _TarBytes(decompressed(file, path.name, str(path)), path)
     with _library_errors(str(path)):
         archive = tarfile.TarFile.open(
-            fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES
+            fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
         )
     entries = _tar_entries(archive, path)
     found = None
-    names = []
+    names = _Names(member)
     for name, entry in entries:
-        names.append(name)
+        names.add(name)
         if name == member:
             found = entry
             break
     if found is None:
         content.check_end(archive.offset)
-        raise _absent(path, member, names)
+        raise names.absent(path)
     stream = archive.extractfile(found) if found.isreg() else None
     if stream is None:
         raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
@@ -219,12 +253,17 @@ def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zi
 def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     """Yield a member of a zip archive."""
     with _library_errors(str(path)):
+        _check_zip_list(file, path)
         archive = zipfile.ZipFile(file)
     _check_zip_end(file, archive, path)
-    entries = list(_zip_entries(archive, path))
-    found = [entry for name, entry in entries if name == member]
+    names = _Names(member)
+    found = []
+    for name, each in _zip_entries(archive, path):
+        names.add(name)
+        if name == member:
+            found.append(each)
     if not found:
-        raise _absent(path, member, [name for name, _ in entries])
+        raise names.absent(path)
     if len(found) > 1:
         raise _duplicate(path, member)
     entry = found[0]
@@ -236,6 +275,13 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     with _library_errors(str(path)):
         stream = archive.open(entry)
     yield _buffered(cast(BinaryIO, stream), f"{path}#{member}")
+
+
+def _check_zip_list(file: BinaryIO, path: Path) -> None:
+    """Refuse an archive whose list of members, which zipfile reads whole, is too long."""
+    record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    if record is not None and record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
+        raise UserError(f"{path}: refused: its list of members is absurdly long")
 
 
 def _check_zip_end(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:

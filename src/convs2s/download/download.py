@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from convs2s.config.credentials import without_credentials
 from convs2s.config.file_reference import local_path
 from convs2s.download.partial_file import (
     Digests,
@@ -95,8 +96,8 @@ def _fetch_any(
         try:
             return fetch(source, part, expected, waits), failures
         except SourceError as error:
-            failures[source] = error
-            print(f"{source}: {error}", file=sys.stderr)
+            failures[without_credentials(source)] = error
+            print(f"{without_credentials(source)}: {error}", file=sys.stderr)
     return None, failures
 
 
@@ -108,7 +109,8 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
         return [f"{generated_mirror}/{place}"]
     for mirror in mirrors:
         if "://" in mirror and not is_url(mirror):
-            raise UserError(f"mirrors: {mirror}: expected a folder or an http(s) URL")
+            shown = without_credentials(mirror)
+            raise UserError(f"mirrors: {shown}: expected a folder or an http(s) URL")
     return [*(f"{mirror.rstrip('/')}/{place}" for mirror in mirrors), url]
 
 

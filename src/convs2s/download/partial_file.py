@@ -73,8 +73,13 @@ class Expected:
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
     def check(self, size: int, digests: Digests) -> None:
-        """Raise a WrongFileError if a whole file is not the expected one."""
+        """Raise a WrongFileError if a whole file is not the expected one.
+
+        An empty answer is a server's failure: without a checksum it would be recorded as the truth.
+        """
         self.check_size(size)
+        if not size and not self.has_checksum:
+            raise WrongFileError("is empty")
         for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
             got = digests.hexadecimal(name)
             if expected and got != expected.lower():
@@ -94,12 +99,14 @@ class Origin:
         """Say whether this is still the file of earlier.
 
         Without a checksum to find a mixture of two files afterwards, the source must vouch for it.
+        A weak ETag (RFC 9110, 8.8.1) vouches for the meaning only: other bytes may have the same.
         """
         tags = [(self.etag, earlier.etag), (self.last_modified, earlier.last_modified)]
         known = [(now, then) for now, then in tags if now and then]
         same_size = len({self.size, earlier.size} - {None}) < 2
         unchanged = same_size and all(now == then for now, then in known)
-        return unchanged and (expected.has_checksum or bool(known))
+        is_weak = any(tag.startswith("W/") for tag in (self.etag, earlier.etag) if tag)
+        return unchanged and (expected.has_checksum or (bool(known) and not is_weak))
 
 
 class PartialFile:

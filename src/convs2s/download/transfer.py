@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 from urllib.error import HTTPError, URLError
 
+from convs2s.config.credentials import authorization, without_credentials
 from convs2s.download.partial_file import (
     BLOCK_BYTES,
     Digests,
@@ -45,7 +46,7 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
         UserError: the disk has too little space.
     """
     attempt = _download if is_url(source) else _copy
-    inherited = part.origin_from(source) is not None
+    inherited = part.origin_from(without_credentials(source)) is not None
     furthest = part.size if inherited else 0
     left = list(waits)
     while True:
@@ -88,12 +89,12 @@ def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
 
 def _download(source: str, part: PartialFile, expected: Expected) -> Digests:
     """Ask a server for what is missing, once."""
-    earlier = part.origin_from(source)
+    earlier = part.origin_from(without_credentials(source))
     if earlier and earlier.size == part.size:
         digests = part.digests()  # killed between the last byte and the renaming
     else:
         with _open(source, part.size if earlier else 0) as response:
-            digests = _receive(response, source, part, expected)
+            digests = _receive(response, without_credentials(source), part, expected)
     expected.check(part.size, digests)
     return digests
 
@@ -101,7 +102,9 @@ def _download(source: str, part: PartialFile, expected: Expected) -> Digests:
 def _open(source: str, start: int) -> HTTPResponse:
     """Ask for the bytes from ``start`` on; redirections are followed."""
     headers = {"User-Agent": "convs2s"} | ({"Range": f"bytes={start}-"} if start else {})
-    request = urllib.request.Request(source, headers=headers)
+    request = urllib.request.Request(without_credentials(source), headers=headers)
+    for name, value in authorization(source).items():
+        request.add_unredirected_header(name, value)  # another host must not learn it
     try:
         return cast(HTTPResponse, _opener().open(request, timeout=_SILENCE_SECONDS))
     except HTTPError as error:
@@ -120,6 +123,8 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no connection: {reason}") from None
     except (HTTPException, OSError) as error:
         raise InterruptedTransferError(str(error)) from None
+    except ValueError as error:  # what urllib says of a redirection that is no URL
+        raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
 def _opener() -> urllib.request.OpenerDirector:

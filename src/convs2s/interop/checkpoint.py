@@ -48,7 +48,20 @@ def read_checkpoint(path: Path) -> Checkpoint:
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
         raise UserError(f"{path}: not a fairseq checkpoint: it holds no weights under 'model'")
+    for name, tensor in weights.items():
+        if not (isinstance(name, str) and _is_plain(tensor)):
+            raise UserError(
+                f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is no plain tensor of real "
+                "numbers, all of them finite"
+            )
     return Checkpoint(_arguments(content, path), weights)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Say whether a tensor holds its numbers as they are, neither complex nor quantized."""
+    is_dense = tensor.layout == torch.strided and not tensor.is_quantized
+    is_real = not tensor.is_complex() and tensor.device.type == "cpu"
+    return is_dense and is_real and bool(torch.isfinite(tensor.float()).all())
 
 
 def _load(path: Path) -> Any:

@@ -4,9 +4,7 @@ import ast
 from typing import Any
 
 from convs2s.errors import UserError
-
-_LONGEST = 1000
-"""Characters of an expression, and items of a list; real ones stay far below."""
+from convs2s.guards.limits import LONGEST_EXPRESSION, MOST_ITEMS
 
 
 def evaluate(expression: object, name: str) -> Any:
@@ -18,10 +16,10 @@ def evaluate(expression: object, name: str) -> Any:
         UserError: it is anything else; the message begins with ``name``.
     """
     try:
-        if not isinstance(expression, str) or len(expression) > _LONGEST:
+        if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
             raise ValueError
         return _value(ast.parse(expression.strip(), mode="eval").body)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UserError(
             f"{name}: expected text such as '[(512, 3)] * 9 + [(1024, 3)] * 4', "
             f"not {str(expression)[:60]!r}"
@@ -51,6 +49,13 @@ def _joined(left: Any, right: Any) -> list[Any]:
 
 def _repeated(left: Any, right: Any) -> list[Any]:
     items, times = (right, left) if isinstance(left, int) else (left, right)
-    if not (isinstance(items, list) and isinstance(times, int)) or len(items) * times > _LONGEST:
+    if not (isinstance(items, list) and isinstance(times, int)):
+        raise ValueError
+    if _count(items) * times > MOST_ITEMS:
         raise ValueError
     return items * times
+
+
+def _count(items: Any) -> int:
+    """Return the number of values in a list, those of lists and tuples within it counted."""
+    return sum(map(_count, items)) + 1 if isinstance(items, list | tuple) else 1

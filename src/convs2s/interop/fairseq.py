@@ -12,10 +12,11 @@ from torch import Tensor
 from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.expressions import evaluate
 from convs2s.interop.layout import FAIRSEQ_SPECIAL_TOKENS, FIRST_POSITION, convert
-from convs2s.model_file import ModelDescription, save_model
+from convs2s.model_file import ModelDescription, check_weights, save_model
 from convs2s.models.build import build_network
 
 SETTINGS = (
@@ -68,12 +69,8 @@ def import_fairseq(
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
-    architecture = architecture_of(checkpoint, name)
-    types = _types(files, checkpoint)
-    sizes = (len(checkpoint.weights[_table(side)]) for side in types)
-    with torch.device("meta"):  # shapes alone
-        network = build_network(architecture, *sizes)
-    weights = convert(checkpoint.weights, network, name)
+    with faults_of_file(name, "not a network of fairseq's that is read here"):
+        architecture, types, weights = _converted(files, checkpoint)
     description = ModelDescription(
         task=task,
         languages=dict(languages or _languages(checkpoint, name)),
@@ -85,6 +82,21 @@ def import_fairseq(
         training=_origin(files, weights),
     )
     save_model(output, weights, description)
+
+
+def _converted(
+    files: FairseqFiles, checkpoint: Checkpoint
+) -> tuple[Architecture, dict[str, list[str]], dict[str, Tensor]]:
+    """Return the network, the types of each side by fairseq's name of it, and our weights."""
+    name = str(files.checkpoint)
+    architecture = architecture_of(checkpoint, name)
+    types = _types(files, checkpoint)
+    sizes = (len(checkpoint.weights[_table(side)]) for side in types)
+    with torch.device("meta"):  # shapes alone
+        network = build_network(architecture, *sizes)
+    weights = convert(checkpoint.weights, network, name)
+    check_weights(weights, network, name)
+    return architecture, types, weights
 
 
 def _codes(files: FairseqFiles) -> str | None:

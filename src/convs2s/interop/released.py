@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.archives import open_member
+from convs2s.guards.writing import scratch_folder
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 
@@ -31,10 +32,8 @@ def import_released(
     Raises:
         UserError: a file or member is missing or refused.
     """
-    # Of a known name, so that what a killed process left is written over.
-    folder = output.with_name(".partial.released")
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(output.parent) as folder:
         paths = {key: _copy(one, downloads, folder / key) for key, one in references.items() if one}
         files = FairseqFiles(
             paths["model"],
@@ -43,8 +42,6 @@ def import_released(
             paths.get("bpe_codes"),
         )
         import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
-    finally:
-        shutil.rmtree(folder)
 
 
 def _copy(reference: str, downloads: Path, path: Path) -> Path:

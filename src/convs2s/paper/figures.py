@@ -1,7 +1,6 @@
 """Two plots of a run: how it learned, and where its decoder layers look (the paper's figure 3)."""
 
 import json
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +17,7 @@ from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.paper.map_grid import MapGrid
 from convs2s.paper.plotting import ring, save, style
-from convs2s.training.history import EpochRecord
+from convs2s.training.history import EpochRecord, perplexity
 
 # of Okabe and Ito's palette, which all eyes tell apart
 _TRAINING, _VALIDATION, _RATE = "#0072b2", "#d55e00", "#444444"
@@ -96,7 +95,7 @@ def _draw_perplexity(axes: Axes, epochs: Sequence[EpochRecord]) -> None:
     numbers = [row.epoch for row in epochs]
     best = min(epochs, key=lambda row: row.valid_perplexity)
     marker = "." if len(epochs) <= 60 else ""
-    training = [math.exp(row.train_loss) for row in epochs]
+    training = [perplexity(row.train_loss) for row in epochs]
     validation = [row.valid_perplexity for row in epochs]
     axes.semilogy(numbers, training, color=_TRAINING, marker=marker, label="training")
     axes.semilogy(numbers, validation, color=_VALIDATION, marker=marker, label="validation")

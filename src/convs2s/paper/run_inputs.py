@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.preparation import CleanLimits
 from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.demo.version import CORPUS_SHA256
@@ -65,6 +66,8 @@ class RunInputs:
             inputs["test set"] = self._once("test", self._test_set, task, testset)
         if decoding is not None:
             inputs["decoding"] = self._once("decoding", self._decoding, task, decoding)
+        if self._reads_alignment(task, model, decoding):
+            inputs["aligner"] = self._settings.tasks[task].alignment.aligner
         if phrases is not None:
             inputs["phrases"] = self._settings.phrases[phrases].model_dump(mode="json")
         if numbers.startswith("rouge"):
@@ -88,12 +91,21 @@ class RunInputs:
             return {"released": references, **self._files(references)}
         pairs = [pair for split in ("train", "valid") for pair in task.file_pairs(split)]
         return {
-            "text": task.model_dump(mode="json", include=_OF_TRAINING),
+            "text": _text(task),
             "pairs": {split: task.file_pairs(split) for split in ("train", "valid")},
             **self._files([*(side for pair in pairs for side in pair), *_papers(task)]),
             **recipe_identity(model.architecture, model.training),
             "version": TRAINING_VERSION,
         }
+
+    def _reads_alignment(self, task_name: str, model_name: str, decoding: str | None) -> bool:
+        """Say whether numbers rest on the links of aligned words."""
+        task, model = self._settings.tasks[task_name], self._settings.models[model_name]
+        if task.released:
+            return False
+        replaces = decoding is not None and self._settings.decodings[decoding].replace_unknown
+        has_dictionary = task.vocabulary.kind == "word" and task.alignment.dictionary == "aligned"
+        return (replaces and has_dictionary) or model.architecture.selects_vocabulary
 
     def _test_set(self, task_name: str, testset: str) -> Inputs:
         """Return the files of a test set, source and target and further references."""
@@ -141,6 +153,16 @@ class RunInputs:
         if self._settings.scale.generated_mirror:
             found["mirror"] = "generated"
         return found
+
+
+def _text(task: Task) -> Inputs:
+    """Return how a task's text is prepared, without what is as it was before there was a key."""
+    stated = task.model_dump(mode="json", include=_OF_TRAINING)
+    del stated["alignment"]["aligner"]  # of those runs alone that read its links
+    if task.clean.tokens == CleanLimits().tokens:
+        # Longer pairs ended a training: what was published had none of them.
+        del stated["clean"]["tokens"]
+    return stated
 
 
 def _papers(task: Task) -> tuple[str, ...]:

@@ -59,6 +59,11 @@ class TaskFolder:
         return f"{self.path}/dataset/{split}.json"
 
     @property
+    def dataset_counts(self) -> str:
+        """How many pairs the token stores hold, and how many were too long for them."""
+        return f"{self.path}/dataset/counts.txt"
+
+    @property
     def dictionary(self) -> str:
         """The alignment's dictionary for unknown words."""
         return f"{self.path}/alignment/dictionary.tsv"

@@ -75,6 +75,19 @@ def release_stale_locks(folder: Path) -> IO[str]:
     return alive
 
 
+def logged(command: str) -> str:
+    """Return a rule's shell command that also goes to its log, and outlives a scheduler's signals.
+
+    A scheduler signals the whole process group. The command answers SIGTERM and SIGUSR1 itself, by
+    what it says and its exit code; the shell and tee have to be there for both.
+
+    Args:
+        command: of the rule, with Snakemake's braces.
+    """
+    log = "(trap '' TERM USR1 INT HUP; exec tee {log})"
+    return f"trap : TERM USR1; {command} 2>&1 | {log}"
+
+
 def granted_gpus(environment: Mapping[str, str]) -> int:
     """Return how many GPUs a scheduler has granted to this job; 0 where it does not say."""
     names = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path, sha256, write_json, write_lines
+from convs2s.guards.writing import scratch_folder
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 
@@ -56,9 +57,9 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         raise UserError(f"{output}: exists already: remove it, or give another name")
     measured = _measurements(folder)
     start = _start(folder, measured)
-    staged = output.with_name(f".partial.{output.name}.files")
-    shutil.rmtree(staged, ignore_errors=True)
-    try:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(output.parent) as scratch:
+        staged = scratch / output.name
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
                 _copy(path, staged / _name(path, start))
@@ -70,8 +71,6 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             _pack(staged, output)
         else:
             staged.rename(output)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _measurements(folder: Path) -> dict[Path, Measurement]:

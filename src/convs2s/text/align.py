@@ -1,26 +1,26 @@
-"""Word alignment: eflomal in both directions, joined by grow-diag-final-and.
+"""Word alignment as the paper has it: fast_align in both directions, joined by grow-diag-final-and.
 
-The paper used fast_align; the dictionaries of both agree on most words. eflomal draws its seed from
-the system, so that two runs differ a little: keep the links that a result was made with.
+The aligner is this package's own and draws nothing at random. Its links are those of fast_align.
+eflomal may take its place.
 """
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
-from eflomal import Aligner
+import numpy as np
 
+from convs2s.config.preparation import AlignerName
 from convs2s.files import read_line_pairs, write_lines
-from convs2s.text.links import read_links
-from convs2s.text.symmetrize import grow_diag_final_and
+from convs2s.text.diagonal_model import Side, most_probable_links
+from convs2s.text.eflomal_aligner import eflomal_directions
+from convs2s.text.symmetrize import Link, grow_diag_final_and
 
-# eflomal's own limit (MAX_SENT_LEN); what is longer must not reach it.
+# A pair takes memory and time by the product of its lengths; no model has more positions.
 _MOST_WORDS = 1023
-# Lower than eflomal's 0.2, so that fewer words stay without a link: on Multi30k en-de, 93.7%
-# to 94.1% of the dictionary then agree with fast_align's (4 runs), else 93.1% to 93.4% (4 runs).
-_NULL_PRIOR = 0.003
 
 Pair = tuple[str, str]
 
@@ -32,11 +32,12 @@ def align_words(
     links: str | Path,
     pairs: int | None,
     seed: int = 1,
+    aligner: AlignerName = "fast_align",
 ) -> int:
-    """Align the words of a parallel corpus.
+    """Align the words of a parallel corpus: by fast_align the same text has the same links.
 
     A word is what stands between blanks; ``|||`` is a word as any other. A pair with an empty side,
-    or with more than 1023 words on one side, is not given to eflomal and has no links.
+    or with more than 1023 words on one side, is left out and has no links.
 
     Args:
         source: source side, tokenized (words, never BPE tokens).
@@ -45,20 +46,20 @@ def align_words(
             ``0-0 1-2``; an empty line where the pair was not aligned.
         pairs: align so many pairs only, drawn at random; None for all.
         seed: decides which, together with the number of pairs in the corpus.
+        aligner: what aligns each direction.
 
     Returns:
         The number of pairs that were aligned.
 
     Raises:
-        UserError: a side is missing, is not UTF-8, or has more lines than the other.
+        UserError: a side is missing, is not UTF-8, or has more lines than the other; eflomal is
+            asked for and not installed.
     """
     total = sum(1 for _ in read_line_pairs(source, target))
     chosen = partial(_sample, source, target, total, pairs, seed)
-    Path(links).parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".partial.", dir=Path(links).parent) as folder:
-        forward, reverse = Path(folder, "forward"), Path(folder, "reverse")
-        aligned = _run_eflomal(chosen, forward, reverse)
-        write_lines(links, _symmetrized_lines(chosen(), forward, reverse))
+    aligned = sum(pair is not None for pair in chosen())
+    directions = _directions(chosen, aligner, Path(links).parent) if aligned else iter(())
+    write_lines(links, _symmetrized_lines(chosen, directions))
     return aligned
 
 
@@ -79,27 +80,44 @@ def _fits(source: str, target: str) -> bool:
     return all(0 < len(side.split()) <= _MOST_WORDS for side in (source, target))
 
 
-def _run_eflomal(chosen: Callable[[], Iterator[Pair | None]], forward: Path, reverse: Path) -> int:
-    """Write one line of links per chosen pair and direction; return the number of these pairs."""
-    aligned = sum(pair is not None for pair in chosen())
-    if not aligned:
-        forward.touch()
-        reverse.touch()
-        return 0
-    Aligner(null_prior=_NULL_PRIOR).align(
-        (pair[0] for pair in chosen() if pair),
-        (pair[1] for pair in chosen() if pair),
-        links_filename_fwd=str(forward),
-        links_filename_rev=str(reverse),
-    )
-    return aligned
+def _directions(
+    chosen: Callable[[], Iterator[Pair | None]], aligner: AlignerName, folder: Path
+) -> Iterator[tuple[list[Link], list[Link]]]:
+    """Return the links of each chosen pair by either direction."""
+    if aligner == "eflomal":
+        return eflomal_directions(lambda: (pair for pair in chosen() if pair), folder)
+    source, target = (_numbered(pair[side] for pair in chosen() if pair) for side in (0, 1))
+    return _both_directions(source, target)
+
+
+def _numbered(sentences: Iterable[str]) -> Side:
+    """Return sentences with each word as a number."""
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    words, starts = array("i"), array("q", [0])
+    for sentence in sentences:
+        words.extend(numbers[word] for word in sentence.split())
+        starts.append(len(words))
+    return Side(np.asarray(words, dtype=np.int32), np.asarray(starts, dtype=np.int64))
+
+
+def _both_directions(source: Side, target: Side) -> Iterator[tuple[list[Link], list[Link]]]:
+    """Yield the links of each sentence pair by either direction."""
+    forward = most_probable_links(source, target)
+    reverse = most_probable_links(target, source)
+    edges = zip(*(side.starts.tolist() for side in (target, source)), strict=True)
+    (start, other_start) = next(edges)
+    for end, other_end in edges:
+        ahead = [(i, j) for j, i in enumerate(forward[start:end].tolist()) if i >= 0]
+        back = [(i, j) for i, j in enumerate(reverse[other_start:other_end].tolist()) if j >= 0]
+        yield ahead, back
+        start, other_start = end, other_end
 
 
 def _symmetrized_lines(
-    chosen: Iterator[Pair | None], forward: Path, reverse: Path
+    chosen: Callable[[], Iterator[Pair | None]],
+    directions: Iterator[tuple[list[Link], list[Link]]],
 ) -> Iterator[str]:
     """Yield a line of links for every pair of the corpus, chosen or not."""
-    directions = zip(read_links(forward), read_links(reverse), strict=True)
-    for pair in chosen:
+    for pair in chosen():
         symmetrized = grow_diag_final_and(*next(directions)) if pair else []
         yield " ".join(f"{source}-{target}" for source, target in symmetrized)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from convs2s.errors import UserError
 from convs2s.files import read_lines
 from convs2s.text.symmetrize import Link
 
@@ -11,7 +12,12 @@ def read_links(path: str | Path) -> Iterator[list[Link]]:
     """Yield the (source, target) links of each line of a file that `convs2s.text.align` wrote.
 
     Raises:
-        UserError: the file is missing or not UTF-8.
+        UserError: the file is missing or not UTF-8, or a line is none of links.
     """
-    for line in read_lines(path):
-        yield [(int(i), int(j)) for i, _, j in (link.partition("-") for link in line.split())]
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            yield [(int(i), int(j)) for i, _, j in (link.partition("-") for link in line.split())]
+        except ValueError:
+            raise UserError(
+                f"{path}:{number}: expected links such as 0-0 1-2, found {line[:60]!r}"
+            ) from None

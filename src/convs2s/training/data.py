@@ -1,6 +1,7 @@
 """What a training reads: the token stores and how their text was prepared."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from convs2s.data.dataset import StoreDescription, frequent_tokens, read_descrip
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
-from convs2s.files import sha256
+from convs2s.files import check_sha256, sha256
 from convs2s.pipeline.layout import TaskFolder
 
 SPLITS = ("train", "valid")
@@ -68,18 +69,42 @@ class TrainingData:
             },
         )
 
+    def check_checksums(self, is_first: bool) -> None:
+        """Read both stores to their ends, side by side, for their recorded checksums.
+
+        A flipped bit would train another model under the same name. It is done once for each start
+        of a training, as fast as the disk is, and leaves the stores in the memory that they are
+        read from.
+
+        Args:
+            is_first: whether this is the first of the workers, which alone does it.
+
+        Raises:
+            UserError: a store is damaged.
+        """
+        if not is_first:
+            return
+        stores = {store.path: self.checksums[f"dataset/{store.path.name}"] for store in self.stores}
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(check_sha256, stores, stores.values()))
+
+    @property
+    def stores(self) -> tuple[TokenStore, TokenStore]:
+        """Both stores, that to learn from first."""
+        return self.train, self.valid
+
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
         """Refuse pairs with more tokens than the model has positions.
 
         Raises:
             UserError: naming the store, the side, the pair and what to change.
         """
-        for store in (self.train, self.valid):
+        for store in self.stores:
             for side, maximum in positions.items():
                 lengths = store.lengths(side)
                 if maximum is not None and len(lengths) and lengths.max() > maximum:
                     raise UserError(
                         f"{store.path}: the {side} of pair {int(lengths.argmax()) + 1} has "
                         f"{lengths.max()} tokens with </s>, but the model has {maximum} "
-                        "positions: lower clean.maximum or raise positions.maximum"
+                        f"positions: lower clean.tokens to {maximum - 1} or raise positions.maximum"
                     )

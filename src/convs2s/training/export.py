@@ -1,7 +1,6 @@
 """From a finished training to its model file and the records beside it."""
 
 import json
-import math
 from collections.abc import Mapping
 
 import torch
@@ -12,7 +11,7 @@ from convs2s.model_file import ModelDescription, save_model
 from convs2s.text.dictionary import read_dictionary
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from convs2s.training.history import TrainingSummary, without_absent
+from convs2s.training.history import TrainingSummary, perplexity, without_absent
 from convs2s.training.job import TrainingJob
 from convs2s.training.shortlisting import shortlist_figures
 from convs2s.training.trainer import Trainer, TrainingResult
@@ -43,7 +42,7 @@ def _summary(
         epochs=len(state.history),
         updates=state.updates,
         best_epoch=state.schedule.best_epoch,
-        validation_perplexity=math.exp(result.loss),
+        validation_perplexity=perplexity(result.loss),
         stop_reason=state.schedule.stop_reason,
         parameters=sum(tensor.numel() for tensor in result.weights.values()),
         source_use=result.source_use,

@@ -7,6 +7,15 @@ IGNORED_BELOW = 1.2
 """A source is as good as ignored where those of other pairs raise perplexity less than so often."""
 
 
+LARGEST_LOSS = 700.0
+"""Nats per token; e to the power of more is no number of a computer's."""
+
+
+def perplexity(loss: float) -> float:
+    """Return e to the power of a loss in nats per token, of ``LARGEST_LOSS`` at most."""
+    return math.exp(min(loss, LARGEST_LOSS))
+
+
 @dataclass(frozen=True)
 class EpochRecord:
     """A finished epoch.
@@ -68,10 +77,8 @@ class SourceUse:
     def from_losses(cls, own: float, permuted: float) -> "SourceUse":
         """Return it for two validation losses in nats per target token."""
         # Rounded, so that a training that another machine exports again gives the same file.
-        perplexity, other, ratio = (
-            round(math.exp(one), 4) for one in (own, permuted, permuted - own)
-        )
-        return cls(perplexity, other, ratio)
+        rounded = (round(perplexity(one), 4) for one in (own, permuted, permuted - own))
+        return cls(*rounded)
 
     def __str__(self) -> str:
         found = (

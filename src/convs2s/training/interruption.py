@@ -3,33 +3,55 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 """What schedulers send before they kill."""
 
-LONGEST_MARGIN = 10.0
-"""Minutes before a time limit at which the last state is written; a tenth of a short limit."""
+LONGEST_MARGIN, SHORTEST_MARGIN = 10.0, 0.5
+"""Minutes before a time limit at which the last state is written: a tenth of it between these."""
+
+END_OF_SLURM_JOB = "SLURM_JOB_END_TIME"
+"""Slurm's variable with the time at which it ends a job, in seconds of the epoch."""
+
+
+def margin(time_limit: float) -> float:
+    """Return how many minutes before a time limit the last state is written; at most half of it."""
+    tenth = min(LONGEST_MARGIN, max(SHORTEST_MARGIN, 0.1 * time_limit))
+    return min(tenth, 0.5 * time_limit)
+
+
+def end_of_job(environment: Mapping[str, str]) -> float | None:
+    """Return when the scheduler ends this job, in seconds of the epoch; None if it does not say."""
+    stated = environment.get(END_OF_SLURM_JOB, "")
+    return float(stated) if stated.isdecimal() else None
 
 
 class Interruption:
     """Asked after each update; answers why training should stop, if it should."""
 
-    def __init__(self, time_limit: float | None = None, launcher: int | None = None) -> None:
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        launcher: int | None = None,
+        end: float | None = None,
+    ) -> None:
         """Start the clock.
 
         Args:
             time_limit: minutes after which a scheduler kills this process, or None.
             launcher: process that started this one and should outlive it, or None.
+            end: when the scheduler kills it, in seconds of the epoch, where it says so: it counts
+                from the start of the job, which was some time ago.
         """
         self.launcher, self.time_limit = launcher, time_limit
         self._signal: str | None = None
         self._end: float | None = None
         if time_limit is not None:
-            margin = min(LONGEST_MARGIN, 0.1 * time_limit)
-            self._end = time.monotonic() + 60.0 * (time_limit - margin)
+            left = 60.0 * time_limit if end is None else min(60.0 * time_limit, end - time.time())
+            self._end = time.monotonic() + left - 60.0 * margin(time_limit)
 
     def reason(self) -> str | None:
         """Return why to stop now, in words, or None."""

@@ -14,7 +14,7 @@ from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
 from convs2s.training.epoch_progress import log
 from convs2s.training.export import export
-from convs2s.training.interruption import Interruption
+from convs2s.training.interruption import Interruption, end_of_job
 from convs2s.training.job import TrainingJob
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
@@ -34,7 +34,7 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
-    stop = Interruption(job.time_limit, os.getppid() if is_worker() else None)
+    stop = _interruption(job)
     keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
@@ -43,11 +43,12 @@ def train(job: TrainingJob) -> None:
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
-        workers.wait()  # for the lock
+        data.check_checksums(workers.is_first)
+        workers.wait()  # for the lock and the checksums
         trainer = Trainer(
             network,
             job.recipe,
-            (data.train, data.valid),
+            data.stores,
             folder,
             seed=job.seed,
             device=device,
@@ -63,6 +64,11 @@ def train(job: TrainingJob) -> None:
         if workers.is_first:
             say_end(trainer, result)
             export(job, data, trainer, result)
+
+
+def _interruption(job: TrainingJob) -> Interruption:
+    launcher = os.getppid() if is_worker() else None
+    return Interruption(job.time_limit, launcher, end_of_job(os.environ))
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:

@@ -19,11 +19,12 @@ from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
 from convs2s.training.epoch_progress import EpochProgress, say
-from convs2s.training.history import EpochRecord, SourceUse
+from convs2s.training.history import LARGEST_LOSS, EpochRecord, SourceUse, perplexity
 from convs2s.training.interruption import Interruption
 from convs2s.training.memory import return_freed_memory
 from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
@@ -209,8 +210,8 @@ class Trainer:
     def _finish_epoch(self) -> None:
         state = self.state
         loss = self.updater.validate(self.valid)
-        if not math.isfinite(loss):
-            self._diverged(f"with validation loss {loss}")
+        if not loss < LARGEST_LOSS:
+            self._diverged(f"with validation loss {loss:g}")
         state.schedule = state.schedule.after_epoch(state.epoch, loss, self.recipe)
         full = (
             None if self.updater.shortlist is None else self.updater.validate(self.valid, full=True)
@@ -221,10 +222,10 @@ class Trainer:
             learning_rate=state.learning_rate,
             train_loss=state.loss / state.tokens,
             valid_loss=loss,
-            valid_perplexity=math.exp(loss),
+            valid_perplexity=perplexity(loss),
             tokens=state.tokens,
             tokens_per_second=round(state.tokens / max(state.seconds, 1e-9)),
-            valid_perplexity_full=None if full is None else math.exp(full),
+            valid_perplexity_full=None if full is None else perplexity(full),
         )
         state.history.append(record)
         if self.workers.is_first:
@@ -288,12 +289,13 @@ class Trainer:
 
     def _restore(self, path: Path) -> None:
         tensors, fields = load_tensors(path, self.device)
-        self.state = TrainerState.from_json(fields)
-        parts: dict[str, dict[str, Any]] = {"network": {}, "optimizer": {}}
-        for name, tensor in tensors.items():
-            part, rest = name.split(".", 1)
-            parts[part][rest] = tensor
-        self.network.load_state_dict(parts["network"])
-        restore_optimizer(
-            self.updater.optimizer, self.network, parts["optimizer"], self.state.learning_rate
-        )
+        with faults_of_file(str(path), "not a state of this training; remove it to start over"):
+            self.state = TrainerState.from_json(fields)
+            parts: dict[str, dict[str, Any]] = {"network": {}, "optimizer": {}}
+            for name, tensor in tensors.items():
+                part, rest = name.split(".", 1)
+                parts[part][rest] = tensor
+            self.network.load_state_dict(parts["network"])
+            restore_optimizer(
+                self.updater.optimizer, self.network, parts["optimizer"], self.state.learning_rate
+            )

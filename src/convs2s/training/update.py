@@ -226,7 +226,7 @@ def _report(micro_batch: MicroBatch, store: TokenStore, moment: tuple[int, int])
         source, target = map(len, store[row])
         raise UserError(
             f"{store.path}: out of memory at pair {row + 1} alone, of {source} and {target} "
-            "tokens: lower clean.maximum, or train a smaller network or on a larger device"
+            "tokens: lower clean.tokens, or train a smaller network or on a larger device"
         )
     log(
         f"out of memory in epoch {moment[0]}, batch {moment[1] + 1}: its micro-batch "

@@ -144,6 +144,7 @@ def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixt
     settings.write_text(json.dumps(tiny.settings().training_settings()))
     task = tiny.prepare(tmp_path / "task")
     output = tmp_path / "mine" / "model.safetensors"
+    output.parent.mkdir()
     options = ("--output", output, "--threads", 1, "--seed", 7)
     run("train", task, "--settings", settings, *options)
     assert load_model(output)[1].training["seed"] == 7

@@ -48,8 +48,8 @@ def test_stemming_exceptions_and_the_best_reference(run: Terminal, tmp_path: Pat
     ("options", "message"),
     [
         ((), r"convs2s: error: \S+out\.txt has 2 lines but \S+b\.txt has 1: line N of one"),
-        (("--bytes", 0), r"--bytes 0: expected a number from 1 on"),
-        (("--samples", -1), r"--samples -1: expected a number from 1 on"),
+        (("--bytes", 0), r"options: bytes: expected at least 1, not 0"),
+        (("--samples", -1), r"options: samples: expected at least 1, not -1"),
         (("--exceptions", "forms.tsv"), r"--exceptions forms\.tsv: .* add --stem"),
         (("--stem", "--exceptions", "nowhere.tsv"), r"nowhere\.tsv: no such file"),
         (("--reference", "nowhere.txt"), r"nowhere\.txt: no such file"),

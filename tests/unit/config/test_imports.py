@@ -16,10 +16,12 @@ import importlib, sys
 NEEDED = {"yaml", "_yaml", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
           "typing_inspection"}
 
+OWN = "convs2s.config", "convs2s.errors", "convs2s.guards"
+
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        own = name == "convs2s" or name.startswith(("convs2s.config", "convs2s.errors"))
+        own = name == "convs2s" or name.startswith(OWN)
         standard = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
         if not (own or standard or top in NEEDED):
             raise ImportError(f"{name} is not for the configuration")

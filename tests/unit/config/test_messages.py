@@ -23,6 +23,7 @@ from tests.unit.config.writing import fault, write
         ("cores: 0", "config.yaml: cores: expected at least 1, not 0"),
         ("cores: 1.0", "config.yaml: cores: expected a whole number or null, not 1.0"),
         ("shards: true", "config.yaml: shards: expected a whole number, not true"),
+        ("shards: 1000000000000", "config.yaml: shards: expected at most 1000, not 1000000000000"),
         ("shards: null", "config.yaml: shards: expected a whole number, not null"),
         ("device: gpu", "config.yaml: device: unknown value 'gpu'; did you mean 'cpu'?"),
         ("device: 1", "config.yaml: device: expected one of auto, cpu, cuda, not 1"),
@@ -206,6 +207,12 @@ def test_a_tasks_file_name_is_its_name(copy: Path) -> None:
     assert fault(copy).startswith("config/tasks/My-Task.yaml: expected a name of small letters")
 
 
+@pytest.mark.parametrize("name", ["archives", "downloads", "logs", "paper", "scales"])
+def test_a_task_is_not_named_as_a_folder_of_the_results(copy: Path, name: str) -> None:
+    write(copy / f"config/tasks/{name}.yaml", TASK)
+    assert fault(copy).startswith(f"config/tasks/{name}.yaml: the results have a folder '{name}'")
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -348,7 +355,7 @@ def test_faults_of_a_decoding(copy: Path, entry: str, message: str) -> None:
         ("paper.yaml", "task: wmt16_en_ro_word, model: wmt16_en_ro", "task: wmt16_en_ro_word",
          "table1: row 2: key 'model' is missing, as the row names a task"),
         ("paper.yaml", "runs: [ensemble8]", "runs: [ensemble1]",
-         "table2: ours.runs[0]: expected seedN, or ensembleN with N of 2 or more, not 'ensemble1'"),
+         "table2: ours.runs[0]: expected seedN, or ensembleN with N of 2 to 99, not 'ensemble1'"),
         ("downloads.yaml", "sha256: 0224", "sha256: 022",
          "download 1: sha256: expected 64 hexadecimal digits, not "),
         ("costs.yaml", "- text: wmt16_en_ro\n", "- text: wmt16_en_r\n",

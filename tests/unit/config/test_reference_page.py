@@ -33,8 +33,8 @@ def test_each_key_is_a_row() -> None:
         "| `plots` | mapping |  | What the attention plots show.",
         "| `corpus.train[].source` | string | required | File of the source side.",
         "| `architecture.kind` | convs2s, lstm | `convs2s` | convs2s: ",
-        "| `architecture.cells` | integer ≥ 1 | `1000` | lstm: Memory cells of a layer.",
-        "| `length_penalty` | number ≥ 0 or mapping | `1.0` | Exponent alpha",
+        "| `architecture.cells` | integer ≥ 1 and ≤ 65536 | `1000` | lstm: Memory cells",
+        "| `length_penalty` | number ≥ 0 and ≤ 100 or mapping | `1.0` | Exponent alpha",
         "| `length_penalty.tuned_on` | string | required | ",
         "| `growth` | mapping | required | Bytes of text that a byte of a compressed file "
         "becomes. Keys as in `line_bytes`.",

@@ -15,7 +15,13 @@ from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data import blocks, store, word_counts
 from convs2s.data.blocks import block_rows, rows_of_block
 from convs2s.data.corpus import Sides, gather_shards, shard_corpus
-from convs2s.data.dataset import binarize, build_vocabulary, join_blocks, learn_bpe
+from convs2s.data.dataset import (
+    binarize,
+    build_vocabulary,
+    join_blocks,
+    learn_bpe,
+    read_description,
+)
 from convs2s.data.pair_counts import count_pairs
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore
 from convs2s.data.vocabulary import read_counts
@@ -35,6 +41,7 @@ DATASET = DatasetMetadata(
     vocabulary=VOCABULARY,
 )
 PAIRS = 200
+MOST_TOKENS = 40
 
 
 def write_raw(folder: Path) -> Sides:
@@ -89,9 +96,10 @@ class Preparations:
         shard_corpus(source=raw[0], target=raw[1], outputs=cut)
         english, french = (Preparation("moses_train", language).prepare for language in LANGUAGES)
         reports = self.parts("clean", "json")
+        limits = CLEAN.model_dump(exclude={"tokens"})
         for one, sides, report in zip(cut, cleaned, reports, strict=True):
             tokenize_and_filter(
-                raw=one, sides=sides, report=report, prepare=(english, french), **CLEAN.model_dump()
+                raw=one, sides=sides, report=report, prepare=(english, french), **limits
             )
         table = self.folder / "counts.txt"
         count_pairs(
@@ -124,6 +132,7 @@ class Preparations:
                 store=part,
                 description=description,
                 metadata=DATASET,
+                most_tokens=MOST_TOKENS,
                 rows=rows_of_block(name, self.report),
             )
         store, description = self.folder / "train.arrow", self.folder / "dataset.json"
@@ -160,7 +169,9 @@ def test_results_do_not_depend_on_the_number_of_shards(
     assert others == [one, one]
     counts = json.loads((tmp_path / "3/train.json").read_text("utf-8"))
     assert counts["read"] == PAIRS
-    assert counts["kept"] == len(TokenStore(tmp_path / "3/train.arrow"))
+    dropped = read_description(tmp_path / "3/dataset.json").dropped
+    assert 0 < dropped < counts["kept"]
+    assert counts["kept"] == len(TokenStore(tmp_path / "3/train.arrow")) + dropped
     assert min(counts["dropped"][reason] for reason in ("empty", "too_long", "ratio")) > 0
 
 

@@ -13,7 +13,7 @@ from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files import decode_lines, open_bytes, read_line_pairs, read_lines, write_lines
+from convs2s.files import decode_lines, decompressed_file, read_line_pairs, read_lines, write_lines
 
 URL = "https://data.example/a.tgz"
 
@@ -39,7 +39,7 @@ def write_tar(path: Path, members: dict[str, bytes]) -> None:
 
 
 def text_of(path: Path) -> str:
-    with open_bytes(path) as stream:
+    with decompressed_file(path) as stream:
         return stream.read().decode()
 
 
@@ -204,6 +204,28 @@ def test_segments(tmp_path: Path, sides: Sides) -> None:
         "third",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reference", "refused"),
+    [
+        ('<doc docid="a"><seg id="1">x</seg><seg id="2">y</seg>', False),
+        ("<seg>x</seg><seg>y</seg>", False),
+        ('<doc docid="a"><seg id="2">y</seg><seg id="1">x</seg>', True),
+        ('<doc docid="b"><seg id="1">x</seg><seg id="2">y</seg>', True),
+    ],
+    ids=["the same", "without ids", "another order", "another document"],
+)
+def test_segments_of_different_ids_are_no_pair(
+    tmp_path: Path, sides: Sides, reference: str, refused: bool
+) -> None:
+    text = "<DOC sysid='src' docid='a'>\n<seg id=1>a</seg>\n<seg id=2>b</seg>"
+    pair = write(tmp_path / "src.sgm", text), write(tmp_path / "ref.sgm", reference)
+    if not refused:
+        assert extract([pair], tmp_path, sides) == 2
+        return
+    with pytest.raises(UserError, match=r"src.sgm: its segment 1 has the id 1 of document a, but"):
+        extract([pair], tmp_path, sides)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from convs2s.data.dataset import (
     learn_bpe,
     read_description,
 )
+from convs2s.data.dataset_counts import count_dataset
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, UNKNOWN, most_frequent, read_counts, write_counts
 from convs2s.data.word_counts import count_words
-from convs2s.files import sha256, write_lines
+from convs2s.files import read_lines, sha256, write_lines
 
 SOURCE = ["the dog sees the cat", "the cat", "a dog"]
 TARGET = ["le chien voit le chat", "le chat dort", "un chien"]
@@ -47,8 +48,7 @@ def metadata(preparation: str, settings: VocabularySettings) -> DatasetMetadata:
     )
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> tuple[Path, Path]:
+def store_of(tmp_path: Path, most_tokens: int | None) -> tuple[Path, Path]:
     """The store of three pairs, of which the rarest words are unknown, and its description."""
     english = [("the", 3), ("dog", 2), ("cat", 2), ("a", 1), ("sees", 1)]
     french = [("le", 3), ("chien", 2), ("chat", 2), ("un", 1), ("voit", 1), ("dort", 1)]
@@ -64,8 +64,14 @@ def made(tmp_path: Path) -> tuple[Path, Path]:
         store=store,
         description=description,
         metadata=metadata("moses_test", VocabularySettings(kind="word")),
+        most_tokens=most_tokens,
     )
     return store, description
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, Path]:
+    return store_of(tmp_path, None)
 
 
 def test_the_most_frequent_words_have_the_first_numbers(tmp_path: Path) -> None:
@@ -97,6 +103,26 @@ def test_a_description_counts_what_the_store_holds(made: tuple[Path, Path]) -> N
     assert (said.source_tokens, said.target_tokens) == (12, 13)
     assert (said.source_unknown, said.target_unknown) == (2, 2)
     assert said.sha256 == sha256(made[0])
+
+
+def test_pairs_of_too_many_tokens_are_dropped_counted_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (store, train), (_, valid), (whole, _) = (
+        store_of(tmp_path / str(most), most) for most in (3, 2, 5)
+    )
+    assert "dropped 1 pairs of more than 3 tokens" in capsys.readouterr().out
+    assert TokenStore(store).lengths("source").tolist() == [3, 3]
+    assert read_description(train).dropped == 1
+    assert len(TokenStore(whole)) == 3, "the end token does not count"
+    table = tmp_path / "counts.txt"
+    count_dataset(train=train, valid=valid, table=table, most_tokens=3)
+    rows = [line.split() for line in read_lines(table)]
+    assert rows[-3:] == [
+        ["kept", "by", "words", "3", "3"],
+        ["dropped:", "over", "3", "tokens", "1", "2"],
+        ["kept", "2", "1"],
+    ]
 
 
 SPELT = ["<unk> the <unk> ## </s>", "<pad> the <s> dog"]

@@ -71,6 +71,14 @@ def test_learning_curve_of_any_length(tmp_path: Path, epochs: int) -> None:
     assert "stopped" not in output.read_text("utf-8")
 
 
+def test_a_loss_beyond_all_numbers_is_drawn(tmp_path: Path) -> None:
+    path = history(tmp_path)
+    rows = [json.loads(row) for row in path.read_text("utf-8").splitlines()]
+    path.write_text("\n".join(json.dumps(row | {"train_loss": 1e4}) for row in rows), "utf-8")
+    plot_learning_curve(history=path, outputs=[tmp_path / "curve.svg"])
+    assert (tmp_path / "curve.svg").stat().st_size > 0
+
+
 def test_learning_curve_needs_an_epoch(tmp_path: Path) -> None:
     output = tmp_path / "curve.svg"
     empty = history(tmp_path, epochs=0, stop="interrupted")

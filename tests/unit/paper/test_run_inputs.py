@@ -42,6 +42,8 @@ def test_each_run_has_a_fingerprint_of_its_own(root: Path) -> None:
         override("models", MODEL, architecture={"dropout": 0.3}),
         override("decodings", "beam5", beam=4),
         override("tasks", TASK, clean={"maximum": 60}),
+        override("tasks", TASK, clean={"tokens": 512}),
+        override("tasks", TASK, clean={"tokens": None}),
         override("tasks", TASK, vocabulary={"merges": 100}),
         override("tasks", TASK, preparation={"truecase": False}),
     ],
@@ -65,6 +67,30 @@ def test_what_changes_a_number_changes_the_fingerprint(root: Path, options: dict
 )
 def test_what_changes_no_number_leaves_it(root: Path, options: dict[str, Any]) -> None:
     assert cell(root).fingerprints == cell(root, **options).fingerprints
+
+
+def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5") -> str:
+    given = override("tasks", "demo_en_fr", alignment={"aligner": aligner})
+    inputs = run_inputs.RunInputs(load(root, {"scale": "demo", **given}))
+    numbers = "bleu.json" if decoding else "training.json"
+    of = inputs.of(numbers, task=task, model="demo", run="seed1", testset="test", decoding=decoding)
+    return run_inputs.fingerprint_of(of)
+
+
+@pytest.mark.parametrize(
+    ("task", "decoding", "is_read"),
+    [
+        ("demo_en_fr_word", "beam5", True),
+        ("demo_en_fr_word", "lstm_beam12", False),
+        ("demo_en_fr_word", None, False),
+        ("demo_en_fr", "beam5", False),
+    ],
+)
+def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
+    root: Path, task: str, decoding: str | None, is_read: bool
+) -> None:
+    own, other = (of_task(root, task, name, decoding) for name in ("fast_align", "eflomal"))
+    assert (own != other) == is_read
 
 
 def test_a_training_is_of_no_decoding(root: Path) -> None:

@@ -1,9 +1,13 @@
 """Alignment and the tables made of it, on toy corpora with every hazard."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from convs2s.demo.corpus import generate
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.text.align import align_words
@@ -53,6 +57,25 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     samples = [drawn(seed) for seed in range(5)]
     assert drawn(0) == samples[0]
     assert len({tuple(sample) for sample in samples}) > 1
+
+
+ALIGN = """
+import sys
+from convs2s.text.align import align_words
+source, target, links = sys.argv[1:]
+align_words(source=source, target=target, links=links, pairs=400, seed=7)
+"""
+
+
+def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    """Nothing that differs between processes, such as the hashes of words, may change a link."""
+    sides = written(tmp_path, generate()["train"][:500])
+    for run in "1", "2":
+        command = [sys.executable, "-c", ALIGN, *map(str, sides), str(tmp_path / run)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": run})
+    first, second = ((tmp_path / run).read_bytes() for run in "12")
+    assert first == second
+    assert first.count(b"-") > 2000
 
 
 def test_nothing_to_align(tmp_path: Path) -> None:

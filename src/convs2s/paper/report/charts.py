@@ -1,6 +1,5 @@
 """The report's plots that answer to the pointer, as Vega-Lite specifications made by Altair."""
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +11,7 @@ from convs2s.config.paper import Table
 from convs2s.paper.plotting import LOOKS
 from convs2s.paper.report.exhibits import ShownTable, leading_number
 from convs2s.paper.trained import Training
+from convs2s.training.history import perplexity
 
 ChartSpec = dict[str, object]
 """A Vega-Lite specification."""
@@ -60,7 +60,7 @@ def learning_curves(runs: Sequence[Training]) -> ChartSpec:
 def _points(run: Training) -> Iterator[dict[str, object]]:
     """Yield two points for each epoch of a run: of validation and of training."""
     for one in run.epochs:
-        values = {"validation": one.valid_perplexity, "training": math.exp(one.train_loss)}
+        values = {"validation": one.valid_perplexity, "training": perplexity(one.train_loss)}
         for data, value in values.items():
             place = {"run": run.run, "data": data, "epoch": one.epoch}
             yield {**place, "perplexity": value, "rate": one.learning_rate}

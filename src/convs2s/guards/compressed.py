@@ -9,27 +9,30 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from pathlib import PurePosixPath
+from pathlib import PurePath
 from typing import BinaryIO, Protocol, cast
 
 import zstandard
 
 from convs2s.errors import UserError
+from convs2s.guards.limits import (
+    LARGEST_RATIO,
+    STEP_BYTES,
+    UNJUDGED_BYTES,
+    XZ_MEMORY_BYTES,
+    ZSTANDARD_STEP_BYTES,
+)
 
 BUFFER_BYTES = 1 << 20
 
-# What one call may inflate: a kilobyte of Zstandard holds 32 MiB at most, of the others less.
-_INPUT_BYTES = 1 << 10
-
-# Text shrinks 3 to 10 times. What grows more than this, beyond the first bytes, is a bomb.
-_LARGEST_RATIO = 200
-_UNJUDGED_BYTES = 64 << 20
-
-_XZ_MEMORY_BYTES = 256 << 20  # xz -9 needs 65 MiB
+_INPUT_BYTES = 1 << 14
 
 
 class _Decompressor(Protocol):
-    """What the four libraries' decompressors have in common."""
+    """What the decompressors of the standard library's bz2 and lzma have; the others are made so.
+
+    It gives so many bytes at most, keeps the rest, and says whether it needs more input for them.
+    """
 
     @property
     def eof(self) -> bool: ...
@@ -37,18 +40,63 @@ class _Decompressor(Protocol):
     @property
     def unused_data(self) -> bytes: ...
 
-    def decompress(self, data: bytes, /) -> bytes: ...
+    @property
+    def needs_input(self) -> bool: ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class _Gzip:
+    """zlib's decompressor, which hands the input back that it has no room for."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+
+
+class _Zstandard:
+    """zstandard's decompressor, which no length can be asked of."""
+
+    needs_input = True
+
+    def __init__(self) -> None:
+        self._inner = zstandard.ZstdDecompressor().decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, _: int) -> bytes:
+        return self._inner.decompress(data)
 
 
 def _new_xz() -> _Decompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
 
 
 _FORMATS: dict[str, Callable[[], _Decompressor]] = {
-    "gzip": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    "gzip": _Gzip,
     "bzip2": bz2.BZ2Decompressor,
     "xz": _new_xz,
-    "Zstandard": lambda: zstandard.ZstdDecompressor().decompressobj(),
+    "Zstandard": _Zstandard,
 }
 _SUFFIXES = {
     ".gz": "gzip",
@@ -73,7 +121,7 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     Raises:
         UserError: while reading: not of this format, truncated, followed by something else, a bomb.
     """
-    form = _SUFFIXES.get(PurePosixPath(file_name).suffix)
+    form = _SUFFIXES.get(PurePath(file_name).suffix)
     if form is None:
         return stream
     return cast(BinaryIO, io.BufferedReader(_Decompressed(stream, form, name), BUFFER_BYTES))
@@ -81,10 +129,10 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
 
 def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
     """Raise a UserError where so few bytes became so many that it cannot be text."""
-    if plain_bytes > max(_UNJUDGED_BYTES, _LARGEST_RATIO * compressed_bytes):
+    if plain_bytes > max(UNJUDGED_BYTES, LARGEST_RATIO * compressed_bytes):
         raise UserError(
             f"{name}: refused: {compressed_bytes} bytes grow to {plain_bytes} or more, over "
-            f"{_LARGEST_RATIO} times as many: a decompression bomb, not text"
+            f"{LARGEST_RATIO} times as many: a decompression bomb, not text"
         )
 
 
@@ -95,6 +143,7 @@ class _Decompressed(io.RawIOBase):
         self._stream = stream
         self._form = form
         self._name = name
+        self._input_bytes = ZSTANDARD_STEP_BYTES if form == "Zstandard" else _INPUT_BYTES
         self._decompressor: _Decompressor | None = None  # None before, between and after streams
         self._finished = 0
         self._input = b""
@@ -108,13 +157,10 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill the buffer as far as one step of decompression goes; 0 at the checked end."""
         while not self._output:
-            data = self._input or self._stream.read(_INPUT_BYTES)
-            if not data:
+            data = b"" if self._keeps_more() else self._next_input()
+            if not data and not self._keeps_more():
                 self._check_end()
                 return 0
-            if not self._input:
-                self._taken += len(data)
-            self._input = b""
             self._output = memoryview(self._decompress(data))
             self._given += len(self._output)
             refuse_bomb(self._taken, self._given, self._name)
@@ -122,6 +168,18 @@ class _Decompressed(io.RawIOBase):
         buffer[:count] = self._output[:count]
         self._output = self._output[count:]
         return count
+
+    def _keeps_more(self) -> bool:
+        """Say whether there is output to come without further input."""
+        return self._decompressor is not None and not self._decompressor.needs_input
+
+    def _next_input(self) -> bytes:
+        """Return what follows the stream before this one, or the next compressed bytes."""
+        data, self._input = self._input, b""
+        if not data:
+            data = self._stream.read(self._input_bytes)
+            self._taken += len(data)
+        return data
 
     def _decompress(self, data: bytes) -> bytes:
         if self._decompressor is None:
@@ -131,7 +189,7 @@ class _Decompressed(io.RawIOBase):
                 return b""
             self._decompressor = _FORMATS[self._form]()
         try:
-            output = self._decompressor.decompress(data)
+            output = self._decompressor.decompress(data, STEP_BYTES)
         except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise self._damaged(str(error)) from None
         if self._decompressor.eof:
@@ -146,12 +204,12 @@ class _Decompressed(io.RawIOBase):
                 f"{self._name}: refused: garbage after the end of its {self._form} data"
             )
         return UserError(
-            f"{self._name}: damaged, or not a {self._form} file: {reason}; fetch the file again"
+            f"{self._name}: damaged, or not a {self._form} file: {reason}; fetch or make it again"
         )
 
     def _check_end(self) -> None:
         if self._decompressor is not None or not self._finished:
             raise UserError(
                 f"{self._name}: truncated: its {self._form} data ends too early, after "
-                f"{self._taken} bytes; fetch the file again"
+                f"{self._taken} bytes; fetch or make the file again"
             )

@@ -1,0 +1,143 @@
+"""Where an output is written until it is whole: no two writers share a place.
+
+A Snakemake that was killed alone leaves jobs behind, and its rerun starts the same ones beside
+them. Each writes into a folder of its own, in which it holds a lock that dies with it, so that what
+a killed process leaves is known for what it is, also from another machine.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import IO
+
+from convs2s.errors import UserError
+
+PREFIX = ".partial."
+
+_LOCK = ".lock"
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What the system says where a disk is full, or fails."""
+
+_OF_THE_OUTPUT = NO_ROOM | {
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+}
+"""What the system says of a full disk, or of a place where nothing can be written."""
+
+
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Yield an empty folder in ``parent`` for this process alone; it is gone when the block ends.
+
+    What killed processes have left in ``parent`` is removed first.
+    """
+    _remove_leftovers(parent)
+    folder, lock = _new_folder(parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+        with suppress(OSError):
+            folder.rmdir()  # a network file system keeps what is open
+
+
+def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
+    """Make a folder and hold its lock."""
+    while True:
+        folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
+        try:
+            lock = (folder / _LOCK).open("w")
+        except FileNotFoundError:
+            continue  # another process took it for a leftover, as it had no lock yet
+        with suppress(OSError):  # where a file system has no locks, nothing is found left over
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock.fileno()).st_nlink:
+            return folder, lock
+        lock.close()
+
+
+def _remove_leftovers(parent: Path) -> None:
+    for folder in parent.glob(f"{PREFIX}*"):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        try:
+            lock = (folder / _LOCK).open("r+")
+        except FileNotFoundError:
+            with suppress(OSError):
+                folder.rmdir()  # killed before it had one, or about to make it, then it tries again
+            continue
+        except OSError:
+            continue  # of another user, say
+        with lock, suppress(OSError):  # it is held: somebody writes there
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in one line that an output cannot be written, whatever library writes it.
+
+    Raises:
+        UserError: the disk is full or read-only, or such.
+    """
+    try:
+        yield
+    except OSError as error:
+        elsewhere = error.filename is not None and not _lies_in(error.filename, path.parent)
+        if error.errno not in _OF_THE_OUTPUT or elsewhere:
+            raise
+        raise cannot_be_written(path, error.strerror or str(error)) from None
+
+
+def _lies_in(name: str | bytes | int, folder: Path) -> bool:
+    return isinstance(name, str) and Path(name).absolute().is_relative_to(folder.absolute())
+
+
+def cannot_be_written(path: Path, reason: str) -> UserError:
+    """Return the error that says why an output is not written, and what has become of it."""
+    kept = "; the one before it is kept" if path.is_file() else ""
+    return UserError(
+        f"{path}: cannot be written: {reason}{kept}; make room or name another place, then run the "
+        "same command again"
+    )
+
+
+def is_written_in_place(path: Path) -> bool:
+    """Say whether a path is that of a device, a pipe or an open file, which nothing may replace."""
+    place = str(path.absolute())
+    return place.startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
+        path.exists() and not path.is_file() and not path.is_dir()
+    )
+
+
+def check_place(path: Path) -> None:
+    """Refuse an output whose folder is not there, most likely by a slip of the pen.
+
+    Raises:
+        UserError: it is not, or the path is that of a folder.
+    """
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder: name a file to write")
+    check_parent(path)
+
+
+def check_parent(path: Path) -> None:
+    """Refuse an output whose folder is not there: a typo would make it.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: cannot be written: no folder {path.parent}: make it first")
