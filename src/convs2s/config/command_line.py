@@ -45,8 +45,8 @@ def check_options(arguments: argparse.Namespace) -> None:
     given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
     stated = {name: value for name, value in given.items() if value is not None}
     validated(CommandOptions, stated, "options")
-    makes = getattr(arguments, "makes_folder", None)
-    for name in {"output", "items", makes} - {None}:
+    makes: str = getattr(arguments, "makes_folder", "")
+    for name in {"output", "items", makes} - {""}:
         path = getattr(arguments, name, None)
         if isinstance(path, Path):
             (check_parent if name == makes else check_place)(path)
