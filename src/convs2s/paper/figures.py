@@ -99,8 +99,8 @@ def _draw_perplexity(axes: Axes, epochs: Sequence[EpochRecord]) -> None:
     validation = [row.valid_perplexity for row in epochs]
     axes.semilogy(numbers, training, color=_TRAINING, marker=marker, label="training")
     axes.semilogy(numbers, validation, color=_VALIDATION, marker=marker, label="validation")
-    perplexity, epoch = best.valid_perplexity, best.epoch
-    ring(axes, epoch, perplexity, _VALIDATION, f"best: {perplexity:.4g} in epoch {epoch}")
+    lowest, epoch = best.valid_perplexity, best.epoch
+    ring(axes, epoch, lowest, _VALIDATION, f"best: {lowest:.4g} in epoch {epoch}")
     axes.set_ylabel("perplexity")
     _use_plain_numbers(axes, (1, 2, 5))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
