@@ -133,6 +133,8 @@ rule count_dataset:
         "<results>/{task}/dataset/counts.txt",
     log:
         "<logs>/{task}/count_dataset.log",
+    benchmark:
+        "<benchmarks>/{task}/count_dataset.tsv"
     conda:
         "../envs/text.yaml"
     params:
