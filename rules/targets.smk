@@ -4,7 +4,7 @@ import json
 
 STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
-TABLES = [layout.table(name) for name in CELLS]
+TABLES = [*(layout.table(name) for name in CELLS), layout.claims, layout.costs]
 PAPER_FIGURES = [layout.figure(name) for name in DRAWN_FIGURES]
 FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
 PAPER_RUNS = runs_of(cell for table in PLANNED.values() for cell in table)
@@ -67,8 +67,6 @@ rule speed:
 rule tables:
     input:
         TABLES,
-        layout.claims,
-        layout.costs,
     localrule: True
 
 
@@ -81,8 +79,6 @@ rule figures:
 rule paper:
     input:
         TABLES,
-        layout.claims,
-        layout.costs,
         layout.ledger,
         PAPER_FIGURES,
         PAPER_MODELS,
@@ -94,7 +90,6 @@ rule paper:
 rule report:
     input:
         TABLES,
-        layout.claims,
         FIGURES,
         REPORTS,
         layout.report,
