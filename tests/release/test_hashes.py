@@ -19,7 +19,7 @@ def canonical(name: str) -> str:
 
 
 def hashed(root: Path) -> list[tuple[str, str, str, set[str]]]:
-    """Return package, version, "==" or "!=" Linux, and hashes of each pin; nothing else is there."""
+    """Return name, version, "==" or "!=" Linux, and hashes of each pin; nothing else is there."""
     text = (root / "requirements.hashed.txt").read_text("utf-8")
     comment, rest = text.split("\n", 1)
     assert comment.startswith("# ")
