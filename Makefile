@@ -25,7 +25,7 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper-demo results-page test test-all mutants lint format release clean
+.PHONY: help demo paper-demo results-page test test-all mutants lint format hashes release clean
 
 help:
 	@echo "make demo        train and score the demo, English to French, in minutes"
@@ -36,6 +36,7 @@ help:
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
 	@echo "make lint        every check of style and types"
 	@echo "make format      rewrite the code in the house's style"
+	@echo "make hashes      requirements.hashed.txt from constraints.txt"
 	@echo "make release     everything that a release publishes, into dist/"
 	@echo "make clean       remove .venv, caches and .snakemake, but not results/"
 
@@ -76,6 +77,10 @@ format: $(INSTALLED)
 	@$(IN_VENV) ruff check --fix-only
 	@$(IN_VENV) ruff format
 	@$(IN_VENV) snakefmt Snakefile workflow/Snakefile rules
+
+hashes: $(INSTALLED)
+	@$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt uv
+	@$(IN_VENV) .ci/hashes
 
 # TASKS are those whose models, cards and results are published.
 release: TASKS := demo_en_fr multi30k_en_de

@@ -26,7 +26,7 @@ def test_every_environment_is_known(root: Path) -> None:
 def test_default_profile_holds_nothing_that_would_override_a_cluster_profile(root: Path) -> None:
     profile = yaml.safe_load((root / "profiles/default/profile.yaml").read_text("utf-8"))
     assert set(profile) == {"rerun-triggers", "rerun-incomplete"}
-    for cluster in ("slurm", "generic"):
+    for cluster in ("slurm", "generic", "kubernetes"):
         other = yaml.safe_load((root / f"profiles/{cluster}/profile.yaml").read_text("utf-8"))
         assert other["rerun-triggers"] == profile["rerun-triggers"]
         assert "cores" not in other

@@ -13,7 +13,7 @@ JOB = "extract_corpus_en_fr"
 
 
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
-@pytest.mark.parametrize("profile", ["default", "slurm", "generic"])
+@pytest.mark.parametrize("profile", ["default", "slurm", "generic", "kubernetes"])
 def test_every_profile_plans_by_either_option(
     checkout: Checkout, option: str, profile: str
 ) -> None:
@@ -33,7 +33,7 @@ def test_the_public_targets_are_those_of_their_file(root: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["paper", "multi30k", "demo", "mirror"])
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
-@pytest.mark.parametrize("profile", ["default", "slurm", "generic"])
+@pytest.mark.parametrize("profile", ["default", "slurm", "generic", "kubernetes"])
 def test_every_public_target_plans_at_every_scale(
     checkout: Checkout, scale: str, option: str, profile: str
 ) -> None:
@@ -45,10 +45,10 @@ def test_every_public_target_plans_at_every_scale(
 
 
 def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> None:
-    pages = [root / name for name in ("README.md", "docs/cluster.md")]
+    pages = [root / name for name in ("README.md", "docs/cluster.md", "docs/cloud.md")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
     commands = re.findall(r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE)
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         done = checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run")
         assert done.code == 0, done.said

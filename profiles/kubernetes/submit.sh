@@ -1,0 +1,40 @@
+#!/bin/sh
+# Makes a job of Kubernetes for a job of Snakemake, and prints its name.
+#   submit.sh RULE THREADS MEGABYTES MINUTES GPUS SCRIPT
+set -eu
+
+# Yours: the image (docs/container.md), and the claim of a volume that all nodes can write to, with
+# the folder where it is mounted. Snakemake's own pod has all three alike.
+image=${CONVS2S_IMAGE:-convs2s}
+claim=${CONVS2S_CLAIM:-convs2s}
+volume=${CONVS2S_VOLUME:-/work}
+
+kubectl create -o 'jsonpath={.metadata.name}{"\n"}' -f - <<END
+apiVersion: batch/v1
+kind: Job
+metadata:
+  generateName: $(echo "$1" | tr _ - | cut -c 1-50)-
+  labels: {app: convs2s}
+spec:
+  backoffLimit: 0 # Snakemake itself tries again
+  ttlSecondsAfterFinished: 86400
+  template:
+    metadata:
+      labels: {app: convs2s}
+    spec:
+      restartPolicy: Never
+      activeDeadlineSeconds: $(($4 * 60)) # from its start on a node
+      containers:
+        - name: job
+          image: "$image"
+          workingDir: "$PWD"
+          command: [bash, "$(realpath "$6")"]
+          resources:
+            requests: {cpu: $2, memory: ${3}M}
+            limits: {memory: ${3}M, nvidia.com/gpu: $5}
+          volumeMounts:
+            - {name: work, mountPath: "$volume"}
+      volumes:
+        - name: work
+          persistentVolumeClaim: {claimName: "$claim"}
+END

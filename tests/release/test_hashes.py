@@ -1,0 +1,52 @@
+"""The file of hashes is of the versions that ``constraints.txt`` pins, each of them."""
+
+import re
+from pathlib import Path
+
+PIN = re.compile(
+    r"^([\w.-]+)==(\S+)(?: ; sys_platform (==|!=) \"linux\")?"
+    r"((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$",
+    re.MULTILINE,
+)
+
+NEED_A_COMPILER = {"eflomal", "Cython"}
+"""What only an extra installs, from source."""
+
+
+def canonical(name: str) -> str:
+    """Return a package's name as pip compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def hashed(root: Path) -> list[tuple[str, str, str, set[str]]]:
+    """Return name, version, "==" or "!=" Linux, and hashes of each pin; nothing else is there."""
+    text = (root / "requirements.hashed.txt").read_text("utf-8")
+    comment, rest = text.split("\n", 1)
+    assert comment.startswith("# ")
+    assert PIN.sub("", rest).strip() == ""
+    return [
+        (name, version, sign, set(re.findall(r"sha256:(\w+)", hashes)))
+        for name, version, sign, hashes in PIN.findall(rest)
+    ]
+
+
+def test_every_pin_has_hashes_and_nothing_else_has(root: Path) -> None:
+    constraints = (root / "constraints.txt").read_text("utf-8")
+    pins = dict(re.findall(r"^([^#\s=]+)==(\S+)$", constraints, re.MULTILINE))
+    assert len(pins) > 100
+    assert pins.keys() >= NEED_A_COMPILER
+    expected = {(canonical(one), pins[one]) for one in pins.keys() - NEED_A_COMPILER}
+    stated = [(name, version) for name, version, _, _ in hashed(root)]
+    assert sorted(stated) == sorted([*expected, ("torch", pins["torch"])])
+
+
+def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
+    known = [line.split("  ") for line in (root / ".ci/torch_cpu.sha256").read_text().splitlines()]
+    (linux, others) = [pin for pin in hashed(root) if pin[0] == "torch"]
+    assert (linux[2], others[2]) == ("==", "!=")
+    assert [file for _, file in known] == [
+        f"torch-{linux[1]}+cpu-{python}-{python}-manylinux_2_28_x86_64.whl"
+        for python in ("cp311", "cp312", "cp313")
+    ]
+    assert linux[3] == {digest for digest, _ in known}
+    assert not linux[3] & others[3]
