@@ -40,6 +40,7 @@ rule train_model:
     resources:
         **OF_A_TRAINING,
         gpu=gpus,
+        nodes=options.nodes,
     params:
         folder=lambda w: prefixed(layout.task(w.task).path),
         tables=table_options,

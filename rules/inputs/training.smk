@@ -20,21 +20,29 @@ def gpus(wildcards):
     """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
 
     Where fewer are granted, Snakemake lowers the number to that. It tells a cluster's job nothing
-    of --resources, but there the scheduler tells which GPUs it has granted.
+    of --resources, but there the scheduler tells which GPUs it has granted: those of one node. What
+    is submitted asks for those of all nodes.
     """
     if options.device == "cpu":
         return 0
     if workflow.remote_exec and granted_gpus(os.environ):
         return granted_gpus(os.environ)
     granted = workflow.global_resources.get("gpu").value
-    return options.gpus or (1 if granted is None else granted)
+    if options.gpus is None and granted is not None:
+        return granted
+    return (options.gpus or 1) * (1 if workflow.remote_exec else options.nodes)
 
 
 OF_A_TRAINING = {
     "mem_mb": lambda w, attempt: attempt * 16000,
     "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
-    "machine": lambda w: f"--device {options.device} --threads {threads(w)}",
+    "machine": lambda w: f"--device {options.device} --threads {threads(w)} --nodes {options.nodes}",
 }
+
+# The job of several nodes runs on the first one, and starts a task on each by srun itself: the Slurm
+# plugin knows this by `mpi`, and takes `tasks` for those of each GPU unless it is told of those too.
+if options.nodes > 1:
+    OF_A_TRAINING |= {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0}
 
 
 def tables_of_text(wildcards):

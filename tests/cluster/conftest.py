@@ -14,7 +14,7 @@ from tests.support.slurm import Slurm, missing_programs, running_slurm
 def slurm() -> Iterator[Slurm]:
     """A running single-machine Slurm; its folder is near the root as sockets' paths are short.
 
-    Its node claims to have more CPUs than the machine, for jobs that ask for that many.
+    Its nodes claim to have more CPUs than the machine, for jobs that ask for that many.
     """
     missing = missing_programs()
     if missing:

@@ -1,26 +1,18 @@
 """The cluster profiles, each by jobs that a real Slurm runs: commands as a user types them."""
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 from snakemake.utils import available_cpu_count
 
 from convs2s.training.run import train
 from tests.support import tiny
-from tests.support.checkout import Checkout, Done, check_out
+from tests.support.checkout import Checkout, check_out
+from tests.support.cluster import run, set_up_profiles, submitted
 from tests.support.slurm import Slurm
 
 pytestmark = pytest.mark.slurm
-
-# This cluster has no accounting (docs/cluster.md), and asks questions that one of many users would
-# mind, but a test would wait for.
-SETTINGS = {
-    "slurm": {"slurm-status-command": "squeue", "slurm-init-seconds-before-status-checks": 1},
-    "generic": {"seconds-between-status-checks": 1},
-}
 
 # Fails at first, as a job with too little memory does.
 FLAKY = """\
@@ -34,28 +26,6 @@ rule flaky:
         "echo $CUDA_VISIBLE_DEVICES $SLURM_JOB_ID {resources.mem_mb} > {output};"
         " mkdir seen 2>/dev/null && exit 1 || true"
 """
-
-
-def set_up_profiles(folder: Path) -> None:
-    """Write what this cluster needs into the profiles, as a user does for theirs."""
-    for name, settings in SETTINGS.items():
-        path = folder / "profiles" / name / "profile.yaml"
-        profile = yaml.safe_load(path.read_text("utf-8"))
-        path.write_text(yaml.safe_dump(profile | settings), "utf-8")
-
-
-def run(slurm: Slurm, checkout: Checkout, command: str) -> Done:
-    """Run a command line there, on that cluster; fails where it fails."""
-    done = checkout.shell(command, slurm.environment)
-    assert done.code == 0, f"{done.said}\n{slurm.logs()}"
-    return done
-
-
-def submitted(slurm: Slurm, done: Done, facts: str) -> list[list[str]]:
-    """What Slurm knows of each job that a run submitted, in the words of squeue's --format."""
-    numbers = re.findall(r"(?:SLURM|external) jobid '?(\d+)", done.said)
-    query = ["squeue", "-h", "--states=all", "-o", facts, "-j"]
-    return [slurm.ask(*query, number).split() for number in numbers]
 
 
 @pytest.fixture
@@ -99,7 +69,7 @@ def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
     settings = f"--set-threads {job}={threads} --set-resources {job}:mem_mb=900"
     done = run(slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}")
     assert (checkout / target).stat().st_size > 0
-    assert submitted(slurm, done, "%T %C %m") == [["COMPLETED", str(threads), "900M"]]
+    assert submitted(slurm, done.said, "%T %C %m") == [["COMPLETED", str(threads), "900M"]]
 
 
 def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
@@ -112,7 +82,7 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     command = f"snakemake {folder}/test.beam5.cpu.speed.json --profile profiles/slurm"
     # Without that option Snakemake would train the model again, as it has not seen it made.
     done = run(slurm, checkout, f"{command} --allowed-rules time_decoding")
-    assert submitted(slurm, done, "%T %C") == [["COMPLETED", "1"]]
+    assert submitted(slurm, done.said, "%T %C") == [["COMPLETED", "1"]]
 
 
 # Each level of jobs waits for twelve seconds or more, so `make test` submits the last four levels

@@ -36,6 +36,7 @@ def fault(command: str) -> str:
         (f"{TRANSLATE} --workers 100000", "options: workers: expected at most 1024, not 100000"),
         (f"{TRAIN} --threads 100000", "options: threads: expected at most 1024, not 100000"),
         (f"{TRAIN} --workers -1", "options: workers: expected at least 0, not -1"),
+        (f"{TRAIN} --nodes 0", "options: nodes: expected at least 1, not 0"),
         (f"{TRAIN} --seed -1", "options: seed: expected at least 0, not -1"),
         (f"{TRAIN} --seed 1000000000", "options: seed: expected at most 999999999, not 1000000000"),
         (f"{TRAIN} --time-limit nan", "options: time_limit: expected a finite number, not nan"),

@@ -1,6 +1,6 @@
 """A real Slurm on this machine alone, for as long as a test needs it.
 
-A controller and one node, both children of the tests, both listening on the loopback interface
+A controller and some nodes, all children of the tests, all listening on the loopback interface
 only, with all they write below one folder. No root, systemd, munge, cgroups or accounting are
 needed, and the machine's own Slurm set-up is neither read nor touched. As nobody is asked who they
 are (`auth/none`), another user of the same machine could submit jobs while the tests run.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DAEMONS = ("slurmctld", "slurmd")
+NODES = ("node1", "node2")
 CLIENTS = ("srun", "sbatch", "scancel", "squeue", "scontrol", "sinfo", "sacct", "sacctmgr")
 # Debian keeps daemons where the PATH of a plain user does not look.
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
@@ -36,9 +37,9 @@ AuthType=auth/none
 CredType=cred/none
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 ProctrackType=proctrack/linuxproc
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
@@ -48,10 +49,12 @@ SlurmdParameters=config_overrides
 MinJobAge=600
 KillWait=2
 GresTypes=gpu
-NodeName=node NodeHostname={host} NodeAddr=127.0.0.1 Port={node_port} CPUs={cpus} \
-RealMemory={memory} Gres=gpu:{gpus} State=UNKNOWN
-PartitionName=main Nodes=node Default=YES MaxTime=INFINITE State=UP
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = """\
+NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} \
+RealMemory={memory} Gres=gpu:{gpus} State=UNKNOWN"""
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,8 @@ class Slurm:
 
     def logs(self) -> str:
         """The ends of the daemons' logs, for a message."""
-        ends = [
-            f"{name}: {(self.folder / name).read_text()[-1500:]}"
-            for name in (f"{daemon}.log" for daemon in DAEMONS)
-            if (self.folder / name).exists()
-        ]
-        return "\n".join(ends)
+        logs = sorted(self.folder.glob("*.log"))
+        return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
 
 
 def missing_programs() -> list[str]:
@@ -94,48 +93,52 @@ def missing_programs() -> list[str]:
 def running_slurm(
     folder: Path, cpus: int = 8, memory: int = 16_000, gpus: int = 2
 ) -> Iterator[Slurm]:
-    """Starts a cluster of one node and ends it, with its jobs, on leaving.
+    """Starts a cluster of two nodes and ends it, with its jobs, on leaving.
 
     Args:
         folder: An empty folder for everything that the cluster writes.
-        cpus: CPUs that the node claims to have, whatever the machine has.
-        memory: Memory that the node claims to have, in MB.
-        gpus: GPUs that the node claims to have; each is a link to /dev/null.
+        cpus: CPUs that each node claims to have, whatever the machine has.
+        memory: Memory that each node claims to have, in MB.
+        gpus: GPUs that each node claims to have; each is a link to /dev/null.
 
     Raises:
-        TimeoutError: the node was not ready in time; the message holds the logs' ends.
+        TimeoutError: the nodes were not ready in time; the message holds the logs' ends.
     """
     _configure(folder, cpus, memory, gpus)
     slurm = Slurm(folder)
     with ExitStack() as daemons:
         daemons.enter_context(_daemon(folder, "slurmctld", "-D"))
-        daemons.enter_context(_daemon(folder, "slurmd", "-D", "-N", "node"))
+        for node in NODES:
+            daemons.enter_context(_daemon(folder, "slurmd", "-D", "-N", node))
         daemons.callback(_end_jobs, slurm)
-        if not _becomes(lambda: slurm.ask("sinfo", "-h", "-o", "%t") == "idle", START_SECONDS):
+        idle = f"{len(NODES)} idle"
+        if not _becomes(lambda: slurm.ask("sinfo", "-h", "-o", "%D %t") == idle, START_SECONDS):
             raise TimeoutError(f"Slurm did not start in {START_SECONDS} s\n{slurm.logs()}")
         yield slurm
 
 
 def _configure(folder: Path, cpus: int, memory: int, gpus: int) -> None:
-    for name in ("state", "spool", "dev", "bin"):
+    for name in ("state", "dev", "bin"):
         (folder / name).mkdir()
     devices = [folder / "dev" / f"nvidia{index}" for index in range(gpus)]
     for device in devices:
         device.symlink_to("/dev/null")
-    controller_port, node_port = _free_ports(2)
+    controller_port, *ports = _free_ports(1 + len(NODES))
+    host = socket.gethostname().partition(".")[0]
+    claims = {"host": host, "cpus": cpus, "memory": memory, "gpus": gpus}
+    nodes = [
+        NODE.format(name=name, port=port, **claims) for name, port in zip(NODES, ports, strict=True)
+    ]
     (folder / "slurm.conf").write_text(
         CONFIGURATION.format(
-            host=socket.gethostname().partition(".")[0],
+            host=host,
             user=getpass.getuser(),
             folder=folder,
             controller_port=controller_port,
-            node_port=node_port,
-            cpus=cpus,
-            memory=memory,
-            gpus=gpus,
+            nodes="\n".join(nodes),
         )
     )
-    lines = [f"NodeName=node Name=gpu File={device}\n" for device in devices]
+    lines = [f"NodeName={node} Name=gpu File={device}\n" for node in NODES for device in devices]
     (folder / "gres.conf").write_text("".join(lines))
     for name in CLIENTS:
         _wrap(folder, name)
@@ -166,7 +169,7 @@ def _free_ports(count: int) -> list[int]:
 def _daemon(folder: Path, name: str, *options: str) -> Iterator[None]:
     program = shutil.which(name, path=SEARCH_PATH) or name
     environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
-    with (folder / f"{name}.log").open("wb") as log:
+    with (folder / f"{'-'.join([name, *options[2:]])}.log").open("wb") as log:
         process = subprocess.Popen(
             [*LIFETIME, program, *options],
             env=environment,

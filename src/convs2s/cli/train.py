@@ -35,6 +35,12 @@ def add_train(command: argparse.ArgumentParser) -> None:
         help="processes that share each batch, one per GPU where there are any [1]; 0 is 1",
     )
     command.add_argument(
+        "--nodes",
+        type=int,
+        default=1,
+        help="machines with so many workers each, all of this Slurm job [1]",
+    )
+    command.add_argument(
         "--time-limit",
         type=float,
         metavar="MINUTES",
@@ -72,4 +78,4 @@ def _train(arguments: argparse.Namespace) -> None:
         truecasers=arguments.truecasers,
         time_limit=arguments.time_limit,
     )
-    launch(job, max(1, arguments.workers), arguments.command)
+    launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)

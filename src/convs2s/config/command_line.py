@@ -22,6 +22,8 @@ class CommandOptions(Section):
     """CPU threads."""
     workers: Annotated[int, Field(ge=0, le=MOST_PROCESSES)] = 1
     """Processes that share the work."""
+    nodes: Annotated[int, Field(ge=1, le=MOST_PROCESSES)] = 1
+    """Machines that share the work."""
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Random seed."""
     time_limit: PositiveFloat | None = None

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from convs2s.config.fields import Items, PositiveInt, Text
 from convs2s.config.section import Section
 from convs2s.config.yaml_file import Values
+from convs2s.guards.limits import MOST_PROCESSES
 
 MOST_SHARDS = 1000
 """Each is some twenty jobs."""
@@ -68,8 +69,11 @@ class Options(Section):
     device: Device = "auto"
     """Where to train and decode; auto takes a GPU where there is one."""
     gpus: PositiveInt | None = None
-    """GPUs of one training, each with a worker that takes its share of every batch; null takes all
-    that snakemake --resources gpu=N grants, and one where nothing is said."""
+    """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
+    batch; null takes all that snakemake --resources gpu=N grants, and one where nothing is said."""
+    nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
+    """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
+    says, or with one worker each on CPUs. The global batch stays as it is."""
     container: Text | None = None
     """Image in which snakemake --sdm apptainer runs each job: a .sif file, or an address such as
     docker://NAME; null: none."""

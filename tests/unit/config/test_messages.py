@@ -14,8 +14,8 @@ from tests.unit.config.writing import fault, write
         ("scael: demo", "config.yaml: unknown key 'scael'; did you mean 'scale'?"),
         ("sentences: [1]", "config.yaml: unknown key 'sentences'; did you mean 'plots.sentences'?"),
         ("1: 2", "config.yaml: unknown key '1'; expected one of container, cores, device, gpus, "
-         "keep_intermediates, mirrors, overrides, plots, published, rouge_exceptions, scale, "
-         "shards, ..."),
+         "keep_intermediates, mirrors, nodes, overrides, plots, published, rouge_exceptions, "
+         "scale, ..."),
         ("plots: {shards: 2}", "config.yaml: plots: unknown key 'shards'; it belongs beside "
          "'plots', not in it"),
         ("scale: dmeo", "config.yaml: scale: unknown scale 'dmeo'; did you mean 'demo'?"),

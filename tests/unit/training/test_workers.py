@@ -1,5 +1,6 @@
 """Several workers make the updates of one."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import torch
 from torch import Tensor
 
 from convs2s.config.recipe import BatchLimits
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import sha256
 from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
-from convs2s.training.launch import torchrun_options
+from convs2s.training.launch import launch, torchrun_options
 from convs2s.training.micro_batches import split_batch
+from convs2s.training.nodes import node_options
 from convs2s.training.permuted_sources import permuted_sources
 from convs2s.training.workers import Workers
 from tests.support import tiny
@@ -124,5 +126,44 @@ def test_gradient_scalings_differ_as_documented(task: Path) -> None:
 
 def test_torchrun_is_told_the_number_of_workers_and_to_stay_on_this_machine() -> None:
     options = torchrun_options(2, Path("folder"))
-    assert {"--nproc-per-node=2", "--max-restarts=0", "--rdzv-conf=store_type=file"} <= {*options}
-    assert options[-2:] == ["--module", "convs2s"]
+    assert {"--nnodes=1", "--nproc-per-node=2", "--rdzv-conf=store_type=file"} <= {*options}
+
+
+def test_a_node_joins_the_others_at_a_store_that_none_of_them_holds() -> None:
+    options = node_options("first:29", 2, 4)
+    assert {"--nnodes=2", "--nproc-per-node=4", "--rdzv-endpoint=first:29"} <= {*options}
+    assert any("is_host=0" in option for option in options)
+
+
+def test_several_nodes_are_refused_outside_of_a_job(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    with pytest.raises(UserError, match="2 nodes are asked for, but this is no job of Slurm's"):
+        launch(tiny.job(task, tmp_path / "model.safetensors"), 2, 1, [])
+
+
+SRUN = """\
+#!/bin/sh
+echo "$CONVS2S_MEETING $*" > {said}
+trap 'exit {code}' USR1
+sleep 0.5
+kill -TERM $PPID
+for second in 1 2 3 4 5 6 7 8 9 10; do sleep 1; done
+"""
+
+
+def test_a_signal_to_a_job_of_several_nodes_reaches_them_and_keeps_their_exit_code(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    srun = tmp_path / "srun"
+    srun.write_text(SRUN.format(said=tmp_path / "said", code=UnfinishedError.exit_code))
+    srun.chmod(0o755)
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(UnfinishedError, match="the nodes stopped before the end"):
+        launch(tiny.job(task, tmp_path / "model.safetensors"), 2, 1, ["train", "folder"])
+    meeting, *options = (tmp_path / "said").read_text().split()
+    assert int(meeting.rpartition(":")[2]) > 0
+    assert {"--nodes=2", "--ntasks-per-node=1"} <= {*options}
+    assert options[-3:] == ["convs2s", "train", "folder"]

@@ -1,0 +1,55 @@
+"""A small training in a checkout whose profiles are for the tests' Slurm."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support import tiny
+from tests.support.checkout import Checkout, Done, check_out
+from tests.support.slurm import Slurm
+
+MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
+
+# This cluster has no accounting (docs/cluster.md), and asks questions that one of many users would
+# mind, but a test would wait for.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "slurm": {"slurm-status-command": "squeue", "slurm-init-seconds-before-status-checks": 1},
+    "generic": {"seconds-between-status-checks": 1},
+}
+
+
+def set_up_profiles(folder: Path) -> None:
+    """Write what this cluster needs into the profiles, as a user does for theirs."""
+    for name, settings in SETTINGS.items():
+        path = folder / "profiles" / name / "profile.yaml"
+        profile = yaml.safe_load(path.read_text("utf-8"))
+        path.write_text(yaml.safe_dump(profile | settings), "utf-8")
+
+
+def run(slurm: Slurm, checkout: Checkout, command: str) -> Done:
+    """Run a command line there, on that cluster; fails where it fails."""
+    done = checkout.shell(command, slurm.environment)
+    assert done.code == 0, f"{done.said}\n{slurm.logs()}"
+    return done
+
+
+def submitted(slurm: Slurm, said: str, facts: str) -> list[list[str]]:
+    """What Slurm knows of each job that a run submitted, in the words of squeue's --format."""
+    numbers = re.findall(r"(?:SLURM|external) jobid '?(\d+)", said)
+    query = ["squeue", "-h", "--states=all", "-o", facts, "-j"]
+    return [slurm.ask(*query, number).split() for number in numbers]
+
+
+def training(root: Path, parent: Path, **options: Any) -> Checkout:
+    """Return a checkout whose demo is a prepared task of no size, with a training of seconds."""
+    checkout = check_out(root, parent)
+    set_up_profiles(checkout.folder)
+    tiny.prepare(checkout / "results/demo_en_fr")
+    given = tiny.settings(maximum_epochs=options.pop("epochs", 2), checkpoint_minutes=0.01)
+    settings = json.loads(given.model_dump_json(include={"architecture", "training"}))
+    overrides = {"models": {"demo": settings}}
+    checkout.configure({"device": "cpu", "cores": 1, "overrides": overrides} | options)
+    return checkout
