@@ -201,9 +201,10 @@ def test_what_is_no_token_store_is_refused(tmp_path: Path, content: bytes) -> No
         TokenStore(tmp_path / "train.arrow")
 
 
-def test_links_that_are_none_are_named(tmp_path: Path) -> None:
-    (tmp_path / "links").write_text("0-0\n0-x\n")
-    with pytest.raises(UserError, match=r"links:2: expected links such as 0-0 1-2, found '0-x'"):
+@pytest.mark.parametrize("link", ["0-x", "0--1", "-1-0", "9" * 5000 + "-0", "1-", "0-\u0661"])
+def test_links_that_are_none_are_named(tmp_path: Path, link: str) -> None:
+    (tmp_path / "links").write_text(f"0-0\n{link}\n")
+    with pytest.raises(UserError, match=r"links:2: expected links such as 0-0 1-2, found '"):
         list(read_links(tmp_path / "links"))
 
 
