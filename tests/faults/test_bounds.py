@@ -14,9 +14,11 @@ import pytest
 import torch
 
 from convs2s.config.architecture import parse_architecture
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.yaml_file import read_yaml
 from convs2s.data.sgm import read_segments
 from convs2s.data.store import TokenStore
+from convs2s.decoding.translate import Translator
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import read_json
@@ -171,7 +173,11 @@ def test_weights_that_cannot_translate_are_refused(model: Path, tmp_path: Path) 
         save_tensors(tmp_path / "m", {**weights, name: changed}, fields)
         with pytest.raises(UserError, match=message):
             load_model(tmp_path / "m")
-    del weights[name]
+    name = "decoder.output.bias"
+    save_tensors(tmp_path / "m", {**weights, name: weights[name] + 3e38}, fields)
+    with pytest.raises(UserError, match="m: finds no translation: its scores are not finite"):
+        list(Translator([tmp_path / "m"], DecodingSettings(), "cpu").translate(["w1 w2"]))
+    del weights["encoder.embedding.tokens"]
     save_tensors(tmp_path / "m", weights, fields)
     with pytest.raises(UserError, match="do not match its weights"):
         load_model(tmp_path / "m")

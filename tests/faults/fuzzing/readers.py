@@ -250,6 +250,7 @@ def _models(samples: Path, place: Path) -> Iterable[Reader]:
         checkpoints(samples / "model.pt"),
         lambda path: import_one(path, sound),
         2,
+        named="",  # the checkpoint, a dictionary that does not fit, or the model that was made
     )
     types = damaged(sound.read_bytes()) | written(" ", ["a", "1"])
     yield Reader(
