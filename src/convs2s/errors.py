@@ -10,6 +10,14 @@ class UserError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str) -> None:
+        """Take the message; what it quotes of a file may hold what ends a line, or moves a cursor.
+
+        Such characters are written as Python writes them in a string, all others as they are.
+        """
+        shown = (one if one.isprintable() else repr(one)[1:-1] for one in message)
+        super().__init__("".join(shown))
+
 
 class UnfinishedError(UserError):
     """Work that stopped in good order before its end: the same command goes on with it.

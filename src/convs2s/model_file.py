@@ -21,6 +21,7 @@ from convs2s.guards.library_faults import faults_of_file
 from convs2s.models.build import build_network
 from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.tensor_file import load_description, load_tensors, save_tensors
+from convs2s.text.bpe import check_codes
 
 FORMAT = "convs2s model 3"
 
@@ -219,4 +220,9 @@ def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
         )
     architecture = parse_architecture(fields.pop("architecture", None), str(path))
     stated_fields = validated(_Fields, fields, str(path)).model_dump()
+    if stated_fields["bpe_codes"] is not None:
+        check_codes(stated_fields["bpe_codes"], f"{path}: bpe_codes, line ")
+    for side in ("source_types", "target_types"):
+        if len(set(stated_fields[side])) != len(stated_fields[side]):
+            raise UserError(f"{path}: {side}: a vocabulary holds a type twice")
     return ModelDescription(architecture=architecture, **stated_fields)

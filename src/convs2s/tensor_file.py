@@ -88,7 +88,8 @@ def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> st
     """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
     ordered = sorted(tensors.items())
     shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
-    digest = hashlib.sha256(_json({"description": description, "tensors": shapes}).encode())
+    stated = _json({"description": description, "tensors": shapes})
+    digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for sum_of_piece in pool.map(_sha256, _pieces(tensor for _, tensor in ordered)):
             digest.update(sum_of_piece)

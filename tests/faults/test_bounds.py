@@ -14,9 +14,11 @@ import pytest
 import torch
 
 from convs2s.config.architecture import parse_architecture
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.yaml_file import read_yaml
 from convs2s.data.sgm import read_segments
 from convs2s.data.store import TokenStore
+from convs2s.decoding.translate import Translator
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import read_json
@@ -171,7 +173,11 @@ def test_weights_that_cannot_translate_are_refused(model: Path, tmp_path: Path) 
         save_tensors(tmp_path / "m", {**weights, name: changed}, fields)
         with pytest.raises(UserError, match=message):
             load_model(tmp_path / "m")
-    del weights[name]
+    name = "decoder.output.bias"
+    save_tensors(tmp_path / "m", {**weights, name: weights[name] + 3e38}, fields)
+    with pytest.raises(UserError, match="m: finds no translation: its scores are not finite"):
+        list(Translator([tmp_path / "m"], DecodingSettings(), "cpu").translate(["w1 w2"]))
+    del weights["encoder.embedding.tokens"]
     save_tensors(tmp_path / "m", weights, fields)
     with pytest.raises(UserError, match="do not match its weights"):
         load_model(tmp_path / "m")
@@ -201,9 +207,10 @@ def test_what_is_no_token_store_is_refused(tmp_path: Path, content: bytes) -> No
         TokenStore(tmp_path / "train.arrow")
 
 
-def test_links_that_are_none_are_named(tmp_path: Path) -> None:
-    (tmp_path / "links").write_text("0-0\n0-x\n")
-    with pytest.raises(UserError, match=r"links:2: expected links such as 0-0 1-2, found '0-x'"):
+@pytest.mark.parametrize("link", ["0-x", "0--1", "-1-0", "9" * 5000 + "-0", "1-", "0-\u0661"])
+def test_links_that_are_none_are_named(tmp_path: Path, link: str) -> None:
+    (tmp_path / "links").write_text(f"0-0\n{link}\n")
+    with pytest.raises(UserError, match=r"links:2: expected links such as 0-0 1-2, found '"):
         list(read_links(tmp_path / "links"))
 
 

@@ -128,6 +128,11 @@ def import_tiny(output: Path, dictionary: Path, changes: dict[str, Any]) -> None
             lambda lines: [*lines[:-1], "word"],
             r"dictionary:44: expected 'TYPE COUNT', found 'word'",
         ),
+        (
+            lambda lines: [*lines[:-1], lines[0]],
+            r"dictionary:44: the type '.*' for a second time",
+        ),
+        (lambda lines: [*lines[:-1], "<s> 1"], "dictionary:44: the type '<s>' for a second time"),
     ],
 )
 def test_another_dictionary_is_named(tmp_path: Path, edit: Any, message: str) -> None:

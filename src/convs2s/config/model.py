@@ -34,7 +34,9 @@ class _TrainingSettings(Section):
     """What a training reads of a model."""
 
     architecture: Architecture
+    """The network: its kind, and the settings of that kind."""
     training: Recipe
+    """The training recipe."""
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:

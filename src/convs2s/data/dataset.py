@@ -20,7 +20,7 @@ from convs2s.data.vocabulary import (
 from convs2s.data.word_counts import added_counts
 from convs2s.errors import UserError
 from convs2s.files import atomic_text, read_json, read_line_pairs, sha256, write_json
-from convs2s.text.bpe import Bpe, count_tokens, learn_codes
+from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 
 class StoreDescription(DatasetMetadata):
@@ -85,7 +85,7 @@ def build_vocabulary(
     """
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:
-        codes = bpe_codes.read_text("utf-8")
+        codes = read_codes(bpe_codes)
         tokens = count_tokens(counts, Bpe(codes, None, glossaries))
         if threshold:
             frequent = frequent_tokens(tokens.items(), threshold)
@@ -105,7 +105,7 @@ def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings)
         return None
     threshold = settings.threshold
     frequent = frequent_tokens(read_counts(vocabulary), threshold) if threshold else None
-    return Bpe(codes.read_text("utf-8"), frequent, settings.glossaries)
+    return Bpe(read_codes(codes), frequent, settings.glossaries)
 
 
 def binarize(

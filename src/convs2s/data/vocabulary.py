@@ -94,5 +94,13 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
-    """Read a vocabulary table as ``write_counts`` wrote it."""
-    return Vocabulary([token for token, _ in read_counts(path)])
+    """Read a vocabulary table as ``write_counts`` wrote it.
+
+    Raises:
+        UserError: the file is no vocabulary table, or holds a type twice.
+    """
+    types = [token for token, _ in read_counts(path)]
+    try:
+        return Vocabulary(types)
+    except UserError as error:
+        raise UserError(f"{path}: {error}: build it again") from None

@@ -13,6 +13,7 @@ from torch import Tensor
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.errors import UserError
 from convs2s.files import read_lines
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.model_file import load_model
 from convs2s.models.network import Network
 
@@ -48,15 +49,16 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
         raise UserError(f"{model}: has no attention to plot")
     source_vocabulary = description.source_vocabulary()
     target_vocabulary = description.target_vocabulary()
-    rows = [json.loads(row) for row in read_lines(translations)]
+    rows = list(read_lines(translations))
     if line > len(rows):
         raise UserError(
             f"config.yaml: plots.sentences names line {line}, but {translations} has {len(rows)}"
         )
-    source, target = rows[line - 1]["source_tokens"], rows[line - 1]["tokens"]
-    weights = layer_attention(
-        network, source_vocabulary.encode(source), target_vocabulary.encode(target)
-    )
+    with faults_of_file(f"{translations}:{line}", "no translation; decode the test set again"):
+        row = json.loads(rows[line - 1])
+        source, target = row["source_tokens"], row["tokens"]
+        indices = source_vocabulary.encode(source), target_vocabulary.encode(target)
+    weights = layer_attention(network, *indices)
     end = SPECIAL_TOKENS[END]
     return AttentionMap(weights.numpy(), [*source, end], [*target, end])
 

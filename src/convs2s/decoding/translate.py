@@ -112,6 +112,7 @@ class Translator:
             UserError: a file is no model, the models of an ensemble do not fit together, or
             unknown words are to be replaced and no model has attention.
         """
+        self._name = " ".join(map(str, models))
         self.ensemble, self.description = load_ensemble(
             models, device, settings.ensemble, settings.precision
         )
@@ -182,10 +183,20 @@ class Translator:
         return tokens
 
     def search(self, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
-        """Search for the outputs of prepared sentences, none of them empty."""
+        """Search for the outputs of prepared sentences, none of them empty.
+
+        Raises:
+            UserError: the model's scores are not finite, so that it finds none.
+        """
         rows = [self.source.encode(sentence) for sentence in tokens]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        return beam_search(self.ensemble, source, self.settings, self._shortlist_of(rows))
+        found = beam_search(self.ensemble, source, self.settings, self._shortlist_of(rows))
+        if not all(found):
+            raise UserError(
+                f"{self._name}: finds no translation: its scores are not finite numbers; train or "
+                "import it again"
+            )
+        return found
 
     def _shortlist_of(self, rows: Sequence[Sequence[int]]) -> ShortlistedTypes | None:
         if self.shortlist is None:

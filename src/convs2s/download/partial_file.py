@@ -128,7 +128,7 @@ class PartialFile:
             return None
         try:
             origin = Origin(**json.loads(self._origin_path.read_text("utf-8")))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None  # not written by this module: the download starts over
         return origin if origin.source == source else None
 

@@ -203,19 +203,24 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
     Raises:
         UserError: a line is no type and count, or it is not the dictionary of this side.
     """
-    types = []
+    types = ["<s>"]
+    seen = set(types)
     for number, line in enumerate(read_lines(dictionary), start=1):
         token, _, count = line.rstrip().rpartition(" ")
         if not (token and count.isdecimal()):
             raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
+        if token in seen:
+            raise UserError(f"{dictionary}:{number}: the type {token[:60]!r} for a second time")
+        seen.add(token)
         types.append(token)
     rows = _rows(checkpoint, _table(side))
-    if len(types) + FAIRSEQ_SPECIAL_TOKENS != rows:
+    count = len(types) - 1
+    if count + FAIRSEQ_SPECIAL_TOKENS != rows:
         raise UserError(
-            f"{dictionary}: has {len(types)} types, but the checkpoint's {side} knows "
+            f"{dictionary}: has {count} types, but the checkpoint's {side} knows "
             f"{rows - FAIRSEQ_SPECIAL_TOKENS}: give the dictionary that this model was trained with"
         )
-    return ["<s>", *types]
+    return types
 
 
 def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """What the ledger has on the cells that a claim names: the scores of their runs, or why none."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,8 +9,8 @@ from convs2s.config.claims import CellName, printed_number, row_index
 from convs2s.config.paper import Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
-from convs2s.files import read_lines
 from convs2s.paper.cells import MEASURES
+from convs2s.paper.ledger_entry import read_ledger
 from convs2s.scoring.sentence_statistics import decode
 from convs2s.scoring.significance import DrawnScores, drawn_scores
 
@@ -85,12 +84,15 @@ class Evidence:
 
 
 def read_runs(ledger: Path) -> dict[str, list[Mapping[str, object]]]:
-    """Read a ledger: "TABLE, row NUMBER, COLUMN" -> the entries of the runs that the cell shows."""
+    """Read a ledger: "TABLE, row NUMBER, COLUMN" -> the entries of the runs that the cell shows.
+
+    Raises:
+        UserError: it is no ledger; the message names the line.
+    """
     shown: dict[str, list[Mapping[str, object]]] = {}
-    for line in read_lines(ledger):
-        entry = json.loads(line)
-        for cell in entry["table_cells"]:
-            shown.setdefault(cell, []).append(entry)
+    for entry in read_ledger(ledger):
+        for cell in entry.table_cells:
+            shown.setdefault(cell, []).append(vars(entry))
     return shown
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import TypeAdapter
 
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.paper.figures import draw_map, shorten
 from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, note_stand_in, save, style
 
@@ -59,8 +60,13 @@ class ExampleAttention:
 
 
 def read_example(path: Path) -> ExampleAttention:
-    """Read an example; its manifest is for people."""
-    return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
+    """Read an example; its manifest is for people.
+
+    Raises:
+        UserError: the file is no example.
+    """
+    with faults_of_file(str(path), "no example's attention; delete it and ask for it again"):
+        return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
 
 
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:

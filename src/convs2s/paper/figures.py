@@ -1,6 +1,5 @@
 """Two plots of a run: how it learned, and where its decoder layers look (the paper's figure 3)."""
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,10 +13,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import NDArray
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
 from convs2s.paper.map_grid import MapGrid
 from convs2s.paper.plotting import ring, save, style
-from convs2s.training.history import EpochRecord, perplexity
+from convs2s.training.history import EpochRecord, perplexity, read_history
 
 # of Okabe and Ito's palette, which all eyes tell apart
 _TRAINING, _VALIDATION, _RATE = "#0072b2", "#d55e00", "#444444"
@@ -34,8 +32,8 @@ def plot_learning_curve(*, history: Path, outputs: Sequence[Path]) -> None:
     Raises:
         UserError: the history is missing or holds no epoch.
     """
-    rows = [json.loads(line) for line in read_lines(history)]
-    epochs = [EpochRecord(**row) for row in rows if "epoch" in row]
+    found = read_history(history)
+    epochs = found.epochs
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
     with style():
@@ -46,7 +44,7 @@ def plot_learning_curve(*, history: Path, outputs: Sequence[Path]) -> None:
         for epoch in _drops(epochs):
             for axes in (upper, lower):
                 axes.axvline(epoch - 0.5, color=_RATE, linewidth=0.8, linestyle=":", zorder=1)
-        reason = next((f"; stopped: {row['stop']}" for row in rows if "stop" in row), "")
+        reason = f"; stopped: {found.stop}" if found.stop else ""
         lower.set_xlabel(f"epoch{reason}", wrap=True)
         save(figure, outputs)
 

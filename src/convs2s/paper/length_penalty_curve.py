@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.paper.plotting import ring, save, style
 
 # of Okabe and Ito's palette, which all eyes tell apart
@@ -22,9 +23,11 @@ def plot_length_penalty(*, table: Path, tuning: Path, outputs: Sequence[Path]) -
         tuning: its JSON file, which says what was chosen.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
     """
-    points = pd.read_csv(table, sep="\t")
-    chosen = json.loads(tuning.read_text("utf-8"))
-    alpha, score = chosen["length_penalty"], chosen["tokenized_bleu"]["score"]
+    with faults_of_file(str(table), "no table of a tuning; delete it and tune again"):
+        points = pd.read_csv(table, sep="\t", dtype=float)
+    with faults_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
+        chosen = json.loads(tuning.read_bytes())
+        alpha, score = chosen["length_penalty"], chosen["tokenized_bleu"]["score"]
     with style():
         figure = Figure(figsize=(7, 5), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from convs2s.guards.library_faults import faults_of_file
+
 
 @dataclass(frozen=True)
 class PhraseState:
@@ -57,5 +59,10 @@ class PhraseMap:
 
 
 def read_phrase_map(path: Path) -> PhraseMap:
-    """Read a map; its manifest is for people."""
-    return TypeAdapter(PhraseMap).validate_json(path.read_bytes())
+    """Read a map; its manifest is for people.
+
+    Raises:
+        UserError: the file is no map.
+    """
+    with faults_of_file(str(path), "no map of phrases; delete it and ask for it again"):
+        return TypeAdapter(PhraseMap).validate_json(path.read_bytes())

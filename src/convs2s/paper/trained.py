@@ -1,14 +1,37 @@
 """A training that tables rest on: what its history and its record say of it, and what it took."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Annotated, NotRequired
 
-from convs2s.files import read_json, read_lines
-from convs2s.training.history import EpochRecord
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from convs2s.files import read_json
+from convs2s.guards.library_faults import faults_of_file
+from convs2s.guards.limits import MOST_PROCESSES
+from convs2s.training.history import EpochRecord, read_history
 
 _SECONDS_PER_HOUR = 3600
+
+_Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Manifest(TypedDict):
+    """What is read of a training's manifest."""
+
+    workers: NotRequired[_Processes]
+    threads: NotRequired[_Processes]
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Record(TypedDict):
+    """What is read of a training's record."""
+
+    manifest: NotRequired[_Manifest]
 
 
 @dataclass(frozen=True)
@@ -96,18 +119,16 @@ def read_training(
         UserError: a file is no JSON.
     """
     history, record = folder / "history.jsonl", folder / "training.json"
-    epochs = tuple(_epochs(history)) if is_there(history) else ()
+    epochs = read_history(history).epochs if is_there(history) else ()
     return Training(task, model, run, folder, epochs, _summary(record) if is_there(record) else {})
-
-
-def _epochs(history: Path) -> Iterator[EpochRecord]:
-    for line in read_lines(history):
-        row = json.loads(line)
-        if "epoch" in row:  # the last line may say why it stopped
-            yield EpochRecord(**row)
 
 
 def _summary(record: Path) -> Mapping[str, object]:
     found = read_json(record)
-    assert isinstance(found, Mapping)
-    return found
+    with faults_of_file(str(record), "no record of a training; train again, which writes it anew"):
+        return _record().validate_python(found)
+
+
+@cache
+def _record() -> TypeAdapter[_Record]:
+    return TypeAdapter(_Record)

@@ -1,13 +1,13 @@
 """How fast a model was trained (Gehring et al. 2017, section 5.5)."""
 
-import json
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from convs2s.errors import UserError
-from convs2s.files import read_json, read_lines, write_json
+from convs2s.files import read_json, write_json
+from convs2s.guards.library_faults import faults_of_file
+from convs2s.training.history import read_history
 
 
 def measure_training_speed(
@@ -26,16 +26,15 @@ def measure_training_speed(
     Raises:
         UserError: the history is missing or holds no epoch.
     """
-    rows: list[dict[str, Any]] = [json.loads(line) for line in read_lines(history)]
-    rates = [row["tokens_per_second"] for row in rows if "epoch" in row]
+    rates = [epoch.tokens_per_second for epoch in read_history(history).epochs]
     if not rates:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_json(training)
-    assert isinstance(record, dict)
-    made = record["manifest"]
-    signature = (
-        f"median over {len(rates)} epochs, {made.get('gpu') or made['processor']}, "
-        f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
-    )
+    with faults_of_file(str(training), "no record of a training; train again"):
+        made = record["manifest"]  # type: ignore[index]
+        signature = (
+            f"median over {len(rates)} epochs, {made.get('gpu') or made['processor']}, "
+            f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
+        )
     speed = {"score": statistics.median(rates), "signature": signature}
     write_json(output, {"target_tokens_per_second": speed, "manifest": manifest})

@@ -5,11 +5,14 @@ by its numbers. What Moses may write after the score, such as an alignment, is k
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from convs2s.errors import UserError
+
+_SENTENCE = re.compile("[0-9]{1,18}")
 
 FIELDS = "'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
 
@@ -156,7 +159,7 @@ def _parse(line: str, place: str) -> ListedHypothesis:
     if len(fields) < 4:
         raise UserError(f"{place}: expected {FIELDS}, found {len(fields)} of the 4 fields")
     sentence, text, features, score, *rest = fields
-    if not (sentence.isascii() and sentence.isdecimal()):
+    if not _SENTENCE.fullmatch(sentence):
         raise UserError(
             f"{place}: expected {FIELDS}; the sentence is a number from 0, not {sentence[:60]!r}"
         )

@@ -52,7 +52,7 @@ def read_translations(path: Path) -> list[DecodedLine]:
 def _parse(line: str, path: Path, number: int) -> DecodedLine:
     try:
         found, decoded = _decoded_line(json.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
             f"{path}:{number}: no translation of this program's decoder ({error!r}); "
             "decode the test set again"
@@ -68,13 +68,32 @@ def _parse(line: str, path: Path, number: int) -> DecodedLine:
 def _decoded_line(record: dict[str, Any]) -> tuple[int, DecodedLine]:
     """Return the number of a line and what was decoded."""
     return record["line"], DecodedLine(
-        source=record["source"],
-        text=record["text"],
-        words=record["words"],
-        text_before=record["text_before"],
-        words_before=record["words_before"],
+        source=_text(record["source"]),
+        text=_text(record["text"]),
+        words=_words(record["words"]),
+        text_before=_text(record["text_before"]),
+        words_before=_words(record["words_before"]),
         replacements=[
-            ReplacedWord(item["source_word"], item["word"], item["by"])
+            ReplacedWord(_text(item["source_word"]), _text(item["word"]), _by(item["by"]))
             for item in record["replacements"]
         ],
     )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text was expected")
+    value.encode()  # no half of a surrogate pair, which no output can hold
+    return value
+
+
+def _words(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError("a list was expected")
+    return [_text(word) for word in value]
+
+
+def _by(value: object) -> Literal["dictionary", "copied"]:
+    if value not in ("dictionary", "copied"):
+        raise ValueError("expected dictionary or copied")
+    return "dictionary" if value == "dictionary" else "copied"

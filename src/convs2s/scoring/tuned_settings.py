@@ -6,10 +6,13 @@ Jobs that translate and jobs that score ask for them; neither needs what the oth
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.guards.library_faults import faults_of_file
+from convs2s.guards.limits import LARGEST_LENGTH_PENALTY
 
 PLAIN = 1.0
 """The paper's length penalty where none is tuned."""
@@ -19,7 +22,12 @@ PLAIN = 1.0
 class _Tuning:
     """What is read of a tuning's JSON file."""
 
-    length_penalty: float
+    length_penalty: Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
+
+
+def _read_tuning(path: Path) -> _Tuning:
+    with faults_of_file(str(path), "no tuning of a length penalty; delete it and tune again"):
+        return TypeAdapter(_Tuning).validate_json(path.read_bytes())
 
 
 def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
@@ -33,6 +41,6 @@ def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> Decodi
     settings = DecodingSettings.model_validate(stated)
     if not isinstance(settings.length_penalty, TunedLengthPenalty):
         return settings
-    values = [TypeAdapter(_Tuning).validate_json(Path(path).read_bytes()) for path in tuned]
+    values = [_read_tuning(Path(path)) for path in tuned]
     alpha = values[0].length_penalty if values else PLAIN
     return settings.model_copy(update={"length_penalty": alpha})

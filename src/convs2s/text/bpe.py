@@ -10,15 +10,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import redirect_stderr
 from functools import lru_cache
+from pathlib import Path
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
+from convs2s.files import read_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 _JOINT = re.compile("@@( |$)")
-_VERSION = "#version: 0.2\n"
+_MARK = "#version:"
+_VERSION = f"{_MARK} 0.2\n"
+_STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
 # Words whose tokens are remembered, about 300 bytes each; a corpus may have any number of types.
 _CACHED_WORDS = 1 << 16
 
@@ -75,7 +79,7 @@ class Bpe:
         Raises:
             UserError: the codes are not in subword-nmt's format, or the vocabulary is empty.
         """
-        learnt = _check(codes)
+        learnt = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
         self._bpe = BPE(
@@ -102,6 +106,17 @@ class Bpe:
         return tokens
 
 
+def read_codes(path: Path) -> str:
+    """Return the codes of a file, as :func:`learn_codes` returned them.
+
+    Raises:
+        UserError: the file is missing, not UTF-8, or not in subword-nmt's format.
+    """
+    codes = "".join(f"{line}\n" for line in read_lines(path))
+    check_codes(codes, f"{path}:")
+    return codes
+
+
 def join(tokens: str) -> str:
     """Return the words of tokens that are joined by spaces."""
     return _JOINT.sub("", tokens)
@@ -120,13 +135,23 @@ def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[st
     return counts
 
 
-def _check(codes: str) -> int:
-    """Return the number of merges; refuse codes on which subword-nmt would end the process."""
+def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
+    """Return the number of merges; refuse codes on which subword-nmt would end the process.
+
+    Args:
+        codes: text as :func:`learn_codes` returns it.
+        place: what a message begins with, up to the number of the line.
+
+    Raises:
+        UserError: they are not in subword-nmt's format.
+    """
     lines = codes.removesuffix("\n").split("\n")
+    if lines[0].startswith(_MARK) and not _STATED_VERSION.fullmatch(lines[0]):
+        raise UserError(f"{place}1: expected '{_VERSION.strip()}' or such, found {lines[0][:80]!r}")
     for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
-                f"BPE codes, line {number}: expected two tokens and a space between them, "
-                f"found '{line[:80]}': learn the codes again"
+                f"{place}{number}: expected two tokens and a space between them, "
+                f"found {line[:80]!r}: learn the codes again"
             )
-    return len(lines) - lines[0].startswith("#version:")
+    return len(lines) - lines[0].startswith(_MARK)

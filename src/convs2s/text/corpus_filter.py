@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TextIO, TypedDict
+from typing import Annotated, TextIO
+
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from convs2s.files import atomic_text, read_line_pairs
+from convs2s.guards.library_faults import faults_of_file
 
 Prepare = Callable[[str], str]
 """From a line of raw text to its words."""
@@ -21,13 +25,15 @@ LONGEST_WORD = 1000
 # Perl's \s. Python's adds U+001C to U+001F.
 _BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
+Count = Annotated[int, Field(ge=0)]
+
 
 class FilterReport(TypedDict):
     """How many pairs were read and kept, and how many dropped by each of :data:`REASONS`."""
 
-    read: int
-    kept: int
-    dropped: dict[str, int]
+    read: Count
+    kept: Count
+    dropped: dict[str, Count]
 
 
 def remove_bars(line: str) -> str:
@@ -126,8 +132,15 @@ def _tidied(
 
 
 def read_report(path: Path) -> FilterReport:
-    """Read the report of :func:`tokenize_and_filter`."""
-    report: FilterReport = json.loads(path.read_text("utf-8"))
+    """Read the report of :func:`tokenize_and_filter`.
+
+    Raises:
+        UserError: the file is missing, or is no such report.
+    """
+    with faults_of_file(str(path), "no report of a corpus filter; delete it and filter again"):
+        report = TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
+        if not set(report["dropped"]) <= set(REASONS):
+            raise ValueError(f"a reason that is none of {', '.join(REASONS)}")
     return report
 
 

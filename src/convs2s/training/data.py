@@ -11,6 +11,7 @@ from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import check_sha256, sha256
 from convs2s.pipeline.layout import TaskFolder
+from convs2s.text.bpe import read_codes
 
 SPLITS = ("train", "valid")
 
@@ -53,7 +54,7 @@ class TrainingData:
         sides = {"source": languages.source, "target": languages.target}
         tables = {side: Path(files.vocabulary(language)) for side, language in sides.items()}
         name = vocabulary.bpe_codes_name(languages.source)
-        codes = None if name is None else Path(files.bpe_codes(name)).read_text("utf-8")
+        codes = None if name is None else read_codes(Path(files.bpe_codes(name)))
         counts = {side: list(read_counts(table)) for side, table in tables.items()}
         threshold = vocabulary.threshold if codes is not None else 0
         return cls(

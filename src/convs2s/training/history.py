@@ -1,7 +1,16 @@
 """What is kept of a training: a row for each epoch, and its summary."""
 
+import json
 import math
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from convs2s.files import read_lines
+from convs2s.guards.library_faults import faults_of_file
 
 IGNORED_BELOW = 1.2
 """A source is as good as ignored where those of other pairs raise perplexity less than so often."""
@@ -14,6 +23,9 @@ LARGEST_LOSS = 700.0
 def perplexity(loss: float) -> float:
     """Return e to the power of a loss in nats per token, of ``LARGEST_LOSS`` at most."""
     return math.exp(min(loss, LARGEST_LOSS))
+
+
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 @dataclass(frozen=True)
@@ -32,15 +44,51 @@ class EpochRecord:
         valid_perplexity_full: over all types, where the model has a shortlist; else None.
     """
 
-    epoch: int
-    updates: int
+    epoch: Count
+    updates: Count
     learning_rate: float
     train_loss: float
     valid_loss: float
     valid_perplexity: float
-    tokens: int
-    tokens_per_second: int
+    tokens: Count
+    tokens_per_second: Count
     valid_perplexity_full: float | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """A training's ``history.jsonl``.
+
+    Attributes:
+        epochs: those that were finished.
+        stop: why it ended; None where it has not.
+    """
+
+    epochs: tuple[EpochRecord, ...]
+    stop: str | None
+
+
+def read_history(path: Path) -> History:
+    """Read a training's ``history.jsonl``: a row for each epoch; the last may say why it stopped.
+
+    Raises:
+        UserError: the file is missing, or a line is no such row.
+    """
+    epochs, stop = [], None
+    for number, line in enumerate(read_lines(path), start=1):
+        expected = "no epoch of a training's history; train again, which goes by the state"
+        with faults_of_file(f"{path}:{number}", expected):
+            row = json.loads(line)
+            if set(row) == {"stop"}:
+                stop = None if row["stop"] is None else str(row["stop"])
+            else:
+                epochs.append(_record().validate_json(line))
+    return History(tuple(epochs), stop)
+
+
+@cache
+def _record() -> TypeAdapter[EpochRecord]:
+    return TypeAdapter(EpochRecord)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_text
+from convs2s.guards.library_faults import faults_of_file
 
 
 class StateFolder:
@@ -57,12 +58,20 @@ class StateFolder:
         lines = []
         for path in sorted(self.parent.glob("*/identity.json")):
             if path.parent != self.path:
-                other = flatten(json.loads(path.read_text("utf-8")))
-                mine = flatten(self.identity)
+                other, mine = _flat_identity(path), flatten(self.identity)
                 keys = sorted(key for key in mine | other if mine.get(key) != other.get(key))
                 changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
                 lines.append(f"{path.parent} is a state of another training ({changes})")
         return lines
+
+
+def _flat_identity(path: Path) -> dict[str, Any]:
+    """Return another training's identity; a damaged one is told of and stops no training."""
+    try:
+        with faults_of_file(str(path), "no identity of a training"):
+            return flatten(json.loads(path.read_bytes()))
+    except UserError as error:
+        return {"identity.json": str(error)}
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:

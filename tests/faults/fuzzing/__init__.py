@@ -1,0 +1,1 @@
+"""Hostile inputs for every reader: ``python -m tests.faults.fuzzing`` (``make faults``)."""
