@@ -25,7 +25,7 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper-demo results-page test test-all mutants lint format hashes release clean
+.PHONY: help demo paper-demo results-page test test-all mutants faults lint format hashes release clean
 
 help:
 	@echo "make demo        train and score the demo, English to French, in minutes"
@@ -34,6 +34,7 @@ help:
 	@echo "make test        the tests that take minutes"
 	@echo "make test-all    the long tests too"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
+	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 300 kills, full disks (hours)"
 	@echo "make lint        every check of style and types"
 	@echo "make format      rewrite the code in the house's style"
 	@echo "make hashes      requirements.hashed.txt from constraints.txt"
@@ -65,6 +66,10 @@ test-all: $(INSTALLED)
 # FAULTS="training scoring": those of an area, or with a word in their names, alone.
 mutants: $(INSTALLED)
 	@$(IN_VENV) python -m tests.mutants $(FAULTS)
+
+# WHICH="fuzzing flips": those kinds alone, of fuzzing, flips, disk and kills.
+faults: $(INSTALLED)
+	@$(IN_VENV) python -m tests.faults $(WHICH)
 
 lint: $(INSTALLED)
 	@$(IN_VENV) ruff check

@@ -24,7 +24,7 @@ from xopen import xopen
 from convs2s.errors import UserError
 from convs2s.guards.compressed import decompressed
 from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
-from convs2s.guards.writing import is_written_in_place, scratch_folder, writing
+from convs2s.guards.writing import FULL, is_written_in_place, scratch_folder, writing
 
 _BLOCK_BYTES = 1 << 18
 
@@ -95,6 +95,8 @@ def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
+        if error.errno in FULL:  # what the block writes meanwhile
+            raise
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 

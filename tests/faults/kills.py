@@ -99,7 +99,8 @@ def start(checkout: Checkout, target: str) -> subprocess.Popen[bytes]:
 def kill(process: subprocess.Popen[bytes], way: str, generator: random.Random) -> None:
     """Kill all of a run, one of its processes, or Snakemake alone."""
     if way == "group":
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended
+            os.killpg(process.pid, signal.SIGKILL)
     elif way == "alone":
         process.kill()
     else:

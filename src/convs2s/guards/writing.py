@@ -21,7 +21,10 @@ PREFIX = ".partial."
 
 _LOCK = ".lock"
 
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What the system says where a disk is full; never of reading."""
+
+NO_ROOM = FULL | {errno.EIO}
 """What the system says where a disk is full, or fails."""
 
 _OF_THE_OUTPUT = NO_ROOM | {
@@ -95,7 +98,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        elsewhere = error.filename is not None and not _lies_in(error.filename, path.parent)
+        named = error.filename is not None and error.errno not in FULL  # a copy names its source
+        elsewhere = named and not _lies_in(error.filename, path.parent)
         if error.errno not in _OF_THE_OUTPUT or elsewhere:
             raise
         raise cannot_be_written(path, error.strerror or str(error)) from None

@@ -1,5 +1,6 @@
 """What the ledger has on the cells that a claim names: the scores of their runs, or why none."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -9,8 +10,9 @@ from convs2s.config.claims import CellName, printed_number, row_index
 from convs2s.config.paper import Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
+from convs2s.files import read_lines
+from convs2s.guards.library_faults import faults_of_file
 from convs2s.paper.cells import MEASURES
-from convs2s.paper.ledger_entry import read_ledger
 from convs2s.scoring.sentence_statistics import decode
 from convs2s.scoring.significance import DrawnScores, drawn_scores
 
@@ -90,9 +92,11 @@ def read_runs(ledger: Path) -> dict[str, list[Mapping[str, object]]]:
         UserError: it is no ledger; the message names the line.
     """
     shown: dict[str, list[Mapping[str, object]]] = {}
-    for entry in read_ledger(ledger):
-        for cell in entry.table_cells:
-            shown.setdefault(cell, []).append(vars(entry))
+    for number, line in enumerate(read_lines(ledger), start=1):
+        with faults_of_file(f"{ledger}:{number}", "no entry of a ledger"):
+            entry = json.loads(line)
+            for cell in entry["table_cells"]:
+                shown.setdefault(cell, []).append(entry)
     return shown
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path, sha256, write_json, write_lines
-from convs2s.guards.writing import scratch_folder
+from convs2s.guards.writing import scratch_folder, writing
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 
@@ -58,7 +58,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     measured = _measurements(folder)
     start = _start(folder, measured)
     output.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(output.parent) as scratch:
+    with writing(output), scratch_folder(output.parent) as scratch:
         staged = scratch / output.name
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):

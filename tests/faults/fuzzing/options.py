@@ -29,7 +29,8 @@ def option_reader(samples: Path, place: Path) -> Reader:
         with chdir(folder), _streams(samples / "text"):
             _run(arguments)
 
-    inputs = _command_lines(samples).map(lambda one: json.dumps(one).encode())
+    files = sorted(str(one) for one in samples.iterdir())
+    inputs = _command_lines(samples, files).map(lambda one: json.dumps(one).encode())
     return Reader("options", place / "arguments.json", inputs, read, 2, named="")
 
 
@@ -92,19 +93,19 @@ def _commands(samples: Path) -> dict[str, tuple[list[str], dict[str, list[str]]]
 
 
 @st.composite
-def _command_lines(draw: Draw, samples: Path) -> list[str]:
+def _command_lines(draw: Draw, samples: Path, files: list[str]) -> list[str]:
     commands = _commands(samples)
-    files = sorted(str(path) for path in samples.iterdir())
     name = draw(st.sampled_from(sorted(commands)))
     positional, options = commands[name]
-    odd = st.sampled_from([*HUGE, *_WORDS, *files, "absent", "."])
+    words = st.sampled_from([*HUGE, *_WORDS, "absent", "."])
+    odd = words | st.sampled_from(files)
     arguments = [draw(odd) if draw(st.integers(0, 5)) == 0 else one for one in positional]
     for option, sound in options.items():
-        if draw(st.integers(0, 2)):
-            stated = (
-                draw(odd) if draw(st.integers(0, 4)) == 0 else draw(st.sampled_from(sound or [""]))
-            )
-            arguments += [option, stated] if sound else [option]
+        if not draw(st.integers(0, 2)):
+            continue
+        other = words if option == "--output" else odd  # no sample is written over
+        values = other if draw(st.integers(0, 4)) == 0 else st.sampled_from(sound or [""])
+        arguments += [option, draw(values)] if sound else [option]
     if draw(st.integers(0, 9)) == 0:
-        arguments.append(draw(odd))
+        arguments.append(draw(words))
     return [*name.split(), *arguments]

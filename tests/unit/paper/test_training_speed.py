@@ -1,6 +1,7 @@
 """The speed of a training: the median of its epochs, and the device that they ran on."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files import read_json, write_lines
 from convs2s.paper.training_speed import measure_training_speed
+from convs2s.training.history import EpochRecord, without_absent
 
 
 def measure(folder: Path, rates: list[int], **machine: object) -> dict[str, object]:
     """Measure a training with epochs of such rates."""
-    rows = [{"epoch": number, "tokens_per_second": rate} for number, rate in enumerate(rates, 1)]
+    epoch = EpochRecord(1, 9, 0.25, 3.0, 3.0, 20.0, 100, 1)
+    rows = [without_absent(replace(epoch, tokens_per_second=rate)) for rate in rates]
     write_lines(folder / "history.jsonl", map(json.dumps, [*rows, {"stop": "the end"}]))
     manifest = {"threads": 2, "workers": 1, "processor": "a processor", **machine}
     write_lines(folder / "training.json", [json.dumps({"manifest": manifest})])

@@ -1,0 +1,160 @@
+"""Twenty writers on a disk that fills up: one line, what stood there before, and nothing beside."""
+
+import random
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from convs2s.data.corpus import extract_corpus, gather_shards, shard_corpus
+from convs2s.data.dataset import build_vocabulary
+from convs2s.data.store import join_stores, write_store
+from convs2s.data.word_counts import add_word_counts, count_words
+from convs2s.decoding.growing_output import growing_output
+from convs2s.errors import UserError
+from convs2s.files import sha256, write_json, write_lines
+from convs2s.guards.writing import PREFIX
+from convs2s.mirror.write import write_mirror
+from convs2s.publish.results import export_results
+from convs2s.tensor_file import save_tensors
+from convs2s.text.corpus_filter import tokenize_and_filter
+from convs2s.text.dictionary import build_dictionary
+from convs2s.text.truecase import learn_truecaser, truecase_file
+from convs2s.training.run import train
+from tests.support import tiny
+
+ROOM = 20_000
+"""Bytes that a file may have: enough for headers, too few for what is written here."""
+
+GENERATOR = random.Random(1)
+WORDS = [f"W{GENERATOR.randbytes(6).hex()}" for _ in range(9000)]
+LINES = [" ".join(WORDS[start : start + 9]) for start in range(0, len(WORDS), 9)]
+
+
+@contextmanager
+def little_room() -> Iterator[None]:
+    """Let no file grow beyond ``ROOM`` bytes, which fails as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    for name in ("a.en", "a.fr"):
+        write_lines(folder / name, LINES)
+    write_lines(folder / "links", (" ".join(f"{i}-{i}" for i in range(9)) for _ in LINES))
+    count_words(text=folder / "a.en", rows=range(len(LINES)), output=folder / "words.tsv")
+    write_store(folder / "a.arrow", [([5] * 99, [1])] * 500)
+    learn_truecaser(text=folder / "a.en", output=folder / "truecaser.tsv")
+    tiny.prepare(folder / "task")
+    scores = folder / "results/test.bleu.json"
+    digest = {str(folder / "a.en"): sha256(folder / "a.en")}
+    write_json(scores, {"manifest": {"sha256": digest}, "lines": LINES})
+    return folder
+
+
+def growing(_: Path, output: Path) -> None:
+    with growing_output(output / "a.txt", {}) as stream:
+        stream.append("".join(f"{line}\n" for line in LINES), len(LINES))
+
+
+def filtered(inputs: Path, output: Path) -> None:
+    tokenize_and_filter(
+        raw=(inputs / "a.en", inputs / "a.fr"),
+        sides=(output / "a.en", output / "a.fr"),
+        report=output / "a.json",
+        minimum=1,
+        maximum=None,
+        ratio=None,
+    )
+
+
+def vocabulary(inputs: Path, output: Path) -> None:
+    build_vocabulary(
+        words=inputs / "words.tsv",
+        bpe_codes=None,
+        output=output / "a.tsv",
+        size=None,
+        threshold=0,
+        glossaries=(),
+        minimum_count=1,
+    )
+
+
+def tables(inputs: Path, output: Path) -> None:
+    build_dictionary(
+        source=inputs / "a.en",
+        target=inputs / "a.fr",
+        links=inputs / "links",
+        dictionary=output / "dictionary.tsv",
+        candidates=output / "candidates.tsv",
+    )
+
+
+def archive(inputs: Path, output: Path) -> None:
+    export_results(inputs / "results", output / "a.zip", with_text=True)
+
+
+Writer = Callable[[Path, Path], object]
+
+WRITERS: dict[str, Writer] = {
+    "text": lambda _, out: write_lines(out / "a.txt", LINES),
+    "gzip": lambda _, out: write_lines(out / "a.gz", LINES),
+    "bzip2": lambda _, out: write_lines(out / "a.bz2", LINES),
+    "xz": lambda _, out: write_lines(out / "a.xz", LINES),
+    "Zstandard": lambda _, out: write_lines(out / "a.zst", LINES * 9),
+    "JSON": lambda _, out: write_json(out / "a.json", LINES),
+    "token store": lambda _, out: write_store(out / "a.arrow", [([5] * 99, [1])] * 500),
+    "joined stores": lambda inp, out: join_stores([inp / "a.arrow"] * 2, out / "a.arrow"),
+    "tensors": lambda _, out: save_tensors(out / "a", {"a": torch.ones(9999)}, {}),
+    "growing output": growing,
+    "extracted corpus": lambda inp, out: extract_corpus(
+        pairs=[(str(inp / "a.en"), str(inp / "a.fr"))],
+        downloads=inp,
+        output=(out / "a.en", out / "a.fr"),
+    ),
+    "shards": lambda inp, out: shard_corpus(
+        source=inp / "a.en", target=inp / "a.fr", outputs=[(out / "0.en", out / "0.fr")]
+    ),
+    "gathered shards": lambda inp, out: gather_shards(shards=[inp / "a.en"], output=out / "a"),
+    "filtered corpus": filtered,
+    "word counts": lambda inp, out: count_words(
+        text=inp / "a.en", rows=range(9999), output=out / "a.tsv"
+    ),
+    "added counts": lambda inp, out: add_word_counts(
+        tables=[inp / "words.tsv"] * 2, output=out / "a.tsv"
+    ),
+    "vocabulary": vocabulary,
+    "dictionary": tables,
+    "truecased text": lambda inp, out: truecase_file(
+        text=inp / "a.en", truecaser=inp / "truecaser.tsv", output=out / "a.en"
+    ),
+    "training": lambda inp, out: train(tiny.job(inp / "task", out / "model.safetensors")),
+    "archive of results": archive,
+    "mirror": lambda _, out: write_mirror(out),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(
+    inputs: Path, tmp_path: Path, name: str
+) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    with little_room(), pytest.raises(UserError, match=r"cannot be written: .*make room") as raised:
+        WRITERS[name](inputs, output)
+    assert str(output) in str(raised.value)
+    left = [path for path in output.rglob("*") if path.name.startswith(PREFIX)]
+    assert left == []
+
+
+def test_there_are_twenty_cases() -> None:
+    assert len(WRITERS) >= 20
