@@ -102,8 +102,14 @@ def _corpus(folder: Path, sides: tuple[Path, Path], made: Path) -> Iterator[Kind
         def clean(
             text: Path = text, outputs: tuple[Path, Path] = outputs, report: Path = report
         ) -> object:
-            settings = {"minimum": 1, "maximum": 80, "ratio": None}
-            tokenize_and_filter(raw=(text, sides[1]), sides=outputs, report=report, **settings)
+            tokenize_and_filter(
+                raw=(text, sides[1]),
+                sides=outputs,
+                report=report,
+                minimum=1,
+                maximum=80,
+                ratio=None,
+            )
             return sha256(outputs[0])
 
         yield Kind(text, clean)

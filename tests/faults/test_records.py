@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import read_training_settings
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.errors import UserError
@@ -25,7 +24,7 @@ from convs2s.training.history import read_history
 from convs2s.training.state_folder import StateFolder
 
 DEEP = "[" * 5000
-TUNED = DecodingSettings(length_penalty={"tuned_on": "valid"}).model_dump(mode="json")
+TUNED = {"length_penalty": {"tuned_on": "valid"}}
 EPOCH = {
     "epoch": 1,
     "updates": 2,

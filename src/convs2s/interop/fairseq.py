@@ -214,10 +214,10 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
         seen.add(token)
         types.append(token)
     rows = _rows(checkpoint, _table(side))
-    count = len(types) - 1
-    if count + FAIRSEQ_SPECIAL_TOKENS != rows:
+    stated = len(types) - 1
+    if stated + FAIRSEQ_SPECIAL_TOKENS != rows:
         raise UserError(
-            f"{dictionary}: has {count} types, but the checkpoint's {side} knows "
+            f"{dictionary}: has {stated} types, but the checkpoint's {side} knows "
             f"{rows - FAIRSEQ_SPECIAL_TOKENS}: give the dictionary that this model was trained with"
         )
     return types

@@ -25,15 +25,15 @@ LONGEST_WORD = 1000
 # Perl's \s. Python's adds U+001C to U+001F.
 _BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
-Pairs = Annotated[int, Field(ge=0)]
+NumberOfPairs = Annotated[int, Field(ge=0)]
 
 
 class FilterReport(TypedDict):
     """How many pairs were read and kept, and how many dropped by each of :data:`REASONS`."""
 
-    read: Pairs
-    kept: Pairs
-    dropped: dict[str, Pairs]
+    read: NumberOfPairs
+    kept: NumberOfPairs
+    dropped: dict[str, NumberOfPairs]
 
 
 def remove_bars(line: str) -> str:
