@@ -74,6 +74,8 @@ def _fault(details: ErrorDetails, whole: object) -> Fault:
     path = _path(location, whole)
     if kind == "missing":
         path = (*path, location[-1])
+    elif kind == "invalid_key":  # which may be null or a date, and is text in the location
+        path = (*_path(location[:-1], whole), location[-1])
     elif kind == "union_tag_invalid":
         kind, path, stated = "literal_error", (*path, "kind"), stated["kind"]
     elif location[-1:] == ("[key]",):

@@ -16,6 +16,10 @@ from tests.unit.config.writing import fault, write
         ("1: 2", "config.yaml: unknown key '1'; expected one of container, cores, device, gpus, "
          "keep_intermediates, mirrors, nodes, overrides, plots, published, rouge_exceptions, "
          "scale, ..."),
+        ("null: 2", "config.yaml: unknown key 'None'; expected one of container, cores, device, "
+         "gpus, keep_intermediates, mirrors, nodes, overrides, plots, published, "
+         "rouge_exceptions, scale, ..."),
+        ("plots: {null: 2}", "config.yaml: plots: unknown key 'None'; expected sentences"),
         ("plots: {shards: 2}", "config.yaml: plots: unknown key 'shards'; it belongs beside "
          "'plots', not in it"),
         ("scale: dmeo", "config.yaml: scale: unknown scale 'dmeo'; did you mean 'demo'?"),
