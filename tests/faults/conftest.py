@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.training.run import train
 from tests.support import tiny
 
 
@@ -15,7 +14,4 @@ def output(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    path = folder / "model.safetensors"
-    train(tiny.job(tiny.prepare(folder / "task"), path))
-    return path
+    return tiny.trained_model(tmp_path_factory.mktemp("model"))

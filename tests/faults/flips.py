@@ -19,7 +19,6 @@ from pathlib import Path
 import torch
 
 from convs2s.data.corpus import extract_corpus
-from convs2s.data.dataset import build_vocabulary
 from convs2s.data.word_counts import count_words
 from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256, write_lines
@@ -117,15 +116,7 @@ def _corpus(folder: Path, sides: tuple[Path, Path], made: Path) -> Iterator[Kind
     count_words(text=sides[0], rows=range(999), output=words)
 
     def build() -> object:
-        build_vocabulary(
-            words=words,
-            bpe_codes=None,
-            output=table,
-            size=None,
-            threshold=0,
-            glossaries=(),
-            minimum_count=1,
-        )
+        tiny.build_word_vocabulary(words, table)
         return sha256(table)
 
     yield Kind(words, build)

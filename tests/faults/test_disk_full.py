@@ -1,9 +1,7 @@
 """Twenty writers on a disk that fills up: one line, what stood there before, and nothing beside."""
 
 import random
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +23,7 @@ from convs2s.text.dictionary import build_dictionary
 from convs2s.text.truecase import learn_truecaser, truecase_file
 from convs2s.training.run import train
 from tests.support import tiny
+from tests.support.limits import files_of_at_most
 
 ROOM = 20_000
 """Bytes that a file may have: enough for headers, too few for what is written here."""
@@ -32,17 +31,6 @@ ROOM = 20_000
 GENERATOR = random.Random(1)
 WORDS = [f"W{GENERATOR.randbytes(6).hex()}" for _ in range(9000)]
 LINES = [" ".join(WORDS[start : start + 9]) for start in range(0, len(WORDS), 9)]
-
-
-@contextmanager
-def little_room() -> Iterator[None]:
-    """Let no file grow beyond ``ROOM`` bytes, which fails as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +137,10 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(
 ) -> None:
     output = tmp_path / "output"
     output.mkdir()
-    with little_room(), pytest.raises(UserError, match=r"cannot be written: .*make room") as raised:
+    with (
+        files_of_at_most(ROOM),
+        pytest.raises(UserError, match=r"cannot be written: .*make room") as raised,
+    ):
         WRITERS[name](inputs, output)
     assert str(output) in str(raised.value)
     left = [path for path in output.rglob("*") if path.name.startswith(PREFIX)]

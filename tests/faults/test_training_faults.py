@@ -1,7 +1,6 @@
 """Trainings that run out of memory, numbers, disk, time or workers, and go on after it."""
 
 import os
-import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from convs2s.training.job import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.update import Updater, is_out_of_memory
 from tests.support import tiny
+from tests.support.limits import files_of_at_most
 
 OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory."),
@@ -154,17 +154,6 @@ def test_an_exploding_gradient_is_clipped(task: Path, tmp_path: Path) -> None:
 
 
 # ---- disk ----
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Let every write beyond that size fail, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk_leaves_the_last_state(task: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Two writers of one file, writers that were killed, and places where nothing can be written."""
 
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -20,6 +19,7 @@ from convs2s.errors import UserError
 from convs2s.files import atomic_path, write_lines
 from convs2s.guards.writing import scratch_folder
 from convs2s.tensor_file import load_tensors, save_tensors
+from tests.support.limits import files_of_at_most
 
 WRITER = """
 import sys
@@ -81,17 +81,6 @@ def test_folders_that_killed_jobs_left_go_as_well(tmp_path: Path) -> None:
     with scratch_folder(tmp_path) as folder:
         assert names(tmp_path) == sorted([folder.name, ".partial.link"])
     assert names(tmp_path) == [".partial.link"]
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Let no file grow beyond ``size`` bytes, which fails as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_disk_that_fills_up_is_said_in_one_line(tmp_path: Path) -> None:

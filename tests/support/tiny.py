@@ -20,6 +20,7 @@ from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.interruption import Interruption
 from convs2s.training.job import TrainingJob
+from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.workers import ALONE, Workers
@@ -52,6 +53,19 @@ def prepare(folder: Path, pairs: int = 160) -> Path:
     return prepare_pairs(folder, sources, held_out=20, mark="x")
 
 
+def build_word_vocabulary(words: Path, table: Path) -> None:
+    """Write the table of every word that the counts in ``words`` have."""
+    build_vocabulary(
+        words=words,
+        bpe_codes=None,
+        output=table,
+        size=None,
+        threshold=0,
+        glossaries=(),
+        minimum_count=1,
+    )
+
+
 def prepare_pairs(
     folder: Path, sources: list[list[str]], held_out: int = 100, mark: str = ""
 ) -> Path:
@@ -71,15 +85,7 @@ def prepare_pairs(
             for text, table in zip(corpus, tables, strict=True):
                 words = folder / "words.tsv"
                 count_words(text=text, rows=range(len(part)), output=words)
-                build_vocabulary(
-                    words=words,
-                    bpe_codes=None,
-                    output=table,
-                    size=None,
-                    threshold=0,
-                    glossaries=(),
-                    minimum_count=1,
-                )
+                build_word_vocabulary(words, table)
         binarize(
             text=corpus,
             bpe_codes=(),
@@ -130,3 +136,10 @@ def job(
     given = given or settings()
     stated = {"seed": 1, "dictionary": None, "device": "cpu", "threads": 1} | changes
     return TrainingJob(task, given.architecture, given.training, output=output, **stated)
+
+
+def trained_model(folder: Path) -> Path:
+    """Train the tiny model on a task in ``folder`` and return its file."""
+    path = folder / "model.safetensors"
+    train(job(prepare(folder / "task"), path))
+    return path

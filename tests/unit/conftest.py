@@ -13,7 +13,6 @@ from convs2s.cli.main import main
 from convs2s.config.architecture import parse_architecture
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
-from convs2s.training.run import train
 from tests.support import tiny
 
 
@@ -36,10 +35,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    path = folder / "model.safetensors"
-    train(tiny.job(tiny.prepare(folder / "task"), path))
-    return path
+    return tiny.trained_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")

@@ -3,27 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.load import load
-from convs2s.paper.cells import Cell
+from convs2s.config.load import load_for_job
+from convs2s.paper.cells import cells_by_table
 from convs2s.pipeline.preflight import preflight
 from convs2s.pipeline.process import failures_in_one_line
 
 snakemake: Any
 
 with failures_in_one_line():
-    settings = load(
-        Path.cwd(),
-        snakemake.config,
-        shipped=snakemake.params.workflow_folder,
-        given_by="the workflow's configuration",
-    )
+    settings = load_for_job(snakemake.config, snakemake.params.workflow_folder)
     preflight(
         settings.placed(**snakemake.params.places),
         tasks=snakemake.params.tasks,
-        cells={
-            table: [Cell(**cell) for cell in cells]
-            for table, cells in snakemake.params.cells.items()
-        },
+        cells=cells_by_table(snakemake.params.cells),
         benchmarks=Path(snakemake.params.benchmarks),
         is_local=snakemake.params.is_local,
         log=Path(snakemake.log[0]),

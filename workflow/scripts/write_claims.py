@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.load import load
+from convs2s.config.load import load_for_job
 from convs2s.paper.claims import write_claims
 from convs2s.pipeline.job import job
 
@@ -11,12 +11,7 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     write_claims(
-        load(
-            Path.cwd(),
-            snakemake.config,
-            shipped=Path(snakemake.resources.workflow_folder),
-            given_by="the workflow's configuration",
-        ),
+        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         ledger=Path(snakemake.input.ledger),
         outputs=list(map(Path, snakemake.output)),
     )

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.load import load
+from convs2s.config.load import load_for_job
 from convs2s.paper.cells import Cell
 from convs2s.paper.tables import write_table
 from convs2s.pipeline.job import job
@@ -12,12 +12,7 @@ snakemake: Any
 
 with job(snakemake.log[0]):
     write_table(
-        load(
-            Path.cwd(),
-            snakemake.config,
-            shipped=Path(snakemake.resources.workflow_folder),
-            given_by="the workflow's configuration",
-        ),
+        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         snakemake.wildcards.table,
         cells=[Cell(**cell) for cell in snakemake.params.shown["cells"]],
         scores=list(snakemake.input.scores),

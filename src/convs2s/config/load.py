@@ -104,6 +104,19 @@ def load(
     return settings
 
 
+def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
+    """Read the configuration in a job of the workflow, from the folder that Snakemake runs in.
+
+    Args:
+        config: config.yaml and config.local.yaml as Snakemake merged them.
+        shipped: the folder of the workflow, whose config/ stands in for what is not here.
+
+    Raises:
+        UserError: likewise.
+    """
+    return load(Path.cwd(), config, shipped=Path(shipped), given_by="the workflow's configuration")
+
+
 def option_files(root: Path) -> list[str]:
     """Return the files of options that there are, the later one wins.
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from convs2s.demo.categories import Draw
 from convs2s.demo.corpus import SEED, is_composed, must_be_composed
 from convs2s.demo.data_files import DATA, DataRow, read_records
+from convs2s.demo.drawing import Drawing
 from convs2s.demo.fillers import Filler
 from convs2s.demo.grammar import faults, load_grammar
 from convs2s.demo.notation import SLOT, Sentence, Template, category_of
@@ -53,6 +54,7 @@ def with_number(pattern: str, number: int) -> str:
     """Put a number behind every name of a slot in a pattern."""
 
     def renamed(match: re.Match[str]) -> str:
+        """Return a slot with the number behind its name and behind the slot it refers to."""
         slot, form, other, variants = match.groups()
         return "".join(
             (
@@ -209,23 +211,8 @@ def belongs(sentence: JoinedSentence, split: str, number: int) -> bool:
 
 def joined_sentences(grammar: ClauseGrammar) -> dict[str, list[JoinedSentence]]:
     """Return the sentences of each split; no two of them have the same English text."""
-    rng = random.Random(SEED)
-    seen: set[str] = set()
-    return {
-        split: [draw_new(grammar, rng, seen, split, number) for number in range(size)]
-        for split, size in JOINED_SIZES.items()
-    }
-
-
-def draw_new(
-    grammar: ClauseGrammar, rng: random.Random, seen: set[str], split: str, number: int
-) -> JoinedSentence:
-    """Draw sentences until one is new and belongs here; add it to those seen."""
-    while True:
-        sentence = grammar.draw(rng)
-        if belongs(sentence, split, number) and (english := sentence.whole().english()) not in seen:
-            seen.add(english)
-            return sentence
+    drawing = Drawing(SEED, grammar.draw, lambda one: one.whole().english(), belongs)
+    return drawing.splits(JOINED_SIZES)
 
 
 def write_demo_clauses(folder: Path) -> None:

@@ -9,10 +9,10 @@ others' as they were. Only slots of categories that many templates share take pa
 word is still seen in training, in other templates.
 """
 
-import random
 from pathlib import Path
 from zlib import crc32
 
+from convs2s.demo.drawing import Drawing
 from convs2s.demo.grammar import Grammar, load_grammar
 from convs2s.demo.notation import Sentence, category_of
 from convs2s.files import write_lines
@@ -69,27 +69,18 @@ def must_be_composed(number: int) -> bool:
     return number % 5 < COMPOSED_OF_FIVE
 
 
+def drawing(grammar: Grammar, seed: int) -> Drawing[Sentence]:
+    """Draw sentences that belong where they stand and repeat no word."""
+
+    def fits(sentence: Sentence, split: str, number: int) -> bool:
+        return belongs(sentence, split, number) and not sentence.repeats_a_word()
+
+    return Drawing(seed, grammar.draw, Sentence.english, fits)
+
+
 def sentences(grammar: Grammar) -> dict[str, list[Sentence]]:
     """Return the sentences of each split; no two of them have the same English text."""
-    rng = random.Random(SEED)
-    seen: set[str] = set()
-    return {
-        split: [draw_new(grammar, rng, seen, split, number) for number in range(size)]
-        for split, size in SIZES.items()
-    }
-
-
-def draw_new(
-    grammar: Grammar, rng: random.Random, seen: set[str], split: str, number: int
-) -> Sentence:
-    """Draw sentences until one is new, belongs here, and repeats no word; add it to those seen."""
-    while True:
-        sentence = grammar.draw(rng)
-        english = sentence.english()
-        fits = english not in seen and belongs(sentence, split, number)
-        if fits and not sentence.repeats_a_word():
-            seen.add(english)
-            return sentence
+    return drawing(grammar, SEED).splits(SIZES)
 
 
 def generate() -> dict[str, list[tuple[str, str]]]:

@@ -10,7 +10,7 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import zstandard
 
@@ -46,29 +46,35 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-class _Gzip:
+class _Wrapped:
+    """A decompressor that lacks some of this."""
+
+    _inner: Any
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inner.unused_data)
+
+
+class _Gzip(_Wrapped):
     """zlib's decompressor, which hands the input back that it has no room for."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
 
     @property
-    def eof(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data
-
-    @property
     def needs_input(self) -> bool:
         return not self._inner.unconsumed_tail
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        return bytes(self._inner.decompress(self._inner.unconsumed_tail + data, max_length))
 
 
-class _Zstandard:
+class _Zstandard(_Wrapped):
     """zstandard's decompressor, which no length can be asked of."""
 
     needs_input = True
@@ -76,16 +82,8 @@ class _Zstandard:
     def __init__(self) -> None:
         self._inner = zstandard.ZstdDecompressor().decompressobj()
 
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data
-
     def decompress(self, data: bytes, _: int) -> bytes:
-        return self._inner.decompress(data)
+        return bytes(self._inner.decompress(data))
 
 
 def _new_xz() -> _Decompressor:

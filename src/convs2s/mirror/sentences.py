@@ -1,8 +1,6 @@
 """The sentences of the mirror: which corpus has how many of them."""
 
-import random
-
-from convs2s.demo.corpus import draw_new
+from convs2s.demo.corpus import drawing
 from convs2s.demo.grammar import load_grammar
 from convs2s.mirror.languages import FROM_FRENCH
 
@@ -50,12 +48,12 @@ def draw_sentences() -> dict[str, SentencePairs]:
     Training text lacks the combinations that the demo corpus withholds from it; test sets hold some
     of them.
     """
-    grammar, rng, seen = load_grammar(), random.Random(MIRROR_SEED), set[str]()
+    sentences = drawing(load_grammar(), MIRROR_SEED)
     drawn: dict[str, SentencePairs] = {}
     for split, sizes in (("train", TRAINING_PAIRS), ("test", TEST_PAIRS), ("train", PAPER_PAIRS)):
         for name, size in sizes.items():
-            sentences = [draw_new(grammar, rng, seen, split, number) for number in range(size)]
-            drawn[name] = [(one.english(), one.french()) for one in sentences]
+            part = sentences.part(split, size)
+            drawn[name] = [(one.english(), one.french()) for one in part]
     return drawn
 
 

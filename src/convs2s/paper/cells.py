@@ -4,8 +4,9 @@ config/paper.yaml says which runs a cell compares with its printed value.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from convs2s.config.messages import unknown
 from convs2s.config.paper import Column, Row, Table
@@ -116,6 +117,11 @@ class Cell:
 
 FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
 """Gives the path of a file of each of some runs: of a task, model, runs and the file's name."""
+
+
+def cells_by_table(stated: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Cell]]:
+    """Return table -> its cells, from the plain values that Snakemake hands to a job."""
+    return {table: [Cell(**cell) for cell in found] for table, found in stated.items()}
 
 
 def table_of(settings: Settings, name: str) -> Table:
