@@ -27,6 +27,7 @@ from convs2s.tensor_file import load_tensors
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.training.data import TrainingData
 from convs2s.training.run import train
+from tests.faults import noted_files
 from tests.support import tiny
 from tests.support.damage import flipped
 
@@ -67,6 +68,7 @@ def kinds(folder: Path) -> list[Kind]:
         *(_download(archive, sides[1], made) for archive in packed),
         *_corpus(folder, sides, made),
         *_trained(task, folder / "run"),
+        *_noted(task, folder / "run", folder / "noted"),
     ]
 
 
@@ -144,6 +146,15 @@ def _trained(task: Path, run: Path) -> Iterator[Kind]:
     yield Kind(model, load)
 
 
+def _noted(task: Path, run: Path, folder: Path) -> Iterator[Kind]:
+    """Yield what jobs note; a training reads two of them by itself."""
+    for path in noted_files.make(task, run, folder):
+        if path.is_relative_to(task):
+            yield Kind(path, lambda: vars(TrainingData.read(task)) | {"train": None, "valid": None})
+        else:
+            yield Kind(path, lambda path=path: noted_files.read(path))  # type: ignore[misc]
+
+
 def _contents(path: Path) -> object:
     tensors, description = load_tensors(path)
     return {name: one.tolist() for name, one in tensors.items()}, description
@@ -161,7 +172,7 @@ def flip_all(found: Iterable[Kind], flips: int, number: int) -> dict[str, Count]
             kind.path.write_bytes(flipped(content, generator.randrange(8 * len(content))))
             try:
                 same = _printed(kind.use()) == sound
-            except UserError:
+            except (UserError, SystemExit):  # a job that says it and ends
                 count.noticed += 1
             else:
                 count.harmless += same

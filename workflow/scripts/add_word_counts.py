@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     add_word_counts(
         tables=list(map(Path, snakemake.input.tables)),
         output=Path(snakemake.output[0]),

@@ -7,7 +7,7 @@ from convs2s.text.align import align_words
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     align_words(
         source=snakemake.input.source,
         target=snakemake.input.target,

@@ -10,7 +10,7 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     attend_to_example(
         model=Path(snakemake.input.model),
         sentence=sentence_of(

@@ -10,7 +10,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     block = snakemake.wildcards.get("block")  # the validation text has none
     binarize(
         text=[Path(snakemake.input.source), Path(snakemake.input.target)],

@@ -7,7 +7,7 @@ from convs2s.text.dictionary import build_dictionary
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     build_dictionary(
         source=snakemake.input.source,
         target=snakemake.input.target,

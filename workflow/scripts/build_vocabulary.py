@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     build_vocabulary(
         words=Path(snakemake.input.words),
         bpe_codes=next(map(Path, snakemake.input.bpe_codes), None),

@@ -9,7 +9,7 @@ from convs2s.scoring.comparison import compare_models
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     wildcards = snakemake.wildcards
     sides = zip(map(Path, snakemake.input.baseline), map(Path, snakemake.input.system), strict=True)
     compare_models(

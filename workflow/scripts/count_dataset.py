@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     count_dataset(
         train=Path(snakemake.input.train),
         valid=Path(snakemake.input.valid),

@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     count_pairs(
         shards=list(map(Path, snakemake.input.shards)),
         valid=Path(snakemake.input.valid),

@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     count_words(
         text=Path(snakemake.input.text),
         rows=rows_of_block(snakemake.wildcards.block, Path(snakemake.input.pairs)),

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     download_file(
         output=Path(snakemake.output[0]),
         generated_mirror=next(iter(snakemake.input), None),

@@ -10,7 +10,7 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
     evaluate_bleu(
         translations=Path(snakemake.input.translations),

@@ -11,7 +11,7 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
     settings = RougeSettings.model_validate(snakemake.params.rouge)
     exceptions = list(snakemake.input.exceptions)

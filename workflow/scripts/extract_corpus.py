@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     hold_out = snakemake.params.hold_out
     source, target = map(Path, snakemake.output)
     extract_corpus(

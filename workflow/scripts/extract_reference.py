@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     extract_reference(
         pairs=snakemake.params.pairs,
         downloads=Path(snakemake.params.downloads),

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     gather_shards(
         shards=list(map(Path, snakemake.input.shards)),
         output=Path(snakemake.output[0]),

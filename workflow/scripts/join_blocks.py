@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     join_blocks(
         stores=list(map(Path, snakemake.input.stores)),
         descriptions=list(map(Path, snakemake.input.descriptions)),

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     learn_bpe(
         words=list(map(Path, snakemake.input.words)),
         output=Path(snakemake.output[0]),

@@ -8,5 +8,5 @@ from convs2s.text.truecase import learn_truecaser
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     learn_truecaser(text=Path(snakemake.input.text), output=Path(snakemake.output[0]))

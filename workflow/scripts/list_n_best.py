@@ -9,7 +9,7 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     list_n_best(
         models=list(map(Path, snakemake.input.models)),
         source=Path(snakemake.input.source),

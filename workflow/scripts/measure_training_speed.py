@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     measure_training_speed(
         history=Path(snakemake.input.history),
         training=Path(snakemake.input.training),

@@ -10,7 +10,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     plot_bleu_by_layers(
         load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         snakemake.wildcards.table,

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     plot_bleu_by_length(
         names=snakemake.params.names,
         system=Path(snakemake.input.system),

@@ -8,5 +8,5 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     plot_example(example=Path(snakemake.input[0]), outputs=list(map(Path, snakemake.output)))

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     plot_learning_curve(
         history=Path(snakemake.input.history), outputs=list(map(Path, snakemake.output))
     )

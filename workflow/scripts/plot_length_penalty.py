@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     plot_length_penalty(
         table=Path(snakemake.input.table),
         tuning=Path(snakemake.input.tuning),

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     plot_phrase_states(
         projections=list(map(Path, snakemake.input)),
         outputs=list(map(Path, snakemake.output[:2])),

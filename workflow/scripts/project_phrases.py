@@ -10,7 +10,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     project_phrases(
         model=Path(snakemake.input.model),
         phrases=Phrases.model_validate(snakemake.params.phrases),

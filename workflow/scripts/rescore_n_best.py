@@ -10,7 +10,7 @@ from convs2s.text.preparation import target_preparation
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     rescore_n_best(
         n_best=Path(snakemake.input.n_best),
         raw=Path(snakemake.input.raw),

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     shards = zip(
         map(Path, snakemake.output.source), map(Path, snakemake.output.target), strict=True
     )

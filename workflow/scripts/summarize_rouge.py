@@ -9,7 +9,7 @@ from convs2s.scoring.rouge_report import summarize_rouge
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     runs = product(snakemake.params.tests, snakemake.params.runs)
     summarize_rouge(
         dict(zip(runs, map(Path, snakemake.input.evaluations), strict=True)),

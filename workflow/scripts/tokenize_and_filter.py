@@ -9,7 +9,7 @@ from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     name, languages = snakemake.params.preparation, snakemake.params.languages
     source, target = (Preparation(name, language).prepare for language in languages)
     tokenize_and_filter(

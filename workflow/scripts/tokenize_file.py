@@ -7,7 +7,7 @@ from convs2s.text.preparation import tokenize_file
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     tokenize_file(
         raw=snakemake.input.raw,
         output=snakemake.output[0],

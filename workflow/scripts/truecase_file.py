@@ -8,7 +8,7 @@ from convs2s.text.truecase import truecase_file
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     truecase_file(
         text=Path(snakemake.input.text),
         truecaser=Path(snakemake.input.truecaser),

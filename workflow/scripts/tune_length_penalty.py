@@ -10,7 +10,7 @@ from convs2s.text.preparation import target_preparation
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     wildcards = snakemake.wildcards
     tune_length_penalty(
         n_best=Path(snakemake.input.n_best),

@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     write_claims(
         load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         ledger=Path(snakemake.input.ledger),

@@ -8,5 +8,5 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     write_demo_corpus(Path(snakemake.output[0]).parent)

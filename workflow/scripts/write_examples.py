@@ -8,7 +8,7 @@ from convs2s.scoring.examples import write_examples
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     write_examples(
         translations=Path(snakemake.input.translations),
         reference=Path(snakemake.input.reference),

@@ -10,7 +10,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     write_ledger(
         load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         cells=cells_by_table(snakemake.params.cells),

@@ -7,5 +7,5 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     write_model_settings(snakemake.output[0], snakemake.params.settings)

@@ -9,7 +9,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     write_report(
         tables={name: Table(**printed) for name, printed in snakemake.params.printed.items()},
         scale=snakemake.params.header["scale"],

@@ -8,7 +8,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake.log[0]):
+with job(snakemake):
     counts = Path(snakemake.output.counts)
     found = write_title_corpus(
         records=snakemake.params.titles["files"],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from convs2s.cli.common import add_device, add_threads
 from convs2s.errors import UserError
+from convs2s.guards.notes import check_noted
 from convs2s.guards.writing import is_written_in_place
 
 
@@ -60,6 +61,8 @@ def _train(arguments: argparse.Namespace) -> None:
             f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
             "name a file in a folder"
         )
+    tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
+    check_noted(path for path in (arguments.settings, *tables) if path)
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
     else:

@@ -9,17 +9,33 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from convs2s.errors import UserError
+from convs2s.guards.notes import check_noted, forget_checksums, note_checksums
 
 
 @contextmanager
-def job(log: str) -> Iterator[None]:
+def job(snakemake: Any) -> Iterator[None]:
     """Run a rule's work: what it prints goes to its log, a fault of the input also to the terminal.
+
+    The inputs must be what the jobs before have noted; the outputs are noted for the next.
+
+    Args:
+        snakemake: what Snakemake hands a script.
 
     Raises:
         SystemExit: with code 1 after a ``UserError``, which is said in one line.
     """
+    with _logged(snakemake.log[0]):
+        forget_checksums(snakemake.output)
+        check_noted(snakemake.input)
+        yield
+        note_checksums(snakemake.output)
+
+
+@contextmanager
+def _logged(log: str) -> Iterator[None]:
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     terminal = os.dup(2)
     with Path(log).open("w", encoding="utf-8") as stream:

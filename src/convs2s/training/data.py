@@ -10,6 +10,7 @@ from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files import check_sha256, sha256
+from convs2s.guards.notes import check_noted
 from convs2s.pipeline.layout import TaskFolder
 from convs2s.text.bpe import read_codes
 
@@ -43,9 +44,10 @@ class TrainingData:
         """Open a task's folder.
 
         Raises:
-            UserError: a file is missing or is something else.
+            UserError: a file is missing, is something else, or has changed since it was made.
         """
         files = TaskFolder(str(folder))
+        check_noted(map(files.store_description, SPLITS))
         described = {
             split: read_description(Path(files.store_description(split))) for split in SPLITS
         }
@@ -54,7 +56,9 @@ class TrainingData:
         sides = {"source": languages.source, "target": languages.target}
         tables = {side: Path(files.vocabulary(language)) for side, language in sides.items()}
         name = vocabulary.bpe_codes_name(languages.source)
-        codes = None if name is None else read_codes(Path(files.bpe_codes(name)))
+        code_files = [] if name is None else [Path(files.bpe_codes(name))]
+        check_noted([*tables.values(), *code_files])
+        codes = read_codes(code_files[0]) if code_files else None
         counts = {side: list(read_counts(table)) for side, table in tables.items()}
         threshold = vocabulary.threshold if codes is not None else 0
         return cls(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import torch
 
 from convs2s.files import atomic_text, write_json
+from convs2s.guards.notes import forget_checksums, note_checksums
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.text.dictionary import read_dictionary
@@ -20,7 +21,9 @@ from convs2s.training.trainer import Trainer, TrainingResult
 def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
     """Write the model file of a training's result, and the training's records."""
     summary = without_absent(_summary(job, data, trainer, result))
-    with atomic_text(job.output.with_name("history.jsonl")) as stream:
+    records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
+    forget_checksums(records)
+    with atomic_text(records[0]) as stream:
         rows = [without_absent(record) for record in trainer.state.history]
         for row in [*rows, {"stop": trainer.state.schedule.stop_reason}]:
             stream.write(json.dumps(row, sort_keys=True) + "\n")
@@ -28,7 +31,8 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     if torch.device(trainer.device).type == "cuda":
         machine["gpu"] = torch.cuda.get_device_name(trainer.device)
     made = {"identity": trainer.folder.identity, **machine, **manifest()}
-    write_json(job.output.with_name("training.json"), {**summary, "manifest": made})
+    write_json(records[1], {**summary, "manifest": made})
+    note_checksums(records)
     save_model(job.output, result.weights, _description(job, data, trainer, summary))
 
 

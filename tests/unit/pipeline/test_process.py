@@ -161,8 +161,10 @@ def test_an_edit_of_what_is_imported_changes_a_fingerprint(
 
 def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom convs2s.errors import UserError\nfrom convs2s.pipeline.job import job\n"
-        "with job(sys.argv[1]):\n    print('progress')\n    raise UserError('a.en:3: bad')\n"
+        "import sys\nfrom types import SimpleNamespace\nfrom convs2s.errors import UserError\n"
+        "from convs2s.pipeline.job import job\n"
+        "snakemake = SimpleNamespace(log=[sys.argv[1]], input=[], output=[])\n"
+        "with job(snakemake):\n    print('progress')\n    raise UserError('a.en:3: bad')\n"
     )
     log = tmp_path / "logs" / "a.log"
     done = subprocess.run(

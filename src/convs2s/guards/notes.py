@@ -1,0 +1,73 @@
+"""Notes of what jobs have written, so that the next ones read that and nothing else.
+
+A flipped bit leaves a table a table, with another number or word in it, and only a checksum tells.
+Files whose format has one of its own, or whose checksum stands in another file, are passed over.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from convs2s.errors import UserError
+
+CHECKED_BY_READERS = (
+    ".zst",
+    ".gz",
+    ".xz",
+    ".bz2",
+    ".tgz",
+    ".zip",
+    ".arrow",
+    ".safetensors",
+)
+
+
+def note_path(path: str | Path) -> Path:
+    """Return the file beside another that its checksum is noted in."""
+    path = Path(path)
+    return path.with_name(f".{path.name}.sha256")
+
+
+def note_checksums(paths: Iterable[str | Path]) -> None:
+    """Note the checksums of files that are there and that no reader checks otherwise."""
+    for path in _plain_files(paths):
+        note = note_path(path)
+        partial = note.with_name(f"{note.name}.{os.getpid()}")
+        partial.write_text(f"{_sha256(path)}  {path.name}\n", encoding="utf-8")
+        partial.replace(note)
+
+
+def forget_checksums(paths: Iterable[str | Path]) -> None:
+    """Remove the notes of files that are about to be written again."""
+    for path in paths:
+        with suppress(OSError):  # the write itself says what is wrong with the place
+            note_path(path).unlink()
+
+
+def check_noted(paths: Iterable[str | Path]) -> None:
+    """Check files against their notes; one without a note is taken as it is.
+
+    Raises:
+        UserError: a file is not what was noted.
+    """
+    for path in _plain_files(paths):
+        note = note_path(path)
+        if note.is_file() and note.read_bytes().split(b"  ")[0] != _sha256(path).encode():
+            raise UserError(
+                f"{path}: its SHA-256 is not the one that {note.name} beside it noted when it was "
+                "made: remove the file, and the same command makes it again; where you have "
+                "changed it on purpose, remove the note"
+            )
+
+
+def _plain_files(paths: Iterable[str | Path]) -> Iterable[Path]:
+    for path in map(Path, paths):
+        if not path.name.endswith(CHECKED_BY_READERS) and path.is_file():
+            yield path
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
