@@ -48,6 +48,9 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 MinJobAge=600
 KillWait=2
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
 GresTypes=gpu
 {nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -91,7 +94,7 @@ def missing_programs() -> list[str]:
 
 @contextmanager
 def running_slurm(
-    folder: Path, cpus: int = 8, memory: int = 16_000, gpus: int = 2
+    folder: Path, cpus: int = 8, memory: int = 64_000, gpus: int = 2
 ) -> Iterator[Slurm]:
     """Starts a cluster of two nodes and ends it, with its jobs, on leaving.
 

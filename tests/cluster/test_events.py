@@ -1,0 +1,184 @@
+"""What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from convs2s.files import sha256
+from tests.support import cluster
+from tests.support.checkout import Checkout
+from tests.support.slurm import Slurm
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+
+EPOCHS = 150
+"""Of the disturbed training, for some seconds of work."""
+
+SECONDS = 240
+LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
+COMMAND = f"snakemake {cluster.MODEL} --allowed-rules train_model write_model_settings"
+
+
+@dataclass
+class Run:
+    """A Snakemake that trains on the cluster, in a session of its own as in a terminal."""
+
+    slurm: Slurm
+    checkout: Checkout
+    process: subprocess.Popen[str]
+    said: Path
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something; fails where it does not come."""
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < end, f"{self.said.read_text()}\n{self.slurm.logs()}"
+            time.sleep(0.2)
+
+    def job(self) -> str:
+        """The number of the job of the training that is not over."""
+        return self.slurm.ask("squeue", "-h", "-o", "%i")
+
+    def until_it_trains(self) -> str:
+        """Wait until the training has written a state; the job's number."""
+        self.until(lambda: has_state(self.checkout) and self.job() != "")
+        return self.job()
+
+    def ends(self) -> str:
+        """Wait for the end; what Snakemake said and the training's log."""
+        assert self.process.wait(SECONDS) == 0, f"{self.said.read_text()}\n{self.slurm.logs()}"
+        return self.said.read_text()
+
+
+def has_state(checkout: Checkout) -> bool:
+    folder = (checkout / cluster.MODEL).parent
+    return any(folder.glob("state/*/last.safetensors"))
+
+
+@contextmanager
+def running(slurm: Slurm, checkout: Checkout, options: str = "") -> Iterator[Run]:
+    """Start the training by the Slurm profile."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), slurm.environment["PATH"]])
+    said = checkout / "said.txt"
+    with said.open("a") as stream:
+        process = subprocess.Popen(
+            [*f"{COMMAND} --profile profiles/slurm {options}".split()],
+            cwd=checkout.folder,
+            env=slurm.environment | {"PATH": programs},
+            stdout=stream,
+            stderr=stream,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        yield Run(slurm, checkout, process, said)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The checksum of the model of the same training, run on this machine."""
+    checkout = cluster.training(root, tmp_path_factory.mktemp("undisturbed"), epochs=EPOCHS)
+    done = checkout.shell(f"{COMMAND} --cores 1")
+    assert done.code == 0, done.said
+    return sha256(checkout / cluster.MODEL)
+
+
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path, undisturbed: str) -> Checkout:
+    """The workflow with a training that takes seconds."""
+    return cluster.training(root, tmp_path, epochs=EPOCHS)
+
+
+def check(checkout: Checkout, undisturbed: str) -> None:
+    """The model is the undisturbed one's, and the training went on from a state."""
+    assert sha256(checkout / cluster.MODEL) == undisturbed
+    assert "going on in epoch " in (checkout / LOG).read_text()
+
+
+def test_a_job_that_is_requeued_goes_on_under_its_number(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout, "--slurm-requeue") as run:
+        job = run.until_it_trains()
+        slurm.ask("scontrol", "requeue", job)  # as preemption does
+        said = run.ends()
+    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    check(checkout, undisturbed)
+
+
+def test_a_cancelled_job_is_submitted_again(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout) as run:
+        slurm.ask("scancel", run.until_it_trains())
+        said = run.ends()
+    assert "SLURM status is: 'CANCELLED'" in said
+    states = [state for (state,) in cluster.submitted(slurm, said, "%T")]
+    assert states == ["CANCELLED", "COMPLETED"]
+    check(checkout, undisturbed)
+
+
+def test_sigterm_to_a_job_saves_and_says_so(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout) as run:
+        job = run.until_it_trains()
+        slurm.ask("scancel", "--signal=TERM", job)
+        said = run.ends()
+    assert "training is not finished: SIGTERM was received; saved in epoch " in said
+    check(checkout, undisturbed)
+
+
+def test_a_node_that_goes_down_loses_no_training(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout) as run:
+        job = run.until_it_trains()
+        node = slurm.ask("squeue", "-h", "-j", job, "-o", "%N")
+        slurm.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+        try:
+            said = run.ends()
+        finally:
+            slurm.ask("scontrol", "update", f"nodename={node}", "state=resume")
+    # Slurm queues it again by itself; Snakemake hears nothing of it.
+    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    check(checkout, undisturbed)
+
+
+def test_a_job_without_enough_memory_gets_more(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout, "--set-resources train_model:mem_mb=attempt*attempt*250") as run:
+        said = run.ends()
+    asked = cluster.submitted(slurm, said, "%m")
+    assert asked[:2] == [["250M"], ["1000M"]]
+    logs = (checkout / ".snakemake/slurm_logs").rglob("*.log")
+    assert any("exceeded memory limit" in log.read_text() for log in logs)
+    assert sha256(checkout / cluster.MODEL) == undisturbed
+
+
+def test_a_job_that_outlives_its_snakemake_is_never_written_beside(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout) as run:
+        job = run.until_it_trains()
+        run.process.kill()
+        run.process.wait()
+    assert slurm.ask("squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"
+    slurm.ask("scancel", job)
+    run.until(lambda: run.job() == "")
+    with running(slurm, checkout) as again:
+        again.ends()
+    check(checkout, undisturbed)
