@@ -22,6 +22,9 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 EPOCHS = 150
 """Of the disturbed training, for some seconds of work."""
 
+EPOCHS_OF_A_MINUTE = 1500
+"""For more work than half a minute, in which a job that may take one must be over."""
+
 SECONDS = 240
 LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
 COMMAND = f"snakemake {cluster.MODEL} --allowed-rules train_model write_model_settings"
@@ -86,19 +89,29 @@ def running(slurm: Slurm, checkout: Checkout, options: str = "") -> Iterator[Run
             process.wait()
 
 
+@pytest.fixture(scope="module", params=[1, 2], ids=["one node", "two nodes"])
+def nodes(request: pytest.FixtureRequest) -> int:
+    """Nodes of the training, with a worker on each."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def undisturbed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The checksum of the model of the same training, run on this machine."""
-    checkout = cluster.training(root, tmp_path_factory.mktemp("undisturbed"), epochs=EPOCHS)
-    done = checkout.shell(f"{COMMAND} --cores 1")
-    assert done.code == 0, done.said
+def undisturbed(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Slurm, nodes: int
+) -> str:
+    """The checksum of the model of the same training, run without an event."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    checkout = cluster.training(root, folder, epochs=EPOCHS, nodes=nodes)
+    with running(slurm, checkout) as run:
+        run.ends()
+    assert "going on" not in (checkout / LOG).read_text()
     return sha256(checkout / cluster.MODEL)
 
 
 @pytest.fixture
-def checkout(root: Path, tmp_path: Path, undisturbed: str) -> Checkout:
+def checkout(root: Path, tmp_path: Path, nodes: int) -> Checkout:
     """The workflow with a training that takes seconds."""
-    return cluster.training(root, tmp_path, epochs=EPOCHS)
+    return cluster.training(root, tmp_path, epochs=EPOCHS, nodes=nodes)
 
 
 def check(checkout: Checkout, undisturbed: str) -> None:
@@ -115,6 +128,24 @@ def test_a_job_that_is_requeued_goes_on_under_its_number(
         slurm.ask("scontrol", "requeue", job)  # as preemption does
         said = run.ends()
     assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    check(checkout, undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("option", "states"), [("", ["PREEMPTED", "COMPLETED"]), ("--slurm-requeue", ["COMPLETED"])]
+)
+def test_a_job_that_a_more_urgent_one_preempts_goes_on(
+    slurm: Slurm, checkout: Checkout, undisturbed: str, option: str, states: list[str]
+) -> None:
+    with running(slurm, checkout, option) as run:
+        job = run.until_it_trains()
+        urgent = "sbatch --partition=urgent --exclusive --nodes=2 --output=/dev/null --wrap true"
+        slurm.ask(*urgent.split())
+        said = run.ends()
+    found = [state for (state,) in cluster.submitted(slurm, said, "%T")]
+    assert found == states
+    restarts = 0 if option == "" else 1
+    assert f"Restarts={restarts} " in slurm.ask("scontrol", "show", "job", job)
     check(checkout, undisturbed)
 
 
@@ -146,12 +177,11 @@ def test_a_node_that_goes_down_loses_no_training(
 ) -> None:
     with running(slurm, checkout) as run:
         job = run.until_it_trains()
-        node = slurm.ask("squeue", "-h", "-j", job, "-o", "%N")
+        node = slurm.ask("squeue", "-h", "-j", job, "-o", "%B")
         slurm.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-        try:
-            said = run.ends()
-        finally:
-            slurm.ask("scontrol", "update", f"nodename={node}", "state=resume")
+        run.until(lambda: slurm.ask("squeue", "-h", "-j", job, "-o", "%T") != "RUNNING")
+        slurm.ask("scontrol", "update", f"nodename={node}", "state=resume")
+        said = run.ends()
     # Slurm queues it again by itself; Snakemake hears nothing of it.
     assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
     check(checkout, undisturbed)
@@ -182,3 +212,20 @@ def test_a_job_that_outlives_its_snakemake_is_never_written_beside(
     with running(slurm, checkout) as again:
         again.ends()
     check(checkout, undisturbed)
+
+
+def test_a_time_limit_is_met_as_often_as_it_takes(
+    slurm: Slurm, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    limited, free = (
+        cluster.training(root, tmp_path_factory.mktemp(name), epochs=EPOCHS_OF_A_MINUTE)
+        for name in ("limited", "free")
+    )
+    options = "--retries 20 --set-resources train_model:runtime=1"  # minutes, the least for Slurm
+    with running(slurm, limited, options) as run, running(slurm, free) as other:
+        other.ends()
+        said = run.ends()
+    assert "training is not finished: the time limit of 1 minutes is near; saved in epoch " in said
+    states = {state for (state,) in cluster.submitted(slurm, said, "%T")}
+    assert states == {"FAILED", "COMPLETED"}  # stopped in good order, never by Slurm
+    check(limited, sha256(free / cluster.MODEL))

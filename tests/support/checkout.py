@@ -103,11 +103,13 @@ class Checkout:
         self.write(path, "".join(lines))
 
     def files(self, path: str) -> list[str]:
-        """The names of all files below a folder, logs and benchmarks of jobs aside."""
+        """The names of all files below a folder; logs, benchmarks and notes of jobs aside."""
         return sorted(
             str(file.relative_to(self.folder))
             for file in self.folder.joinpath(path).rglob("*")
-            if file.is_file() and not {"logs", "benchmarks"} & {*file.parts}
+            if file.is_file()
+            and not {"logs", "benchmarks"} & {*file.parts}
+            and not (file.name.startswith(".") and file.suffix == ".sha256")
         )
 
 

@@ -1,5 +1,7 @@
 """Limits of the operating system that a test works under."""
 
+import errno
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,3 +16,8 @@ def files_of_at_most(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def refuse_lock(*_: object) -> None:
+    """Stand in for ``fcntl.flock`` on a file system without locks."""
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

@@ -1,5 +1,6 @@
 """The process that runs the workflow: its environment, its locks, its GPUs, its failures."""
 
+import errno
 import fcntl
 import os
 import sys
@@ -68,6 +69,10 @@ def release_stale_locks(folder: Path) -> IO[str]:
         fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         pass  # another one runs: its locks hold
+    except OSError as error:
+        if error.errno not in {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK}:
+            raise
+        return alive  # a file system without locks: Snakemake's own hold until ``--unlock``
     else:
         for lock in folder.glob("locks/*.lock"):
             lock.unlink(missing_ok=True)

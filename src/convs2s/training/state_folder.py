@@ -33,7 +33,7 @@ class StateFolder:
         """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
 
         Raises:
-            UserError: another process trains here.
+            UserError: another process trains here, or the file system has no locks.
         """
         self.parent.mkdir(parents=True, exist_ok=True)
         with (self.parent / "lock").open("a+") as lock:
@@ -44,6 +44,11 @@ class StateFolder:
                 raise UserError(
                     f"{self.parent}: another training is writing here ({lock.read().strip()}); "
                     "wait for it to end or stop it, then run the same command again"
+                ) from None
+            except OSError as error:
+                raise UserError(
+                    f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "
+                    "not write here at once: use a file system with flock (docs/cluster.md)"
                 ) from None
             lock.truncate(0)
             lock.write(f"process {os.getpid()} on {os.uname().nodename}\n")

@@ -1,5 +1,6 @@
 """The pure functions behind the rules."""
 
+import fcntl
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from convs2s.download.download import listed_checksum
 from convs2s.errors import UserError
 from convs2s.pipeline import fingerprint as code
 from convs2s.pipeline import process
+from tests.support.limits import refuse_lock
 
 
 def test_members() -> None:
@@ -206,6 +208,17 @@ def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
             assert lock.exists()
     with process.release_stale_locks(tmp_path):
         assert not lock.exists()
+
+
+def test_without_locks_of_the_file_system_those_of_snakemake_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = tmp_path / "locks" / "0.input.lock"
+    lock.parent.mkdir()
+    lock.write_text("results/bleu.txt")
+    monkeypatch.setattr(fcntl, "flock", refuse_lock)
+    process.release_stale_locks(tmp_path).close()
+    assert lock.exists()
 
 
 def test_a_checkout_is_found_as_it_is(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.limits import refuse_lock
 from tests.support.together import forking
 
 
@@ -286,6 +287,17 @@ def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(UserError, match=r"another training is writing here .process 1 on"):
             train(job(task, tmp_path / "model.safetensors"))
+
+
+def test_no_training_where_none_can_be_kept_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", refuse_lock)
+    with (
+        pytest.raises(UserError, match=r"cannot be locked \(Function not implemented\), and two"),
+        StateFolder(tmp_path / "state", {}).locked(),
+    ):
+        pass
 
 
 def test_of_two_trainers_in_one_folder_the_second_is_refused(tmp_path: Path) -> None:
