@@ -1,17 +1,27 @@
 """What code a script runs, as a digest: an edit runs again what it can change, and no more."""
 
-import ast
 import hashlib
 import json
 import os
+import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import CodeType
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 WORDS_ONLY = {PACKAGE / "config" / name for name in ("messages.py", "faults.py", "rules.py")}
 """Modules that word failures and help: no result comes from them."""
+
+
+_IMPORT = re.compile(
+    rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE
+)
+
+_WITHOUT_DOCSTRINGS = 2
+"""As ``python -OO`` compiles."""
 
 
 def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
@@ -63,7 +73,7 @@ def fingerprint(*entries: Path) -> str:
 
 
 def _state(scripts: Path) -> str:
-    """Return a digest of what fingerprints rest on: the files, and how Python words a tree."""
+    """Return a digest of what fingerprints rest on: the files, and how Python compiles."""
     digest = hashlib.sha256(sys.version.encode())
     for folder in (PACKAGE, scripts):
         for path in sorted(folder.rglob("*")):
@@ -82,27 +92,31 @@ def _data_files(modules: set[Path]) -> list[Path]:
 
 @cache
 def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
-    """Return a file's syntax tree as text without docstrings, and the modules that it imports."""
-    tree = ast.parse(path.read_text("utf-8"))
-    imported: set[Path] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imported |= {_module(alias.name) for alias in node.names} - {None}  # type: ignore[arg-type]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            imported |= {_module(name) for name in names} - {None}  # type: ignore[arg-type]
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [one for one in body if not _is_docstring(one)]  # type: ignore[attr-defined]
-    return ast.dump(tree), frozenset(imported)
+    """Return what a file runs as text, and the modules of this package that it imports."""
+    text = path.read_text("utf-8")
+    names = {name for found in _IMPORT.finditer(text) for name in _imported(*found.groups())}
+    modules = frozenset(module for name in names if (module := _module(name)) is not None)
+    return _runs(compile(text, path.name, "exec", optimize=_WITHOUT_DOCSTRINGS)), modules
 
 
-def _is_docstring(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
+def _imported(module: str, of: str | None) -> Iterator[str]:
+    """Yield a module that is imported, and what may be modules of what is imported from it."""
+    yield module
+    for name in re.findall(r"\w+", of or ""):
+        yield f"{module}.{name}"
+
+
+def _runs(code: CodeType) -> str:
+    """Return all of a compiled block but the lines that it stands on."""
+    constants = (
+        _runs(one)
+        if isinstance(one, CodeType)
+        else repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one)
+        for one in code.co_consts
     )
+    arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+    names = code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return repr((code.co_code, arguments, names, code.co_exceptiontable, *constants))
 
 
 def _module(name: str) -> Path | None:
