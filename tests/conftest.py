@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from convs2s.mirror.write import write_mirror
+from convs2s.models.kernels import matmul
+from convs2s.models.kernels.matmul import Kernel
 from tests.support.loopback import LoopbackServer
 from tests.support.sharing_out import processes, scheduler, sorted_for_sharing
 
@@ -94,6 +96,14 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mirror")
     write_mirror(folder)
     return folder
+
+
+@pytest.fixture(params=matmul.kernels())
+def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
+    """Each kernel that this machine has for the products of a training, in use for the test."""
+    matmul.use(request.param)
+    yield request.param
+    matmul.use("blas")
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,10 @@ def gpus(wildcards):
 OF_A_TRAINING = {
     "mem_mb": lambda w, attempt: attempt * 16000,
     "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
-    "machine": lambda w: f"--device {options.device} --threads {threads(w)} --nodes {options.nodes}",
+    "machine": lambda w: (
+        f"--device {options.device} --products {options.products} --threads {threads(w)}"
+        f" --nodes {options.nodes}"
+    ),
 }
 
 # The job of several nodes runs on the first one, and starts a task on each by srun itself: the Slurm

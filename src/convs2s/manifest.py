@@ -19,7 +19,7 @@ def manifest() -> dict[str, object]:
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "revision": revision(Path(__file__).resolve().parents[2]),
-        "processor": _processor(),
+        "processor": processor(),
         "system": f"{platform.system()} {platform.machine()}",
     }
 
@@ -55,7 +55,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of this machine's processor."""
     information = Path("/proc/cpuinfo")
     if information.is_file():
         for line in information.read_text("utf-8").splitlines():

@@ -58,6 +58,7 @@ def test_outputs(model: ConvS2S) -> None:
 
 
 # fairseq takes the smoothing's mass for the other V - 1 types, we for all V.
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(("kind", "smoothing"), [("ce", 0.0), ("ls0.1", 0.1 * TYPES / (TYPES - 1))])
 def test_loss_and_gradient_norm(model: ConvS2S, kind: str, smoothing: float) -> None:
     loss = fairseq.summed_loss(model, SOURCE, PREVIOUS, TARGET, smoothing)
@@ -92,6 +93,7 @@ def test_norm_of_each_gradient(gradients: dict[str, Tensor], theirs: str) -> Non
     assert float(gradient.norm()) == pytest.approx(NORMS[theirs], rel=1e-4)
 
 
+@pytest.mark.usefixtures("kernel")
 def test_three_updates_are_fairseqs(model: ConvS2S, tmp_path: Path) -> None:
     store = fairseq.write_pairs(tmp_path / "pairs.arrow", GOLDEN)
     recipe = Recipe(velocity="rescale")

@@ -15,6 +15,7 @@ from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data.dataset import binarize
 from convs2s.data.vocabulary import write_counts
 from convs2s.files import read_lines, write_lines
+from convs2s.models.kernels.matmul import Kernel
 from convs2s.text.bpe import Bpe
 from convs2s.training.run import train
 from tests.support import tiny
@@ -75,9 +76,11 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-def test_three_epochs_stay_within_fairseqs_band(task: Path, tmp_path: Path, seed: int) -> None:
+def test_three_epochs_stay_within_fairseqs_band(
+    task: Path, tmp_path: Path, seed: int, kernel: Kernel
+) -> None:
     given = ModelSettings.model_validate(SETTINGS)
-    train(tiny.job(task, tmp_path / "model.safetensors", given, seed=seed))
+    train(tiny.job(task, tmp_path / "model.safetensors", given, seed=seed, products=kernel))
     rows = (json.loads(line) for line in read_lines(tmp_path / "history.jsonl"))
     epochs = [row for row in rows if "epoch" in row]  # the last row says why it ended
     assert [epoch["updates"] for epoch in epochs] == [188, 376, 564]

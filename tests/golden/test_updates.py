@@ -49,6 +49,7 @@ def first_step(golden: fairseq.Arrays, weights: fairseq.Arrays, theirs: str) -> 
     return moved
 
 
+@pytest.mark.usefixtures("kernel")
 def test_three_updates_are_fairseqs(folder: Path, store: TokenStore) -> None:
     golden = np.load(folder / "golden_forward.npz")
     weights = np.load(folder / "checkpoint_tiny_weights.npz")

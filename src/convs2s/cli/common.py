@@ -14,13 +14,23 @@ from convs2s.guards.limits import MOST_PROCESSES
 
 
 def add_device(command: argparse.ArgumentParser) -> None:
-    """Add ``--device``: its choices and default are the configuration's."""
-    field = Options.model_fields["device"]
+    """Add ``--device``."""
+    _add_choice(command, "device")
+
+
+def add_products(command: argparse.ArgumentParser) -> None:
+    """Add ``--products``."""
+    _add_choice(command, "products")
+
+
+def _add_choice(command: argparse.ArgumentParser, name: str) -> None:
+    """Add an option whose choices, default and meaning are the configuration's."""
+    field = Options.model_fields[name]
     command.add_argument(
-        "--device",
+        f"--{name}",
         choices=get_args(field.annotation),
         default=field.default,
-        help=rules(Options)["properties"]["device"]["description"],
+        help=rules(Options)["properties"][name]["description"],
     )
 
 

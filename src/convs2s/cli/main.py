@@ -10,6 +10,7 @@ from convs2s.cli.card import add_card
 from convs2s.cli.config import add_config
 from convs2s.cli.export_results import add_export_results
 from convs2s.cli.import_model import add_import
+from convs2s.cli.kernels import add_kernels
 from convs2s.cli.mirror import add_mirror
 from convs2s.cli.rerank import add_rerank
 from convs2s.cli.results import add_results
@@ -38,6 +39,7 @@ EXAMPLES = """examples:
   convs2s card model.safetensors
   convs2s export-results results/demo_en_fr demo.zip
   convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k > docs/results.md
+  convs2s kernels --model small
   convs2s config --task demo_en_fr
 """
 
@@ -80,6 +82,7 @@ COMMANDS = {
     "card": (add_card, "where a model file comes from"),
     "export-results": (add_export_results, "pack results with what they rest on"),
     "results": (add_results, "the papers' tables from a ledger"),
+    "kernels": (add_kernels, "how fast this machine multiplies"),
     "config": (add_config, "print the effective configuration"),
 }
 """Name -> what adds its options, and its help."""

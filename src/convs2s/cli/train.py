@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from convs2s.cli.common import add_device, add_threads
+from convs2s.cli.common import add_device, add_products, add_threads
 from convs2s.errors import UserError
 from convs2s.guards.notes import check_noted
 from convs2s.guards.writing import is_written_in_place
@@ -29,6 +29,7 @@ def add_train(command: argparse.ArgumentParser) -> None:
     )
     add_device(command)
     add_threads(command)
+    add_products(command)
     command.add_argument(
         "--workers",
         type=int,
@@ -80,5 +81,6 @@ def _train(arguments: argparse.Namespace) -> None:
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
         time_limit=arguments.time_limit,
+        products=arguments.products,
     )
     launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)

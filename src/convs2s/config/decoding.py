@@ -62,7 +62,8 @@ class DecodingSettings(Section):
     log_probabilities (before)."""
     precision: Literal["fp32", "bf16", "int8"] = "fp32"
     """Arithmetic of the network; int8 rounds weights and activations to 8 bits, each output and
-    each row with a scale of its own, on CPUs with VNNI instructions and not for kind: lstm."""
+    each row with a scale of its own, on x86 CPUs and not for kind: lstm; without VNNI instructions
+    activations have 7 bits."""
     batch_sentences: PositiveInt = 64
     """Sentences translated at a time, at most; the result does not depend on it, only the speed."""
     batch_tokens: PositiveInt | None = 4000

@@ -16,6 +16,8 @@ MOST_SHARDS = 1000
 Device = Literal["auto", "cpu", "cuda"]
 """Where work is done; auto is a GPU where there is one."""
 
+Products = Literal["auto", "blas", "onednn"]
+
 
 def _with_home(place: str) -> str:
     """Write ``~`` at the start of a path as the user's home folder."""
@@ -68,6 +70,10 @@ class Options(Section):
     config/models.yaml states."""
     device: Device = "auto"
     """Where to train and decode; auto takes a GPU where there is one."""
+    products: Products = "auto"
+    """Who computes the matrix products of a training in fp32 on a CPU: blas (MKL on x86), onednn,
+    or the one that is faster on this machine, which is measured once and kept below the user's
+    cache folder (convs2s kernels prints it). They round differently; training.json names it."""
     gpus: PositiveInt | None = None
     """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
     batch; null takes all that snakemake --resources gpu=N grants, and one where nothing is said."""

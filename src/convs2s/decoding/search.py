@@ -8,12 +8,18 @@ log-likelihood divided by |y|^alpha, |y| counting ``</s>``.
 
 Sutskever et al. (2014, section 3.2) let a finished hypothesis leave the beam instead: nothing takes
 its place, so the beam is one narrower from then on.
+
+The network computes on its device; what became of the candidates is decided here, from what one
+transfer a step brings.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
@@ -58,10 +64,33 @@ def beam_search(
     search = _Search(ensemble, source, settings, shortlist)
     positions = ensemble.positions("target")
     if positions is not None:
-        search.maximum.clamp_(max=positions - 1)  # without </s>
+        np.minimum(search.maximum, positions - 1, out=search.maximum)  # without </s>
     while len(search.sentences):
         search.step()
     return [sorted(found, key=lambda one: -one.score) for found in search.finished]
+
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The best continuations of a step. Shapes: A active sentences, C candidates, K beam.
+
+    Attributes:
+        scores: (A, C), log-likelihoods, the best first.
+        parents: (A, C), which hypothesis each continues.
+        tokens: (A, C), by what.
+        places: (A, K), for each hypothesis the place with the most attention, where there is any.
+        precision: of the log-likelihoods on the network's device.
+    """
+
+    scores: Numbers
+    parents: Indices
+    tokens: Indices
+    places: Indices | None
+    precision: torch.dtype
 
 
 class _Search:
@@ -77,50 +106,76 @@ class _Search:
         batch, beam = len(source), settings.beam
         self.decoder, self.settings = ensemble.start(source, beam, shortlist), settings
         self.types = None if shortlist is None else shortlist.types  # (S,)
-        self.sentences = torch.arange(batch)  # (A,): active sentence -> place in the batch
+        self.device = source.device
+        self.sentences = np.arange(batch)  # (A,): active sentence -> place in the batch
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
-        self.tokens = source.new_full((batch, beam, 1), END)  # (A, K, t + 1)
+        self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
         # (A, K, t): for each token the place with the most attention, where there is any.
-        self.alignment = source.new_zeros((batch, beam, 0)) if ensemble.attends else None
+        self.alignment = np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
+        self.previous = source.new_full((batch, beam), END)  # (A, K)
         # Before the first step all hypotheses are the same one: only the first may go on.
-        self.scores = torch.full((batch, beam), -torch.inf, device=source.device)  # (A, K)
+        self.scores = torch.full((batch, beam), -torch.inf, device=self.device)  # (A, K)
         self.scores[:, 0] = 0.0
-        words = ((source != PADDING) & (source != END)).sum(1)
-        maximum = (words * settings.maximum_length.factor).long() + settings.maximum_length.offset
-        self.maximum = maximum.clamp(min=settings.minimum_length)  # (A,)
         self.no_word = (source == PADDING) | (source == END)  # (A, m)
+        words = (~self.no_word).sum(1).cpu().numpy()
+        limit = settings.maximum_length
+        maximum = (words * limit.factor).astype(np.int64) + limit.offset
+        self.maximum = np.maximum(maximum, settings.minimum_length)  # (A,)
 
     def step(self) -> None:
         """Extend every hypothesis by one token; finish and drop what is done."""
-        beam, length = self.settings.beam, self.tokens.shape[2] - 1
+        beam, length = self.settings.beam, self.tokens.shape[2]
+        found = self._candidates(length)
+        scores = found.scores
+        if self.settings.finished == "leave":
+            scores = self._narrow(scores)
+        ends = found.tokens == END
+        for row, column in zip(*np.nonzero((ends & np.isfinite(scores))[:, :beam]), strict=True):
+            self._finish(row, found.parents[row, column], scores[row, column])
+
+        # The first `beam` candidates that do not end go on, in their order.
+        going = np.argsort(ends, axis=1, kind="stable")[:, :beam]
+        parts = found.parents, found.tokens, scores, ends
+        parents, tokens, scores, ended = (np.take_along_axis(part, going, 1) for part in parts)
+        rows = np.arange(len(parents))[:, None]
+        self.tokens = np.concatenate([self.tokens[rows, parents], tokens[:, :, None]], 2)
+        if found.places is not None and self.alignment is not None:
+            alignment = np.concatenate([self.alignment, found.places[:, :, None]], 2)
+            self.alignment = alignment[rows, parents]
+        self.decoder.select(self._there(parents))
+        self.previous = self._there(tokens)
+        self.scores = self._there(np.where(ended, -np.inf, scores)).to(found.precision)
+        self._drop_finished(length)
+
+    def _candidates(self, length: int) -> _Candidates:
+        """Compute the best continuations, and bring them here at once."""
+        beam = self.settings.beam
         predictions, places, attention = self.decoder.best(
-            self.tokens[:, :, -1], 2 * beam, lambda part, rows: self._constrain(part, rows, length)
+            self.previous, 2 * beam, lambda part, rows: self._constrain(part, rows, length)
         )  # (A, K, C) of each hypothesis
         totals = predictions.add_(self.scores.unsqueeze(2)).flatten(1)
         scores, chosen = totals.topk(min(2 * beam, totals.shape[1]))  # (A, 2K)
         parents, tokens = chosen // places.shape[2], places.flatten(1).gather(1, chosen)
         if self.types is not None:
             tokens = self.types[tokens]
-        if self.settings.finished == "leave":
-            scores = self._narrow(scores)
+        parts = [scores, parents, tokens]
+        if attention is not None:
+            parts.append(attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2))  # (A, K)
+        # As float64 each number is the same, indices too.
+        brought = torch.cat([part.double() for part in parts], 1).cpu().numpy()
+        count = scores.shape[1]
+        indices = brought[:, count:].astype(np.int64)
+        return _Candidates(
+            brought[:, :count],
+            indices[:, :count],
+            indices[:, count : 2 * count],
+            None if attention is None else indices[:, 2 * count :],
+            scores.dtype,
+        )
 
-        ends = tokens == END
-        rows, columns = (ends & scores.isfinite())[:, :beam].nonzero().unbind(1)
-        if len(rows):
-            self._finish(rows, parents[rows, columns], scores[rows, columns])
-
-        # The first `beam` candidates that do not end go on, in their order.
-        going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
-        parents, tokens = parents.gather(1, going), tokens.gather(1, going)
-        ended = ends.gather(1, going)
-        self.scores = scores.gather(1, going).masked_fill(ended, -torch.inf)
-        rows = torch.arange(len(parents), device=parents.device).unsqueeze(1)
-        self.tokens = torch.cat([self.tokens[rows, parents], tokens.unsqueeze(2)], 2)
-        if attention is not None and self.alignment is not None:
-            place = attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2)  # (A, K)
-            self.alignment = torch.cat([self.alignment, place.unsqueeze(2)], 2)[rows, parents]
-        self.decoder.select(parents)
-        self._drop_finished(length)
+    def _there(self, array: NDArray[Any]) -> Tensor:
+        """Return an array on the network's device, without waiting for it."""
+        return torch.from_numpy(array).to(self.device, non_blocking=True)
 
     def _constrain(self, predictions: Tensor, sentences: slice, length: int) -> None:
         """Bar what may not come next after ``length`` tokens of some of the sentences.
@@ -131,38 +186,36 @@ class _Search:
         predictions[:, :, UNKNOWN] -= self.settings.unknown_penalty
         full = self.maximum[sentences] <= length
         if length < self.settings.minimum_length:  # which may be more than the model has positions
-            predictions[~full, :, END] = -torch.inf
+            predictions[self._there(np.flatnonzero(~full)), :, END] = -torch.inf
         if full.any():
-            ending = predictions[full][:, :, END].clone()
-            predictions[full] = -torch.inf
-            predictions[full.nonzero().squeeze(1), :, END] = ending
+            rows = self._there(np.flatnonzero(full))
+            ending = predictions[rows, :, END]
+            predictions[rows] = -torch.inf
+            predictions[rows, :, END] = ending
 
-    def _narrow(self, scores: Tensor) -> Tensor:
+    def _narrow(self, scores: Numbers) -> Numbers:
         """Bar the candidates (A, 2K) past the beam, which has lost what is finished."""
-        finished = [len(self.finished[sentence]) for sentence in self.sentences.tolist()]
-        width = self.settings.beam - torch.tensor(finished, device=scores.device)  # (A,)
-        columns = torch.arange(scores.shape[1], device=scores.device)
-        return scores.masked_fill(columns >= width.unsqueeze(1), -torch.inf)
+        finished = [len(self.finished[sentence]) for sentence in self.sentences]
+        width = self.settings.beam - np.array(finished)  # (A,)
+        return np.where(np.arange(scores.shape[1]) >= width[:, None], -np.inf, scores)
 
-    def _finish(self, rows: Tensor, parents: Tensor, totals: Tensor) -> None:
-        """Keep hypotheses that have ended (N,): of which sentence, which, their log-likelihood."""
-        tokens = self.tokens[rows, parents, 1:].tolist()
-        alignment = None if self.alignment is None else self.alignment[rows, parents].tolist()
-        length = math.pow(self.tokens.shape[2], self.settings.alpha)  # with </s>
-        sentences = self.sentences[rows.cpu()].tolist()
-        for number, (sentence, total) in enumerate(zip(sentences, totals.tolist(), strict=True)):
-            found = self.finished[sentence]
-            if len(found) < self.settings.beam:
-                one = None if alignment is None else alignment[number]
-                found.append(Hypothesis(tokens[number], total / length, one))
+    def _finish(self, row: int, parent: int, total: float) -> None:
+        """Keep a hypothesis that has ended: of which sentence, which, its log-likelihood."""
+        found = self.finished[self.sentences[row]]
+        if len(found) == self.settings.beam:
+            return
+        length = math.pow(self.tokens.shape[2] + 1, self.settings.alpha)  # with </s>
+        alignment = None if self.alignment is None else self.alignment[row, parent].tolist()
+        tokens = self.tokens[row, parent].tolist()
+        found.append(Hypothesis(tokens, float(total) / length, alignment))
 
     def _drop_finished(self, length: int) -> None:
         """Drop the sentences that are done."""
         beam = self.settings.beam
-        maximum = self.maximum.tolist()
+        maximum = self.maximum
         going = [
             row
-            for row, sentence in enumerate(self.sentences.tolist())
+            for row, sentence in enumerate(self.sentences)
             if len(self.finished[sentence]) < beam and maximum[row] > length
         ]
         if len(going) == len(self.sentences):
@@ -170,9 +223,9 @@ class _Search:
         self.sentences = self.sentences[going]
         if not going:
             return
-        kept = torch.tensor(going, device=self.scores.device)
+        kept = self._there(np.array(going))
         self.decoder.keep(kept)
-        self.tokens = self.tokens[kept]
-        self.alignment = None if self.alignment is None else self.alignment[kept]
-        self.scores, self.maximum = self.scores[kept], self.maximum[kept]
+        self.previous, self.scores = self.previous[kept], self.scores[kept]
         self.no_word = self.no_word[kept]
+        self.maximum, self.tokens = self.maximum[going], self.tokens[going]
+        self.alignment = None if self.alignment is None else self.alignment[going]

@@ -321,7 +321,7 @@ def _check_int8(path: Path, description: ModelDescription, device: str) -> None:
         )
     if device != "cpu" or not runs_int8():
         raise UserError(
-            "precision: int8 needs a CPU with VNNI instructions, and this is "
+            "precision: int8 needs an x86 CPU, and this is "
             f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
             "(--precision bf16), or on such a CPU (--device cpu)"
         )

@@ -1,6 +1,7 @@
 """What a person sees of a training: a bar with rate, time left and loss, and a line per epoch."""
 
 import sys
+import time
 from types import TracebackType
 
 from tqdm import tqdm
@@ -17,6 +18,7 @@ class EpochProgress:
     def __init__(self, epoch: int, batches: int, done: int, *, silent: bool) -> None:
         """Start the bar of epoch ``epoch`` at batch ``done`` of ``batches``."""
         terminal = sys.stderr.isatty()
+        self._seconds, self._said = 0.2 if terminal else QUIET_SECONDS, time.monotonic()
         self._bar = tqdm(
             total=batches,
             initial=done,
@@ -24,10 +26,17 @@ class EpochProgress:
             unit="update",
             leave=False,
             disable=silent,
-            mininterval=0.2 if terminal else QUIET_SECONDS,
+            mininterval=self._seconds,
             delay=0 if terminal else QUIET_SECONDS,
         )
         self._tokens = 0
+
+    def is_due(self) -> bool:
+        """Return whether it is time to say something, and take it that it will be."""
+        if time.monotonic() - self._said < self._seconds:
+            return False
+        self._said = time.monotonic()
+        return True
 
     def advance(self, loss: float, tokens: int, norm: float) -> None:
         """Count one update: mean loss of the epoch, its target tokens, its gradient's norm."""

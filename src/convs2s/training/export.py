@@ -9,6 +9,7 @@ from convs2s.files import atomic_text, write_json
 from convs2s.guards.notes import forget_checksums, note_checksums
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
+from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
@@ -27,7 +28,11 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         rows = [without_absent(record) for record in trainer.state.history]
         for row in [*rows, {"stop": trainer.state.schedule.stop_reason}]:
             stream.write(json.dumps(row, sort_keys=True) + "\n")
-    machine: dict[str, object] = {"threads": job.threads, "workers": trainer.workers.count}
+    machine: dict[str, object] = {
+        "threads": job.threads,
+        "workers": trainer.workers.count,
+        "products": matmul.in_use(),
+    }
     if torch.device(trainer.device).type == "cuda":
         machine["gpu"] = torch.cuda.get_device_name(trainer.device)
     made = {"identity": trainer.folder.identity, **machine, **manifest()}

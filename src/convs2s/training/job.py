@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.architecture import Architecture
+from convs2s.config.options import Products
 from convs2s.config.recipe import Recipe
 
 
@@ -23,6 +24,7 @@ class TrainingJob:
         threads: CPU threads of each worker.
         candidates: the alignment's candidates where the model selects its vocabulary, or None.
         time_limit: minutes after which a scheduler ends the job, or None.
+        products: who computes float32 products on a CPU; ``auto``: the fastest on this machine.
         truecasers: those of source and target, to put into the model file, or None.
     """
 
@@ -36,4 +38,5 @@ class TrainingJob:
     threads: int
     candidates: Path | None = None
     time_limit: float | None = None
+    products: Products = "auto"
     truecasers: Sequence[Path] | None = None

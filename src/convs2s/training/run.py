@@ -16,6 +16,7 @@ from convs2s.training.epoch_progress import log
 from convs2s.training.export import export
 from convs2s.training.interruption import Interruption, end_of_job
 from convs2s.training.job import TrainingJob
+from convs2s.training.kernel_choice import choose_kernel
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.state_folder import StateFolder
@@ -45,6 +46,7 @@ def train(job: TrainingJob) -> None:
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         data.check_checksums(workers.is_first)
         workers.wait()  # for the lock and the checksums
+        choose_kernel(job, network, folder, device, workers)
         trainer = Trainer(
             network,
             job.recipe,
@@ -107,4 +109,5 @@ def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
         "seed": job.seed,
         "data": data.checksums | candidates,
         "version": TRAINING_VERSION,
+        **({} if job.products == "auto" else {"products": job.products}),
     }

@@ -20,13 +20,14 @@ from convs2s.guards.library_faults import faults_of_file
 
 
 class StateFolder:
-    """The folder of one training: ``last.safetensors``, ``best.safetensors``, ``identity.json``."""
+    """The folder of one training: its states, its identity, and the kernels that it began with."""
 
     def __init__(self, parent: Path, identity: Mapping[str, Any]) -> None:
         """Name the folder in ``parent`` for the identity: what the training's result depends on."""
         self.parent, self.identity = parent, dict(identity)
         self.path = parent / digest_of(self.identity)
         self.last, self.best = self.path / "last.safetensors", self.path / "best.safetensors"
+        self.kernels = self.path / "kernels.json"
 
     @contextmanager
     def locked(self) -> Iterator[None]:

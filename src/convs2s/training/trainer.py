@@ -7,6 +7,7 @@ With several workers each runs this loop; the first one alone writes and speaks.
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,7 +32,7 @@ from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
 from convs2s.training.permuted_sources import permuted_sources
 from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import StateFolder
-from convs2s.training.update import Updater, UpdateReport
+from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 from convs2s.training.workers import Workers
 
 MEMORY_UPDATES = 100
@@ -144,62 +145,69 @@ class Trainer:
         saved = started = time.monotonic()
         before = state.seconds
         silent = not self.workers.is_first
+        unread: list[StartedUpdate] = []
         with EpochProgress(state.epoch, end, state.batch, silent=silent) as progress:
             while state.batch < end:
-                # An update's middle decides: no learning rate is 0, and a division comes in time.
-                done = state.epoch - 1 + (state.batch + 0.5) / len(batches)
-                state.learning_rate = state.schedule.learning_rate_at(done, self.recipe)
-                report = self.updater.update(
-                    self.train,
-                    batches[state.batch],
-                    state.epoch,
-                    state.batch,
-                    state.learning_rate,
-                )
-                self._count(report)
-                if state.batch % MEMORY_UPDATES == 0:
-                    return_freed_memory()
-                now = time.monotonic()
-                state.seconds = before + now - started
-                progress.advance(state.loss / state.tokens, report.tokens, report.norm)
-                self._stop_early()
-                if now - saved > self.checkpoint_seconds:
+                unread.append(self._start_update(batches))
+                reason = self.stop.reason()
+                is_due = time.monotonic() - saved > self.checkpoint_seconds
+                wanted = reason is not None, is_due or progress.is_due()
+                stops, reads = self.workers.flags(wanted)
+                if reads or stops or state.batch == end:
+                    self._count(self.updater.read(unread), progress)
+                    unread.clear()
+                state.seconds = before + time.monotonic() - started
+                if stops:
+                    self._stop(reason)
+                if is_due:
                     self._save()
-                    saved = now
+                    saved = time.monotonic()
 
-    def _stop_early(self) -> None:
-        """Save and stop where a worker has a reason to.
+    def _start_update(self, batches: EpochPlan) -> StartedUpdate:
+        """Start the next update; what it did is read when somebody wants to know."""
+        state = self.state
+        # An update's middle decides: no learning rate is 0, and a division comes in time.
+        done = state.epoch - 1 + (state.batch + 0.5) / len(batches)
+        state.learning_rate = state.schedule.learning_rate_at(done, self.recipe)
+        rows, moment = batches[state.batch], (state.epoch, state.batch)
+        started = self.updater.start(self.train, rows, *moment, state.learning_rate)
+        state.batch += 1
+        state.updates += 1
+        if state.batch % MEMORY_UPDATES == 0:
+            return_freed_memory()
+        return started
+
+    def _stop(self, reason: str | None) -> NoReturn:
+        """Save and stop, as a worker has a reason to.
 
         Raises:
             UnfinishedError: with the reason.
         """
-        reason = self.stop.reason()
-        if self.workers.any(reason is not None):
-            self._save()
-            self.workers.wait()  # or the first to end would have the others killed while they save
-            self.workers.fail(
-                UnfinishedError(
-                    f"training is not finished: {reason or 'another worker was told to stop'}; "
-                    f"saved in epoch {self.state.epoch} after update {self.state.updates}: "
-                    "run the same command again to go on"
-                )
+        self._save()
+        self.workers.wait()  # or the first to end would have the others killed while they save
+        self.workers.fail(
+            UnfinishedError(
+                f"training is not finished: {reason or 'another worker was told to stop'}; "
+                f"saved in epoch {self.state.epoch} after update {self.state.updates}: "
+                "run the same command again to go on"
             )
+        )
 
-    def _count(self, report: UpdateReport) -> None:
-        """Add an update to the state.
+    def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
+        """Add the last updates to the state's loss.
 
         Raises:
-            UserError: its loss or gradient is not a number; the last state is from before it.
+            UserError: a loss or gradient is not a number; the last state is from before it.
         """
         state = self.state
-        if not math.isfinite(report.loss) or not math.isfinite(report.norm):
-            self._diverged(
-                f"at update {state.updates + 1}: loss {report.loss}, gradient norm {report.norm}"
-            )
-        state.loss += report.loss
-        state.tokens += report.tokens
-        state.batch += 1
-        state.updates += 1
+        for number, report in enumerate(reports, start=state.updates - len(reports) + 1):
+            if not math.isfinite(report.loss) or not math.isfinite(report.norm):
+                self._diverged(
+                    f"at update {number}: loss {report.loss}, gradient norm {report.norm}"
+                )
+            state.loss += report.loss
+            state.tokens += report.tokens
+            progress.advance(state.loss / state.tokens, report.tokens, report.norm)
 
     def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""

@@ -1,5 +1,6 @@
 """One update: micro-batches, their summed gradient, clipping, and a step of the optimizer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -41,6 +42,21 @@ class UpdateReport:
     norm: float
 
 
+@dataclass(frozen=True)
+class StartedUpdate:
+    """An update that the device may still be computing: reading it waits.
+
+    Attributes:
+        loss: this worker's share of it, float64.
+        tokens: target tokens of all workers.
+        norm: the gradient's norm before clipping.
+    """
+
+    loss: Tensor
+    tokens: int
+    norm: Tensor
+
+
 class Updater:
     """Makes updates of one network, and computes its validation loss."""
 
@@ -69,6 +85,25 @@ class Updater:
         self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float
     ) -> UpdateReport:
         """Make one update from the pairs ``rows``, batch ``number`` of the epoch."""
+        return self.read([self.start(store, rows, epoch, number, learning_rate)])[0]
+
+    def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
+        """Wait for updates, and say what they did: one transfer for all of them."""
+        losses, norms = (
+            torch.stack([one.loss for one in started] + [one.norm.double() for one in started])
+            .view(2, -1)
+            .tolist()
+        )
+        totals = self.workers.totals(losses)
+        return [
+            UpdateReport(loss, one.tokens, norm)
+            for loss, one, norm in zip(totals, started, norms, strict=True)
+        ]
+
+    def start(
+        self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float
+    ) -> StartedUpdate:
+        """Start an update as of ``update``, without waiting for the device."""
         workers = self.workers
         tokens = sum(len(store[int(row)][1]) for row in rows)
         divisor = tokens if self.recipe.normalize == "tokens" else len(rows)
@@ -89,7 +124,7 @@ class Updater:
         norm = nn.utils.clip_grad_norm_(parameters, self.recipe.clip)
         set_learning_rate(self.optimizer, learning_rate, self.recipe.velocity)
         self.optimizer.step()
-        return UpdateReport(workers.totals([loss])[0], tokens, norm.item())
+        return StartedUpdate(loss, tokens, norm)
 
     def _gradient(
         self,
@@ -98,8 +133,8 @@ class Updater:
         moment: tuple[int, int],
         divisor: int,
         types: Types | None,
-    ) -> float:
-        """Set the gradient to that of their summed loss / divisor; return the loss.
+    ) -> Tensor:
+        """Set the gradient to that of their summed loss / divisor; return the loss in float64.
 
         One that does not fit into memory is halved, and all start over, as the one that
         failed may have left a share of its gradient. How many a batch has decides nothing.
@@ -116,7 +151,7 @@ class Updater:
         """
         while True:
             self.optimizer.zero_grad()
-            total = 0.0
+            total = torch.zeros((), dtype=torch.float64, device=self.device)
             for index, micro_batch in enumerate(micro_batches):
                 seeds = np.random.SeedSequence([self.seed, *moment, *micro_batch.place])
                 torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
@@ -129,12 +164,12 @@ class Updater:
             else:
                 return total
 
-    def _add_gradient(self, batch: Batch, divisor: int, types: Types | None) -> float | None:
+    def _add_gradient(self, batch: Batch, divisor: int, types: Types | None) -> Tensor | None:
         """Return the summed loss, or None where the batch does not fit into memory."""
         try:
             loss = self._loss(batch, self.recipe.label_smoothing, types)
             (loss / divisor).backward()
-            return loss.item()
+            return loss.detach()
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -149,17 +184,19 @@ class Updater:
         With ``types`` it is that of a softmax over these alone, any other target being ``<unk>``.
         """
         tokens = batch.target if types is None else places_of(types, batch.target)
-        source, previous, target = (
+        # Found here, where no device has to be waited for.
+        real = np.flatnonzero(tokens != PADDING)
+        source, previous, places, target = (
             torch.from_numpy(array).to(self.device, non_blocking=True)
-            for array in (batch.source, batch.previous, tokens)
+            for array in (batch.source, batch.previous, real, tokens.reshape(-1)[real])
         )
         chosen = None if types is None else torch.from_numpy(types).to(self.device)
         kind = torch.device(self.device).type
         with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            real = target != PADDING
-            features = self._features(source, previous)[real]  # (N, f_out)
+            features = self._features(source, previous).flatten(0, 1)  # (B * n, f_out)
+            features = features.index_select(0, places)  # (N, f_out)
             weight, bias = rows_of(self.network.output, chosen)  # (S, f_out), (S,)
-            return summed_cross_entropy(features, weight, bias, target[real], label_smoothing)
+            return summed_cross_entropy(features, weight, bias, target, label_smoothing)
 
     @torch.no_grad()
     def validate(

@@ -34,7 +34,7 @@ class Workers:
     Attributes:
         rank: number of this worker, from 0; the first one writes files and speaks.
         count: number of workers.
-        device: where the tensors are that they exchange.
+        device: where the gradients are that they exchange.
     """
 
     rank: int = 0
@@ -58,17 +58,17 @@ class Workers:
             tensor.copy_(total.view_as(tensor))
 
     def totals(self, values: Sequence[float]) -> list[float]:
-        """Return each number's sum over the workers, in float64."""
+        """Return each number's sum over the workers, in float64; a GPU is not waited for."""
         if self.count == 1:
             return list(values)
-        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        tensor = torch.tensor(values, dtype=torch.float64)
         self._reduce(tensor)
         sums: list[float] = tensor.tolist()
         return sums
 
-    def any(self, flag: bool) -> bool:
-        """Return whether the flag is set for any worker."""
-        return self.totals([float(flag)])[0] > 0.0
+    def flags(self, flags: Sequence[bool]) -> list[bool]:
+        """Return for each flag whether it is set for any worker."""
+        return [total > 0.0 for total in self.totals([float(flag) for flag in flags])]
 
     def wait(self) -> None:
         """Return when every worker is here."""
@@ -141,7 +141,7 @@ def joined(device: str) -> Iterator[Workers]:
         return
     rank, meeting = int(os.environ["RANK"]), os.environ.get(RENDEZVOUS)
     torch.distributed.init_process_group(
-        "gloo" if device == "cpu" else "nccl",
+        "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl",
         init_method="env://" if meeting is None else f"file://{meeting}",
         rank=rank,
         world_size=count,

@@ -14,10 +14,10 @@ from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import Translator
 from convs2s.files import read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
 from tests.support import fairseq
+from tests.support.kernels import INT8, precision_of
 
 FAIRSEQ_BLEU = 29.5814
 """golden/fairseq_multi30k/scores.json: words as they are, against ref.tok.de."""
@@ -96,17 +96,12 @@ def test_translations_are_fairseqs(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "precision",
-    [
-        "bf16",
-        pytest.param(
-            "int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")
-        ),
-    ],
-)
-def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision: str) -> None:
+@pytest.mark.parametrize("arithmetic", ["bf16", *INT8])
+def test_cheaper_arithmetic_costs_little(
+    imported: Path, shared: Path, arithmetic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Within 0.2 BLEU of fp32 on test_2016_flickr, and to the bit the same in every batch."""
+    precision = precision_of(arithmetic, monkeypatch)
     folder = shared / "golden" / "fairseq_multi30k"
     source, reference = (list(read_lines(folder / name)) for name in ("src.bpe.en", "ref.tok.de"))
     found = list(translator_of(imported, precision=precision).translate(source))

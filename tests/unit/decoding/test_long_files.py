@@ -34,7 +34,7 @@ SHORT: dict[str, Any] = {"beam": 2, "maximum_length": {"factor": 0.2, "offset": 
 PRECISIONS = [
     "fp32",
     "bf16",
-    pytest.param("int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")),
+    pytest.param("int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs an x86 CPU")),
 ]
 
 SHORT_OPTIONS = ("--beam", 2, "--maximum-length.factor", 0.2, "--maximum-length.offset", 2)

@@ -12,8 +12,9 @@ from convs2s.models.kernels.matmul import linear
 from convs2s.models.kernels.windows import windows
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("shape", [(3, 4, 5), (16, 2, 5), (7, 5), (32, 5)])
-def test_a_product_by_the_convolution_kernel_is_the_product(shape: tuple[int, ...]) -> None:
+def test_a_product_by_every_kernel_is_the_product(shape: tuple[int, ...]) -> None:
     torch.manual_seed(1)
     inputs = [torch.randn(one, requires_grad=True) for one in (shape, (6, 5), (6,))]
     ours, theirs = linear(*inputs), functional.linear(*inputs)
@@ -28,6 +29,7 @@ def gradients(loss: Tensor, *inputs: Tensor) -> list[Tensor]:
     return list(torch.autograd.grad(loss, inputs))
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("block", [1, 60, 1 << 21])
 def test_the_loss_equals_torchs(

@@ -4,18 +4,25 @@ import pytest
 import torch
 from torch.nn import functional
 
-from convs2s.models.kernels.quantized_linear import Precision, linear_map, runs_int8
+from convs2s.models.kernels.quantized_linear import Precision, linear_map
 from convs2s.models.kernels.topk import topk
+from tests.support.kernels import INT8, precision_of
 
-NEEDS_VNNI = pytest.mark.skipif(not runs_int8(), reason="needs a CPU with VNNI")
+
+@pytest.fixture
+def precision(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Precision:
+    """A precision by a kernel of its own."""
+    return precision_of(request.param, monkeypatch)
+
+
+every_precision = pytest.mark.parametrize("precision", ["fp32", "bf16", *INT8], indirect=True)
+every_int8 = pytest.mark.parametrize("precision", INT8, indirect=True)
+TOLERANCE = {"fp32": 1e-6, "bf16": 0.02, "int8": 0.02}
 
 
 @pytest.mark.parametrize("shape", [(7, 24, 40), (64, 256, 512), (1, 3, 2)])
-@pytest.mark.parametrize(
-    ("precision", "tolerance"),
-    [("fp32", 1e-6), ("bf16", 0.02), pytest.param("int8", 0.02, marks=NEEDS_VNNI)],
-)
-def test_maps_are_near(precision: Precision, tolerance: float, shape: tuple[int, ...]) -> None:
+@every_precision
+def test_maps_are_near(precision: Precision, shape: tuple[int, ...]) -> None:
     torch.manual_seed(1)
     rows, inputs, outputs = shape
     x, weight, bias = torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(outputs)
@@ -26,42 +33,61 @@ def test_maps_are_near(precision: Precision, tolerance: float, shape: tuple[int,
     # What rounding may do: a share of the product of the norms.
     norms = x.norm(dim=1, keepdim=True) * weight.norm(dim=1) + bias.abs()
     error = (found - functional.linear(x, weight, bias)).abs() / norms
-    assert float(error.max()) < tolerance
+    assert float(error.max()) < TOLERANCE[precision]
 
 
-@NEEDS_VNNI
-def test_int8_sums_exactly() -> None:
+@pytest.mark.parametrize("precision", INT8[:1], indirect=True)
+def test_int8_sums_exactly(precision: Precision) -> None:
     """Rows and weights of integers whose largest is 127 have nothing to round."""
     torch.manual_seed(1)
     x, weight = (torch.randint(-127, 128, size).float() for size in ((5, 4096), (9, 4096)))
     x[:, 0], weight[:, 0] = 127.0, -127.0
     exact = functional.linear(x.double(), weight.double())
-    found = linear_map(weight, torch.zeros(9), "int8")(x)
+    found = linear_map(weight, torch.zeros(9), precision)(x)
     torch.testing.assert_close(found.double(), exact, rtol=1e-6, atol=8.0)
 
 
-@NEEDS_VNNI
-def test_int8_rounds_to_the_nearest() -> None:
+@pytest.mark.parametrize("precision", INT8[:1], indirect=True)
+def test_int8_rounds_to_the_nearest(precision: Precision) -> None:
     x = torch.tensor([[127.0, 0.6, -0.6]])  # one unit is 1
     weight = torch.tensor([[0.0, 127.0, 0.0], [0.0, 0.0, 127.0]])
-    found = linear_map(weight, torch.zeros(2), "int8")(x)
+    found = linear_map(weight, torch.zeros(2), precision)(x)
     torch.testing.assert_close(found, torch.tensor([[127.0, -127.0]]))
 
 
-@NEEDS_VNNI
-def test_int8_of_zeros_is_the_bias() -> None:
+@every_int8
+def test_int8_of_zeros_is_the_bias(precision: Precision) -> None:
     bias = torch.arange(3.0)
-    found = linear_map(torch.zeros(3, 8), bias, "int8")(torch.zeros(2, 4, 8))
+    found = linear_map(torch.zeros(3, 8), bias, precision)(torch.zeros(2, 4, 8))
     assert torch.equal(found, bias.expand(2, 4, 3))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=NEEDS_VNNI)])
+@every_precision
 def test_some_outputs_are_those_of_all(precision: Precision) -> None:
     torch.manual_seed(1)
     x, whole = torch.randn(3, 16), linear_map(torch.randn(20, 16), torch.randn(20), precision)
     x = x.bfloat16() if precision == "bf16" else x
     outputs = torch.tensor([0, 3, 19])
     torch.testing.assert_close(whole.of(outputs)(x), whole(x)[:, outputs])
+
+
+@every_int8
+def test_a_row_follows_from_itself_alone(precision: Precision) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(40, 96) * torch.logspace(-3, 3, 40).unsqueeze(1)
+    multiply = linear_map(torch.randn(50, 96), torch.randn(50), precision)
+    together = multiply(x)
+    for rows in (slice(0, 1), slice(3, 4), slice(7, 20), slice(39, 40)):
+        assert torch.equal(multiply(x[rows]), together[rows])
+
+
+@pytest.mark.parametrize("precision", INT8[1:], indirect=True)
+def test_sums_of_bytes_do_not_overflow(precision: Precision) -> None:
+    """Where they are added up in 16 bits, two products of 8 by 8 bits are too many."""
+    x, weight = torch.ones(2, 4096), torch.ones(3, 4096)
+    x[1], weight[1] = -1.0, -1.0
+    found = linear_map(weight, torch.zeros(3), precision)(x)
+    torch.testing.assert_close(found, functional.linear(x, weight), rtol=0.01, atol=0)
 
 
 @pytest.mark.parametrize("total", [5, 40, 1000, 4097])

@@ -12,10 +12,12 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import ModelSettings
+from convs2s.config.options import Products
 from convs2s.data.batches import pad
 from convs2s.decoding.search import beam_search
 from convs2s.model_file import load_model
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.run import train
 from tests.support import tiny
 
@@ -46,7 +48,9 @@ def sequences(count: int, seed: int) -> list[list[str]]:
     return [generator.choices(TOKENS, k=generator.randint(5, 20)) for _ in range(count)]
 
 
-def exactly_reversed(folder: Path, architecture: dict[str, Any], updates: int) -> float:
+def exactly_reversed(
+    folder: Path, architecture: dict[str, Any], updates: int, products: Products = "auto"
+) -> float:
     """Train for at most ``updates`` of 64 pairs; return how much of 1,000 unseen ones is right."""
     epochs = 2
     tiny.prepare_pairs(folder, sequences(updates * BATCH // epochs - BATCH, seed=1))
@@ -55,7 +59,7 @@ def exactly_reversed(folder: Path, architecture: dict[str, Any], updates: int) -
         {"description": "", "architecture": architecture, "training": recipe}
     )
     output = folder / "model.safetensors"
-    train(tiny.job(folder, output, settings))
+    train(tiny.job(folder, output, settings, products=products))
     network, description = load_model(output)
     made = description.training["updates"]
     assert isinstance(made, int)
@@ -70,9 +74,9 @@ def exactly_reversed(folder: Path, architecture: dict[str, Any], updates: int) -
 
 
 @pytest.mark.slow
-def test_convs2s_learns_to_reverse(tmp_path: Path) -> None:
+def test_convs2s_learns_to_reverse(tmp_path: Path, kernel: Kernel) -> None:
     # Of the 3,000 updates that it may take, it needs fewer than half.
-    assert exactly_reversed(tmp_path, CONVS2S, updates=1200) >= 0.99
+    assert exactly_reversed(tmp_path, CONVS2S, updates=1200, products=kernel) >= 0.99
 
 
 @pytest.mark.slow

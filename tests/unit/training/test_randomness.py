@@ -13,7 +13,7 @@ from torch import Tensor
 
 from convs2s.models.kernels import dropout
 from convs2s.training.trainer import Trainer
-from convs2s.training.update import Updater, UpdateReport
+from convs2s.training.update import StartedUpdate, Updater
 from convs2s.training.workers import Workers
 from tests.support import tiny
 
@@ -73,13 +73,13 @@ class Asked:
 def asked_for(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """Train; return what each update was asked for."""
     asked: list[Asked] = []
-    update = Updater.update
+    start = Updater.start
 
-    def spy(self: Updater, store: Any, rows: Any, *moment: Any) -> UpdateReport:
+    def spy(self: Updater, store: Any, rows: Any, *moment: Any) -> StartedUpdate:
         asked.append(Asked(tuple(rows.tolist()), *moment))
-        return update(self, store, rows, *moment)
+        return start(self, store, rows, *moment)
 
-    monkeypatch.setattr(Updater, "update", spy)
+    monkeypatch.setattr(Updater, "start", spy)
     with trainer.folder.locked():
         trainer.run()
     return asked
@@ -227,7 +227,7 @@ def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
 
     add = Updater._add_gradient
 
-    def first_fails(self: Updater, *arguments: Any) -> float | None:
+    def first_fails(self: Updater, *arguments: Any) -> Tensor | None:
         if not failed:
             failed.append(True)
             return None

@@ -39,6 +39,7 @@ def test_whatever_changes_the_result_has_a_state_of_its_own(task: Path, tmp_path
         "network": replace(job, architecture=tiny.settings({"dropout": 0.3}).architecture),
         "data": replace(job, folder=tiny.prepare(tmp_path / "other", pairs=150)),
         "candidates": replace(job, candidates=candidates),
+        "kernel": replace(job, products="blas"),
     }
     places = {name: folder(other) for name, other in others.items()} | {"first": folder(job)}
     assert len(set(places.values())) == len(places)

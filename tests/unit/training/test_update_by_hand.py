@@ -140,6 +140,7 @@ CASES: dict[str, tuple[dict[str, Any], Rule, str]] = {
 }
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("case", CASES)
 def test_three_updates_are_those_by_hand(data: TrainingData, case: str) -> None:
     changes, rule, scaling = CASES[case]

@@ -57,7 +57,7 @@ def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | Non
 
 def random_bits(count: int) -> Tensor:
     """Return ``count`` uniform 16-bit integers, seeded by torch's generator."""
-    seed = int(torch.randint(2**62, ()))
+    seed = int(torch.randint(2**62, ()).numpy())
     words = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**64, -(-count // 4), np.uint64)
     return torch.from_numpy(words.view(np.int16))[:count]
 

@@ -1,18 +1,42 @@
-"""Matrix products by the kernel that is the fastest for them."""
+"""Matrix products of training by the kernel that is the fastest for them on this machine."""
+
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+Kernel = Literal["blas", "onednn"]
+"""Who computes float32 products where they are learned from: torch's library for matrices (MKL on
+x86), or oneDNN, as convolutions of width 1. One is up to twice as fast, which depends on the
+processor."""
+
 IMAGES = 16
 """Images from which on torch hands a convolution of width 1 to oneDNN with a single thread, too."""
+
+_kernel: Kernel = "blas"
+
+
+def use(kernel: Kernel) -> None:
+    """Compute the products of this process by a kernel from now on."""
+    global _kernel
+    _kernel = kernel
+
+
+def in_use() -> Kernel:
+    """Return the kernel that this process computes products by."""
+    return _kernel
+
+
+def kernels() -> list[Kernel]:
+    """Return the kernels that this machine has."""
+    return ["blas", "onednn"] if torch.backends.mkldnn.is_available() else ["blas"]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return ``x @ weight.t() + bias``, where it is learned from.
 
-    For float32 on a CPU it is a convolution of width 1, which oneDNN computes, forth and back: on
-    some processors twice as fast as the product of matrices, which another library computes.
+    In float32 on a CPU by the kernel in use; otherwise there is but one.
 
     Args:
         x: (..., inputs).
@@ -21,7 +45,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     kind = x.device.type
     plain = x.dtype != torch.float32 or kind != "cpu" or torch.is_autocast_enabled(kind)
-    if plain or not torch.is_grad_enabled() or not torch.backends.mkldnn.is_available():
+    if plain or _kernel == "blas" or not torch.is_grad_enabled():
         return functional.linear(x, weight, bias)
     rows = x if x.dim() == 3 and len(x) >= IMAGES else _in_images(x)  # (images, n, inputs)
     # Channels come last in memory, so that these are views.

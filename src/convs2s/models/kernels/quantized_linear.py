@@ -4,6 +4,7 @@ Each row of a result follows from its own row of the input alone, whatever other
 with it: the output of a sentence must not depend on its batch.
 """
 
+import platform
 from typing import Literal, Protocol
 
 import torch
@@ -14,6 +15,9 @@ Precision = Literal["fp32", "bf16", "int8"]
 
 LARGEST = 127
 """The largest magnitude of an 8-bit value here: -128 is left out, so that signs are symmetric."""
+
+LARGEST_OF_SEVEN_BITS = 63
+"""That of inputs without VNNI, where two products with them still fit into 16 bits."""
 
 ROWS_HINT = 128
 """Rows that the layout of int8 weights is chosen for; it serves any number."""
@@ -48,11 +52,16 @@ def linear_map(weight: Tensor, bias: Tensor, precision: Precision) -> LinearMap:
 
 
 def runs_int8() -> bool:
-    """Return whether this machine multiplies 8-bit integers exactly.
+    """Return whether this machine has products of 8-bit integers."""
+    return torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
 
-    Without VNNI, x86 adds products of bytes up in 16 bits, which overflow.
+
+def has_vnni() -> bool:
+    """Return whether this machine adds products of bytes up in 32 bits.
+
+    Without it, x86 adds two of them up in 16 bits first, which overflow.
     """
-    return torch.backends.mkldnn.is_available() and torch.cpu._is_vnni_supported()
+    return torch.cpu._is_vnni_supported()
 
 
 class PlainMap:
@@ -82,7 +91,7 @@ class Int8Map:
 
     Integers add up exactly, in any order. The kernel's fast case is unsigned inputs and a single
     scale for all rows, so inputs are shifted by 128, which ``offset`` takes off again, and the rows
-    are scaled after it.
+    are scaled after it. Without VNNI inputs have seven bits and are shifted by 64.
     """
 
     def __init__(self, weight: Tensor, scale: Tensor, bias: Tensor) -> None:
@@ -90,7 +99,8 @@ class Int8Map:
         self._weight, self._scale, self._bias = weight, scale, bias
         self.outputs = len(weight)
         self._packed = torch.ops.onednn.qlinear_prepack(weight, [ROWS_HINT, weight.shape[1]])
-        self._offset = weight.sum(1).float() * scale * -128.0
+        self._largest = LARGEST if has_vnni() else LARGEST_OF_SEVEN_BITS
+        self._offset = weight.sum(1).float() * scale * -(self._largest + 1.0)
         self._zero = torch.zeros(len(weight), dtype=torch.int32)
 
     @classmethod
@@ -103,9 +113,9 @@ class Int8Map:
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) in fp32 to (..., outputs) in fp32."""
         rows = x.reshape(-1, x.shape[-1])
-        scale = (rows.abs().amax(1, keepdim=True) / LARGEST).clamp_min(1e-30)  # (rows, 1)
+        scale = (rows.abs().amax(1, keepdim=True) / self._largest).clamp_min(1e-30)  # (rows, 1)
         # Rounded to the nearest: what is cut off is positive.
-        integers = (rows * scale.reciprocal()).add_(128.5).to(torch.uint8)
+        integers = (rows * scale.reciprocal()).add_(self._largest + 1.5).to(torch.uint8)
         y: Tensor = torch.ops.onednn.qlinear_pointwise(
             *(integers, 1.0, 0, self._packed, self._scale, self._zero, self._offset),
             *(1.0, 0, torch.float32, "none", [], ""),

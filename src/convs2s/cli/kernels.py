@@ -1,0 +1,46 @@
+"""``convs2s kernels``: how fast this machine multiplies, and what is chosen for it."""
+
+import argparse
+from pathlib import Path
+
+from convs2s.cli.common import add_threads
+
+TYPES = 10_000
+"""Of each side's vocabulary, where only speed matters."""
+
+
+def add_kernels(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``kernels``."""
+    command.description = (
+        "Measure the matrix products of a model's training by each kernel, and those of its "
+        "decoding in each precision, in GFLOP/s. The kernel that a training takes is the one of "
+        "config.yaml's products; with auto, the faster one when it was first measured here."
+    )
+    command.add_argument("--model", default="small", help="a name of config/models.yaml [small]")
+    add_threads(command)
+    command.set_defaults(run=_kernels)
+
+
+def _kernels(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from convs2s.config.load import load
+    from convs2s.models.build import build_network
+    from convs2s.models.kernels.choice import (
+        DECODED_ROWS,
+        decoding_rates,
+        fastest,
+        products,
+        rates,
+    )
+
+    torch.set_num_threads(arguments.threads)
+    model = load(Path.cwd()).model(arguments.model)
+    found = products(build_network(model.architecture, TYPES, TYPES))
+    chosen = fastest(found)
+    print(f"{'training in fp32':24} GFLOP/s")
+    for kernel, rate in rates(found).items():
+        print(f"{kernel:24} {rate / 1e9:7.0f}{'   chosen' if kernel == chosen else ''}")
+    print(f"\n{'decoding, rows at a time':24}" + "".join(f"{rows:8}" for rows in DECODED_ROWS))
+    for precision, by_rows in decoding_rates(found).items():
+        print(f"{precision:24}" + "".join(f"{rate / 1e9:8.0f}" for rate in by_rows))

@@ -1,0 +1,100 @@
+"""Which kernel a training computes its products by."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.errors import UnfinishedError, UserError
+from convs2s.files import sha256
+from convs2s.models.kernels import choice, matmul
+from convs2s.models.kernels.choice import Product, fastest, rates
+from convs2s.models.kernels.matmul import Kernel
+from convs2s.training import kernel_choice
+from convs2s.training.interruption import Interruption
+from convs2s.training.run import train
+from tests.support import tiny
+
+SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
+both = pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "convs2s"
+
+
+def measure(monkeypatch: pytest.MonkeyPatch, **found: float) -> None:
+    monkeypatch.setattr(choice, "rates", lambda _: found)
+
+
+def test_what_is_measured_is_a_rate_of_each_kernel() -> None:
+    found = rates(SMALL)
+    assert list(found) == matmul.kernels()
+    assert all(rate > 0 for rate in found.values())
+    assert matmul.in_use() == "blas"
+
+
+@both
+@pytest.mark.parametrize(("rate", "expected"), [(2.0, "onednn"), (1.04, "blas"), (0.5, "blas")])
+def test_the_faster_one_by_more_than_noise(
+    monkeypatch: pytest.MonkeyPatch, rate: float, expected: Kernel
+) -> None:
+    measure(monkeypatch, blas=1.0, onednn=rate)
+    assert fastest(SMALL) == expected
+
+
+def test_it_is_measured_once_for_each_shape(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    measure(monkeypatch, blas=1.0, onednn=2.0)
+    assert fastest(SMALL) == "onednn"
+    measure(monkeypatch, blas=2.0, onednn=1.0)
+    assert fastest(SMALL) == "onednn"
+    assert fastest(SMALL[:1]) == "blas"
+    assert len(json.loads((cache / "kernels.json").read_text())) == 2
+
+
+def test_a_damaged_cache_is_named(cache: Path) -> None:
+    cache.mkdir(parents=True)
+    (cache / "kernels.json").write_text('{"a": 3}')
+    with pytest.raises(UserError, match=r"kernels\.json: not what this program keeps"):
+        fastest(SMALL)
+
+
+def test_without_a_cache_it_is_said_and_nothing_is_measured(
+    tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cache.parent.write_text("a file in the folder's place")
+    train(tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors"))
+    assert "products are computed by blas, unmeasured" in capfd.readouterr().err
+
+
+@both
+@pytest.mark.parametrize("begun", ["blas", "onednn"])
+def test_a_training_goes_on_with_the_kernel_that_it_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: Kernel
+) -> None:
+    other = {"blas": "onednn", "onednn": "blas"}[begun]
+    task = tiny.prepare(tmp_path / "task")
+    whole, cut = (tiny.job(task, tmp_path / name / "model.safetensors") for name in ("a", "b"))
+    monkeypatch.setattr(kernel_choice, "fastest", lambda _: begun)
+    train(whole)
+    with monkeypatch.context() as patch:
+        patch.setattr(Interruption, "reason", lambda _: "a test wants it")
+        with pytest.raises(UnfinishedError):
+            train(cut)
+    monkeypatch.setattr(kernel_choice, "fastest", lambda _: other)
+    train(cut)
+    assert sha256(cut.output) == sha256(whole.output)
+    made = json.loads(cut.output.with_name("training.json").read_text())["manifest"]
+    assert made["products"] == begun
+
+
+def test_a_kernel_that_is_not_here_is_named(tmp_path: Path) -> None:
+    job = tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors")
+    train(job)
+    (kernels,) = (tmp_path / "state").glob("*/kernels.json")
+    kernels.write_text('{"products": "abacus"}')
+    with pytest.raises(UserError, match=r"kernels\.json: says .*abacus.*, which this machine"):
+        train(job)
