@@ -23,8 +23,7 @@ def test_both_commands_make_the_same_demo(slurm: Slurm, root: Path, tmp_path: Pa
         checkout = check_out(root, parent)
         cluster.set_up_profiles(checkout.folder)
         done = cluster.run(slurm, checkout, f"snakemake demo {option} profiles/slurm")
-        rules = {rule for (rule,) in cluster.submitted(slurm, done.said, "%k")}
-        assert {"rule_train_model", "rule_decode_test_set"} <= {one.split("_w")[0] for one in rules}
+        assert done.said.count("has been submitted with SLURM jobid") > 30
         scores = json.loads((checkout / f"{DEMO}/bleu.json").read_text())["tests"]["test"]
         assert scores["bleu"]["detokenized"]["mean"] > 85
         models = checkout.folder.glob(f"{DEMO}/models/demo/*/*.safetensors")

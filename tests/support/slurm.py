@@ -25,7 +25,7 @@ SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/lo
 START_SECONDS = 30
 STOP_SECONDS = 20
 # When daemons end whose tests were killed and could not end them.
-LIFETIME = ("timeout", "1800")
+LIFETIME = ("timeout", "3600")
 
 CONFIGURATION = """\
 ClusterName=test
