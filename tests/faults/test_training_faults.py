@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_the_last_state(task: Path, tmp_path: Path) -> None:
 @contextmanager
 def signalled_at(update: int) -> Iterator[None]:
     """Send SIGTERM to this process as an update begins."""
-    sound, calls = Updater.update, [0]
+    sound, calls = Updater.start, [0]
 
     def interrupted(updater: Updater, *arguments: Any) -> Any:
         calls[0] += 1
@@ -187,7 +187,7 @@ def signalled_at(update: int) -> Iterator[None]:
         return sound(updater, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "update", interrupted)
+        patch.setattr(Updater, "start", interrupted)
         yield
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 
@@ -71,7 +72,6 @@ def beam_search(
 
 
 Numbers = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

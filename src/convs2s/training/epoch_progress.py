@@ -38,17 +38,17 @@ class EpochProgress:
         self._said = time.monotonic()
         return True
 
-    def advance(self, loss: float, tokens: int, norm: float) -> None:
-        """Count one update: mean loss of the epoch, its target tokens, its gradient's norm."""
+    def advance(self, updates: int, loss: float, tokens: int, norm: float) -> None:
+        """Count updates: mean loss of the epoch, their target tokens, the last gradient's norm."""
         if self._bar.disable:
             return
         self._tokens += tokens
-        self._bar.update()
         elapsed = self._bar.format_dict["elapsed"]
         rate = self._tokens / elapsed if elapsed else 0.0
         self._bar.set_postfix_str(
             f"{rate:,.0f} tokens/s, loss {loss:.3f}, gradient {norm:.3f}", refresh=False
         )
+        self._bar.update(updates)
 
     def __enter__(self) -> "EpochProgress":
         return self

@@ -40,7 +40,6 @@ def train(job: TrainingJob) -> None:
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
-    shortlist = read_shortlist(job.architecture, job.candidates, data)
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
@@ -56,7 +55,7 @@ def train(job: TrainingJob) -> None:
             device=device,
             stop=stop,
             workers=workers,
-            shortlist=shortlist,
+            shortlist=read_shortlist(job.architecture, job.candidates, data),
         )
         if workers.is_first:
             say_where(trainer)

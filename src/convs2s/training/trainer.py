@@ -207,7 +207,8 @@ class Trainer:
                 )
             state.loss += report.loss
             state.tokens += report.tokens
-            progress.advance(state.loss / state.tokens, report.tokens, report.norm)
+        tokens = sum(report.tokens for report in reports)
+        progress.advance(len(reports), state.loss / state.tokens, tokens, reports[-1].norm)
 
     def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""
