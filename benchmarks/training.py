@@ -1,11 +1,13 @@
 """How fast is training, as a share of what the machine's matrix products reach?
 
 Makes updates (forward, loss, backward, clipping, the optimizer's step) of one shape through the
-project's own ``Updater``, and measures the rate of a bf16 linear map before and after each sample
-of them, as a machine that others use is not equally fast all the time. Prints each sample and,
-last, one JSON object: medians over five samples of the target tokens per second and of the share
-of that rate. The model's arithmetic is counted as multiply-adds x 2, x 3 for forward and backward,
-padding not counted.
+project's own ``Updater``, and measures the rate of a linear map of the same precision before and
+after each sample of them, as a machine that others use is not equally fast all the time. Prints
+each sample and, last, one JSON object for each kernel: medians over five samples of the target
+tokens per second and of the share of that rate. The model's arithmetic is counted as multiply-adds
+x 2, x 3 for forward and backward, padding not counted.
+
+In fp32 the kernels take turns, sample by sample; ``chosen`` is the one that a training takes here.
 
     python benchmarks/training.py --shape multi30k --precision bf16 --threads 2
 """
@@ -15,7 +17,9 @@ import json
 import resource
 import statistics
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +27,9 @@ import torch
 
 from convs2s.data.batches import plan_batches
 from convs2s.models.build import build_network
+from convs2s.models.kernels import matmul
+from convs2s.models.kernels.choice import fastest, products
+from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.update import Updater
 from flops import flops
@@ -34,6 +41,7 @@ UPDATES = {"multi30k": 8, "wmt_en_fr": 1, "wmt_en_de": 1}
 
 WARM_UP = 2
 GIGA = 1e9
+PRECISIONS = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class Training:
         self.store, recipe = work.store, work.recipe
         torch.manual_seed(1)
         network = build_network(work.architecture, *work.types)
+        self.products = products(network)
         self.parameters = sum(parameter.numel() for parameter in network.parameters())
         self.flops = flops(work.architecture, work.types[1])
         self.rate = recipe.learning_rate
@@ -91,7 +100,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Training speed.")
     parser.add_argument("--shape", choices=SHAPES, default="multi30k")
-    parser.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
+    parser.add_argument("--precision", choices=PRECISIONS, default="bf16")
     parser.add_argument("--threads", type=int, default=2, help="default: %(default)s")
     arguments = parser.parse_args()
     keep_freed_memory()
@@ -100,38 +109,50 @@ def main() -> None:
         work = workload(arguments.shape, arguments.precision, Path(folder))
         training = Training(work)
         print(f"{arguments.shape}: {training.parameters} parameters, {work.text}", flush=True)
-        samples = measure(training, UPDATES[arguments.shape])
-    figures = {
-        "shape": arguments.shape,
-        "precision": arguments.precision,
-        "threads": arguments.threads,
-        "tokens_per_second": round(statistics.median(one.tokens for one in samples)),
-        "gflops": round(statistics.median(one.rate for one in samples) / GIGA),
-        "gemm_gflops": round(statistics.median(one.gemm for one in samples) / GIGA),
-        "share_of_gemm": round(statistics.median(one.rate / one.gemm for one in samples), 3),
-        "peak_gigabytes": round(
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGA, 2
-        ),
-    }
-    print(json.dumps(figures))
+        kernels = matmul.kernels() if arguments.precision == "fp32" else [matmul.in_use()]
+        chosen = fastest(training.products) if len(kernels) > 1 else kernels[0]
+        found = measure(
+            training, UPDATES[arguments.shape], kernels, PRECISIONS[arguments.precision]
+        )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGA
+    for kernel, samples in found.items():
+        figures = {
+            "shape": arguments.shape,
+            "precision": arguments.precision,
+            "products": kernel,
+            "chosen": kernel == chosen,
+            "threads": arguments.threads,
+            "tokens_per_second": round(statistics.median(one.tokens for one in samples)),
+            "gflops": round(statistics.median(one.rate for one in samples) / GIGA),
+            "gemm_gflops": round(statistics.median(one.gemm for one in samples) / GIGA),
+            "share_of_gemm": round(statistics.median(one.rate / one.gemm for one in samples), 3),
+            "peak_gigabytes": round(peak, 2),
+        }
+        print(json.dumps(figures))
 
 
-def measure(training: Training, updates: int) -> list[Sample]:
-    """Return ``RUNS`` samples, each between two measurements of the machine's matrix rate."""
-    training.sample(WARM_UP)
-    before, samples = gemm_rate(), []
-    for _ in range(RUNS):
+def measure(
+    training: Training, updates: int, kernels: Sequence[Kernel], precision: torch.dtype
+) -> dict[Kernel, list[Sample]]:
+    """Return ``RUNS`` samples of each kernel, between measurements of the machine's matrix rate."""
+    found: dict[Kernel, list[Sample]] = {kernel: [] for kernel in kernels}
+    for kernel in kernels:
+        matmul.use(kernel)
+        training.sample(WARM_UP)
+    before = gemm_rate(precision)
+    for _, kernel in product(range(RUNS), kernels):
+        matmul.use(kernel)
         tokens, rate = training.sample(updates)
-        after = gemm_rate()
+        after = gemm_rate(precision)
         sample = Sample(tokens, rate, (before + after) / 2)
-        samples.append(sample)
+        found[kernel].append(sample)
         print(
-            f"{sample.tokens:.0f} target tokens/s, {sample.rate / GIGA:.0f} of "
+            f"{kernel}: {sample.tokens:.0f} target tokens/s, {sample.rate / GIGA:.0f} of "
             f"{sample.gemm / GIGA:.0f} GFLOP/s: {sample.rate / sample.gemm:.1%}",
             flush=True,
         )
         before = after
-    return samples
+    return found
 
 
 if __name__ == "__main__":
