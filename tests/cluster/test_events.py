@@ -117,7 +117,11 @@ def checkout(root: Path, tmp_path: Path, nodes: int) -> Checkout:
 def check(checkout: Checkout, undisturbed: str) -> None:
     """The model is the undisturbed one's, and the training went on from a state."""
     assert sha256(checkout / cluster.MODEL) == undisturbed
-    assert "going on in epoch " in (checkout / LOG).read_text()
+    assert "going on in epoch " in said_in_log(checkout)
+
+
+def said_in_log(checkout: Checkout) -> str:
+    return (checkout / LOG).read_text()
 
 
 def test_a_job_that_is_requeued_goes_on_under_its_number(
@@ -141,6 +145,7 @@ def test_a_job_that_a_more_urgent_one_preempts_goes_on(
         said = run.ends()
     assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
     assert "Restarts=1 " in slurm.ask("scontrol", "show", "job", job)
+    assert "Slurm has queued this job again: restart 1" in said_in_log(checkout)
     check(checkout, undisturbed)
 
 
@@ -179,6 +184,9 @@ def test_a_node_that_goes_down_loses_no_training(
         said = run.ends()
     # Slurm queues it again by itself; Snakemake hears nothing of it.
     assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    assert "has ended without a word: it was killed, or its machine went down" in said_in_log(
+        checkout
+    )
     check(checkout, undisturbed)
 
 

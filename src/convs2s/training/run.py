@@ -86,7 +86,9 @@ def initial_network(job: TrainingJob, data: TrainingData) -> Network:
 
 
 def say_where(trainer: Trainer) -> None:
-    """Say which states of other trainings are left alone, and where this one goes on."""
+    """Say which states of other trainings are left alone, and where this one goes on and why."""
+    if restarts := os.environ.get("SLURM_RESTART_COUNT"):
+        log(f"Slurm has queued this job again: restart {restarts}")
     for line in trainer.folder.differences():
         log(f"{line}: not loaded")
     if trainer.state.updates:

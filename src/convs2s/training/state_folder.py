@@ -12,11 +12,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_text
 from convs2s.guards.library_faults import faults_of_file
+from convs2s.training.epoch_progress import log
 
 
 class StateFolder:
@@ -32,6 +33,8 @@ class StateFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
+
+        Its file names the owner for as long as it lives, and after a death without a word.
 
         Raises:
             UserError: another process trains here, or the file system has no locks.
@@ -51,13 +54,16 @@ class StateFolder:
                     f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "
                     "not write here at once: use a file system with flock (docs/cluster.md)"
                 ) from None
-            lock.truncate(0)
+            _say_who_died(lock)
             lock.write(f"process {os.getpid()} on {os.uname().nodename}\n")
             lock.flush()
             self.path.mkdir(exist_ok=True)
             with atomic_text(self.path / "identity.json") as stream:
                 json.dump(self.identity, stream, indent=2, sort_keys=True)
-            yield
+            try:
+                yield
+            finally:
+                lock.truncate(0)
 
     def differences(self) -> list[str]:
         """Return a line for each other state in the parent folder, with the keys that differ."""
@@ -69,6 +75,14 @@ class StateFolder:
                 changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
                 lines.append(f"{path.parent} is a state of another training ({changes})")
         return lines
+
+
+def _say_who_died(lock: TextIO) -> None:
+    """Say which owner of a lock was killed, and forget it."""
+    lock.seek(0)
+    if owner := lock.read().strip():
+        log(f"{owner} has ended without a word: it was killed, or its machine went down")
+    lock.truncate(0)
 
 
 def _flat_identity(path: Path) -> dict[str, Any]:

@@ -289,6 +289,24 @@ def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
             train(job(task, tmp_path / "model.safetensors"))
 
 
+def test_the_next_owner_of_a_lock_says_who_was_killed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = StateFolder(tmp_path / "state", {})
+    with folder.locked():
+        pass
+    with pytest.raises(UserError), folder.locked():
+        raise UserError("a fault that was said")
+    with folder.locked():
+        owner = (tmp_path / "state/lock").read_bytes()
+    assert capfd.readouterr().err == ""
+    (tmp_path / "state/lock").write_bytes(owner)  # as a kill leaves it
+    with folder.locked():
+        assert (tmp_path / "state/lock").read_bytes() == owner
+    said = f"process {os.getpid()} on {os.uname().nodename} has ended without a word: "
+    assert capfd.readouterr().err.startswith(said)
+
+
 def test_no_training_where_none_can_be_kept_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
