@@ -12,7 +12,13 @@ MOST_PROCESSES = 8
 LONG = ("tests/cluster/", "tests/workflow/")
 """Folders whose tests come first: they run for minutes, and short ones fill up what is left."""
 
-OF_FIRST_RUN = ("test_own_pair.py", "test_partial_paper.py", "test_rerun.py", "test_user_faults.py")
+OF_FIRST_RUN = (
+    "test_changed_files.py",
+    "test_own_pair.py",
+    "test_partial_paper.py",
+    "test_rerun.py",
+    "test_user_faults.py",
+)
 """Files that share the first run of one's own language pair."""
 
 

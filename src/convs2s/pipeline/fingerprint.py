@@ -1,5 +1,6 @@
 """What code a script runs, as a digest: an edit runs again what it can change, and no more."""
 
+import ast
 import hashlib
 import json
 import os
@@ -19,9 +20,6 @@ WORDS_ONLY = {PACKAGE / "config" / name for name in ("messages.py", "faults.py",
 _IMPORT = re.compile(
     rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE
 )
-
-_WITHOUT_DOCSTRINGS = 2
-"""As ``python -OO`` compiles."""
 
 
 def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
@@ -96,7 +94,18 @@ def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
     text = path.read_text("utf-8")
     names = {name for found in _IMPORT.finditer(text) for name in _imported(*found.groups())}
     modules = frozenset(module for name in names if (module := _module(name)) is not None)
-    return _runs(compile(text, path.name, "exec", optimize=_WITHOUT_DOCSTRINGS)), modules
+    tree = ast.parse(text)
+    _drop_docstrings(tree.body)
+    return _runs(compile(tree, path.name, "exec")), modules
+
+
+def _drop_docstrings(body: list[ast.stmt]) -> None:
+    """Take a block's docstring away, and those of the blocks in it."""
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body[:1] = [] if len(body) > 1 else [ast.copy_location(ast.Pass(), body[0])]
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            _drop_docstrings(node.body)
 
 
 def _imported(module: str, of: str | None) -> Iterator[str]:
