@@ -25,7 +25,7 @@ EPOCHS = 150
 EPOCHS_OF_A_MINUTE = 1500
 """For more work than half a minute, in which a job that may take one must be over."""
 
-SECONDS = 240
+SECONDS = 600
 LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
 COMMAND = f"snakemake {cluster.MODEL} --allowed-rules train_model write_model_settings"
 
