@@ -27,6 +27,7 @@ EPOCHS_OF_A_MINUTE = 1500
 
 SECONDS = 600
 LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
+REASONS = ("SIGTERM was received; saved", "ended without a word: it was killed", "minutes is near")
 COMMAND = f"snakemake {cluster.MODEL} --allowed-rules train_model write_model_settings"
 
 
@@ -115,13 +116,11 @@ def checkout(root: Path, tmp_path: Path, nodes: int) -> Checkout:
 
 
 def check(checkout: Checkout, undisturbed: str) -> None:
-    """The model is the undisturbed one's, and the training went on from a state."""
+    """The model is the undisturbed one's; the log says why the training stopped and went on."""
     assert sha256(checkout / cluster.MODEL) == undisturbed
-    assert "going on in epoch " in said_in_log(checkout)
-
-
-def said_in_log(checkout: Checkout) -> str:
-    return (checkout / LOG).read_text()
+    log = (checkout / LOG).read_text()
+    assert "going on in epoch " in log
+    assert any(reason in log for reason in REASONS)
 
 
 def test_a_job_that_is_requeued_goes_on_under_its_number(
@@ -145,7 +144,6 @@ def test_a_job_that_a_more_urgent_one_preempts_goes_on(
         said = run.ends()
     assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
     assert "Restarts=1 " in slurm.ask("scontrol", "show", "job", job)
-    assert "Slurm has queued this job again: restart 1" in said_in_log(checkout)
     check(checkout, undisturbed)
 
 
@@ -184,9 +182,6 @@ def test_a_node_that_goes_down_loses_no_training(
         said = run.ends()
     # Slurm queues it again by itself; Snakemake hears nothing of it.
     assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
-    assert "has ended without a word: it was killed, or its machine went down" in said_in_log(
-        checkout
-    )
     check(checkout, undisturbed)
 
 

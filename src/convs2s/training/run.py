@@ -2,6 +2,7 @@
 
 import os
 from contextlib import nullcontext
+from datetime import datetime
 from typing import Any
 
 import torch
@@ -87,8 +88,9 @@ def initial_network(job: TrainingJob, data: TrainingData) -> Network:
 
 def say_where(trainer: Trainer) -> None:
     """Say which states of other trainings are left alone, and where this one goes on and why."""
-    if restarts := os.environ.get("SLURM_RESTART_COUNT"):
-        log(f"Slurm has queued this job again: restart {restarts}")
+    job = os.environ.get("SLURM_JOB_ID")
+    place = f"{os.uname().nodename}{'' if job is None else f', Slurm job {job}'}"
+    log(f"{datetime.now():%Y-%m-%d %H:%M:%S}, process {os.getpid()} on {place}")
     for line in trainer.folder.differences():
         log(f"{line}: not loaded")
     if trainer.state.updates:
