@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 EPOCHS = 150
 """Of the disturbed training, for some seconds of work."""
 
-EPOCHS_OF_A_MINUTE = 1500
+EPOCHS_OF_A_MINUTE = 5000
 """For more work than half a minute, in which a job that may take one must be over."""
 
 SECONDS = 600
