@@ -19,11 +19,10 @@ from tests.support.slurm import Slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
-EPOCHS = 150
-"""Of the disturbed training, for some seconds of work."""
+SECONDS_OF_WORK = {"maximum_epochs": 150}
 
-EPOCHS_OF_A_MINUTE = 5000
-"""For more work than half a minute, in which a job that may take one must be over."""
+MORE_THAN_A_MINUTE = {"maximum_epochs": 3000, "schedule": {"kind": "cosine"}}
+"""A job that may take a minute stops after half of it."""
 
 SECONDS = 600
 LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
@@ -102,7 +101,7 @@ def undisturbed(
 ) -> str:
     """The checksum of the model of the same training, run without an event."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    checkout = cluster.training(root, folder, epochs=EPOCHS, nodes=nodes)
+    checkout = cluster.training(root, folder, SECONDS_OF_WORK, nodes=nodes)
     with running(slurm, checkout) as run:
         run.ends()
     assert "going on" not in (checkout / LOG).read_text()
@@ -112,7 +111,7 @@ def undisturbed(
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path, nodes: int) -> Checkout:
     """The workflow with a training that takes seconds."""
-    return cluster.training(root, tmp_path, epochs=EPOCHS, nodes=nodes)
+    return cluster.training(root, tmp_path, SECONDS_OF_WORK, nodes=nodes)
 
 
 def check(checkout: Checkout, undisturbed: str) -> None:
@@ -216,7 +215,7 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
     slurm: Slurm, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     limited, free = (
-        cluster.training(root, tmp_path_factory.mktemp(name), epochs=EPOCHS_OF_A_MINUTE)
+        cluster.training(root, tmp_path_factory.mktemp(name), MORE_THAN_A_MINUTE)
         for name in ("limited", "free")
     )
     options = "--retries 20 --set-resources train_model:runtime=1"  # minutes, the least for Slurm

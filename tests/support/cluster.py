@@ -43,12 +43,17 @@ def submitted(slurm: Slurm, said: str, facts: str) -> list[list[str]]:
     return [slurm.ask(*query, number).split() for number in numbers]
 
 
-def training(root: Path, parent: Path, **options: Any) -> Checkout:
-    """Return a checkout whose demo is a prepared task of no size, with a training of seconds."""
+def training(
+    root: Path, parent: Path, recipe: dict[str, Any] | None = None, **options: Any
+) -> Checkout:
+    """Return a checkout whose demo is a prepared task of no size, with a training of seconds.
+
+    ``recipe`` changes the training, ``options`` are of config.yaml.
+    """
     checkout = check_out(root, parent)
     set_up_profiles(checkout.folder)
     tiny.prepare(checkout / "results/demo_en_fr")
-    given = tiny.settings(maximum_epochs=options.pop("epochs", 2), checkpoint_minutes=0.01)
+    given = tiny.settings(**{"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {}))
     settings = json.loads(given.model_dump_json(include={"architecture", "training"}))
     overrides = {"models": {"demo": settings}}
     checkout.configure({"device": "cpu", "cores": 1, "overrides": overrides} | options)
