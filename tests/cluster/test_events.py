@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
 SECONDS_OF_WORK = {"maximum_epochs": 150}
 
-MORE_THAN_A_MINUTE = {"maximum_epochs": 3000, "schedule": {"kind": "cosine"}}
+MORE_THAN_A_MINUTE = {"maximum_epochs": 400, "schedule": {"kind": "cosine"}}
 """A job that may take a minute stops after half of it."""
 
 SECONDS = 600
