@@ -84,13 +84,12 @@ def logged(command: str) -> str:
     """Return a rule's shell command that also goes to its log, and outlives a scheduler's signals.
 
     A scheduler signals the whole process group. The command answers SIGTERM and SIGUSR1 itself, by
-    what it says and its exit code; the shell and tee have to be there for both. The log keeps what
-    the tries before said, as each goes on from the one before.
+    what it says and its exit code; the shell and tee have to be there for both.
 
     Args:
         command: of the rule, with Snakemake's braces.
     """
-    log = "(trap '' TERM USR1 INT HUP; exec tee -a {log})"
+    log = "(trap '' TERM USR1 INT HUP; exec tee {log})"
     return f"trap : TERM USR1; {command} 2>&1 | {log}"
 
 

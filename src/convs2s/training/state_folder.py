@@ -34,7 +34,8 @@ class StateFolder:
     def locked(self) -> Iterator[None]:
         """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
 
-        Its file names the owner for as long as it lives, and after a death without a word.
+        Its file names the owner for as long as it lives, then what it ended with, if not the end of
+        training: the next owner's log begins with it, as Snakemake removes the log of a failed job.
 
         Raises:
             UserError: another process trains here, or the file system has no locks.
@@ -54,16 +55,20 @@ class StateFolder:
                     f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "
                     "not write here at once: use a file system with flock (docs/cluster.md)"
                 ) from None
-            _say_who_died(lock)
-            lock.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+            _say_how_it_ended(lock)
+            owner = f"process {os.getpid()} on {os.uname().nodename}"
+            lock.write(f"{owner}\n")
             lock.flush()
             self.path.mkdir(exist_ok=True)
             with atomic_text(self.path / "identity.json") as stream:
                 json.dump(self.identity, stream, indent=2, sort_keys=True)
             try:
                 yield
-            finally:
+            except UserError as error:
                 lock.truncate(0)
+                lock.write(f"{owner}: {error}\n")
+                raise
+            lock.truncate(0)
 
     def differences(self) -> list[str]:
         """Return a line for each other state in the parent folder, with the keys that differ."""
@@ -77,11 +82,14 @@ class StateFolder:
         return lines
 
 
-def _say_who_died(lock: TextIO) -> None:
-    """Say which owner of a lock was killed, and forget it."""
+def _say_how_it_ended(lock: TextIO) -> None:
+    """Say what the owner before ended with, and forget it."""
     lock.seek(0)
-    if owner := lock.read().strip():
-        log(f"{owner} has ended without a word: it was killed, or its machine went down")
+    if said := lock.read().strip():
+        killed = (
+            "" if ": " in said else " has ended without a word: killed, or its machine went down"
+        )
+        log(f"before: {said}{killed}")
     lock.truncate(0)
 
 

@@ -295,16 +295,17 @@ def test_the_next_owner_of_a_lock_says_who_was_killed(
     folder = StateFolder(tmp_path / "state", {})
     with folder.locked():
         pass
+    assert capfd.readouterr().err == ""
     with pytest.raises(UserError), folder.locked():
         raise UserError("a fault that was said")
+    owner_named = f"before: process {os.getpid()} on {os.uname().nodename}"
     with folder.locked():
+        assert capfd.readouterr().err == f"{owner_named}: a fault that was said\n"
         owner = (tmp_path / "state/lock").read_bytes()
-    assert capfd.readouterr().err == ""
     (tmp_path / "state/lock").write_bytes(owner)  # as a kill leaves it
     with folder.locked():
         assert (tmp_path / "state/lock").read_bytes() == owner
-    said = f"process {os.getpid()} on {os.uname().nodename} has ended without a word: "
-    assert capfd.readouterr().err.startswith(said)
+    assert capfd.readouterr().err.startswith(f"{owner_named} has ended without a word: killed")
 
 
 def test_no_training_where_none_can_be_kept_out(
