@@ -122,6 +122,11 @@ def check(checkout: Checkout, undisturbed: str) -> None:
     assert any(reason in log for reason in REASONS)
 
 
+def check_requeued(slurm: Slurm, said: str, job: str) -> None:
+    """Slurm ran the job again under its number, and Snakemake heard nothing of it."""
+    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+
+
 def test_a_job_that_is_requeued_goes_on_under_its_number(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
@@ -129,7 +134,7 @@ def test_a_job_that_is_requeued_goes_on_under_its_number(
         job = run.until_it_trains()
         slurm.ask("scontrol", "requeue", job)  # as preemption does
         said = run.ends()
-    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    check_requeued(slurm, said, job)
     check(checkout, undisturbed)
 
 
@@ -141,7 +146,7 @@ def test_a_job_that_a_more_urgent_one_preempts_goes_on(
         urgent = "sbatch --partition=urgent --exclusive --nodes=2 --output=/dev/null --wrap true"
         slurm.ask(*urgent.split())
         said = run.ends()
-    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    check_requeued(slurm, said, job)
     assert "Restarts=1 " in slurm.ask("scontrol", "show", "job", job)
     check(checkout, undisturbed)
 
@@ -179,8 +184,7 @@ def test_a_node_that_goes_down_loses_no_training(
         run.until(lambda: slurm.ask("squeue", "-h", "-j", job, "-o", "%T") != "RUNNING")
         slurm.ask("scontrol", "update", f"nodename={node}", "state=resume")
         said = run.ends()
-    # Slurm queues it again by itself; Snakemake hears nothing of it.
-    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    check_requeued(slurm, said, job)
     check(checkout, undisturbed)
 
 

@@ -44,6 +44,11 @@ def _kernel(job: TrainingJob, network: Network, folder: StateFolder, device: str
 
 def _wanted(job: TrainingJob, network: Network) -> Kernel:
     if job.products != "auto":
+        if job.products not in matmul.kernels():
+            raise UserError(
+                f"products: {job.products}: this machine has {', '.join(matmul.kernels())} alone: "
+                "state one of these, or auto"
+            )
         return job.products
     try:
         return fastest(products(network))

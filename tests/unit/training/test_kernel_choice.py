@@ -91,6 +91,16 @@ def test_a_training_goes_on_with_the_kernel_that_it_began_with(
     assert made["products"] == begun
 
 
+def test_a_pinned_kernel_that_is_not_here_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
+    task = tiny.prepare(tmp_path / "task")
+    with pytest.raises(UserError, match=r"products: onednn: this machine has blas alone"):
+        train(tiny.job(task, tmp_path / "model.safetensors", products="onednn"))
+    assert not list((tmp_path / "state").glob("*/kernels.json"))
+
+
 def test_a_kernel_that_is_not_here_is_named(tmp_path: Path) -> None:
     job = tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors")
     train(job)
