@@ -5,7 +5,6 @@ compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``. A file
 name is always complete.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -24,6 +23,7 @@ from xopen import xopen
 from convs2s.errors import UserError
 from convs2s.guards.compressed import decompressed
 from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
+from convs2s.guards.notes import sha256 as sha256
 from convs2s.guards.writing import FULL, is_written_in_place, scratch_folder, writing
 
 _BLOCK_BYTES = 1 << 18
@@ -295,9 +295,3 @@ def check_sha256(path: Path, recorded: str) -> None:
             f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
             "remove it and make it again"
         )
-
-
-def sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits."""
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

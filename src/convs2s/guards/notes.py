@@ -35,7 +35,7 @@ def note_checksums(paths: Iterable[str | Path]) -> None:
     for path in _plain_files(paths):
         note = note_path(path)
         partial = note.with_name(f"{note.name}.{os.getpid()}")
-        partial.write_text(f"{_sha256(path)}  {path.name}\n", encoding="utf-8")
+        partial.write_text(f"{sha256(path)}  {path.name}\n", encoding="utf-8")
         partial.replace(note)
 
 
@@ -54,7 +54,7 @@ def check_noted(paths: Iterable[str | Path]) -> None:
     """
     for path in _plain_files(paths):
         note = note_path(path)
-        if note.is_file() and note.read_bytes().split(b"  ")[0] != _sha256(path).encode():
+        if note.is_file() and note.read_bytes().split(b"  ")[0] != sha256(path).encode():
             raise UserError(
                 f"{path}: its SHA-256 is not the one that {note.name} beside it noted when it was "
                 "made: remove the file, and the same command makes it again; where you have "
@@ -68,6 +68,7 @@ def _plain_files(paths: Iterable[str | Path]) -> Iterable[Path]:
             yield path
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
+def sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits."""
+    with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
