@@ -1,7 +1,7 @@
 """Which kernel is the fastest for a network's products on this machine: measured once, and kept.
 
 A kernel that wins on one processor loses on another. The first training of a network's shapes with
-a number of threads measures them, in less than a second; the answer is kept in the user's cache
+a number of threads measures them, in a second or a few; the answer is kept in the user's cache
 folder, so that later trainings there compute the same bytes.
 """
 
@@ -33,7 +33,7 @@ from convs2s.models.layers import PlainOutput, WeightNormalized
 REPEATS = 3
 
 MOST_OPERATIONS = 2e10
-"""Of all that is measured: under a second at the rate of two cores."""
+"""Of all that is measured, unless it takes more for the least rows."""
 
 LEAST_ROWS, MOST_ROWS = 64, 1024
 
