@@ -17,6 +17,7 @@ from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines
+from convs2s.text.glossaries import Glossaries
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 _JOINT = re.compile("@@( |$)")
@@ -56,6 +57,15 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     return codes.getvalue()
 
 
+class _Splitter(BPE):  # type: ignore[misc]
+    """subword-nmt's, but for the glossaries, which it would search without a limit of time."""
+
+    glossaries_regex: Glossaries
+
+    def _isolate_glossaries(self, word: str) -> list[str]:
+        return self.glossaries_regex.isolate(word)
+
+
 class Bpe:
     """Splits words by learnt codes; remembers the words it has split last."""
 
@@ -77,17 +87,18 @@ class Bpe:
             merges: use the first so many merges only.
 
         Raises:
-            UserError: the codes are not in subword-nmt's format, or the vocabulary is empty.
+            UserError: the codes are not in subword-nmt's format, the vocabulary is empty, or a
+                glossary is no regular expression.
         """
         learnt = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
-        self._bpe = BPE(
+        self._bpe = _Splitter(
             io.StringIO(codes),
             merges=learnt if merges is None else min(merges, learnt),
             vocab=vocabulary,
-            glossaries=list(glossaries),
         )
+        self._bpe.glossaries_regex = Glossaries(glossaries)
         self._joined_tokens = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.tokens(word)))
 
     def split(self, words: str) -> str:

@@ -56,6 +56,23 @@ def test_vocabulary_and_glossaries() -> None:
         Bpe(codes, set())
 
 
+def test_glossaries_are_parts_of_words() -> None:
+    bpe = Bpe(learn_codes(WORDS.items(), 10), glossaries=["USA", "[0-9]+"])
+    assert bpe.split("1934USABUSA") == "1934@@ USA@@ B@@ USA"
+    assert bpe.split("lowUSA low12er USA") == "low@@ USA low@@ 12@@ e@@ r USA"
+
+
+def test_a_glossary_without_an_end_is_given_up() -> None:
+    bpe = Bpe(learn_codes(WORDS.items(), 10), glossaries=[r"(?:\w|\w\w)+[^\w]"])
+    with pytest.raises(UserError, match=r"glossaries: .* takes more than 1 s on 'loooo"):
+        bpe.split("l" + 60 * "o")
+
+
+def test_a_glossary_that_is_no_pattern_is_an_error() -> None:
+    with pytest.raises(UserError, match=r"glossaries: '\(' is no regular expression: missing \)"):
+        Bpe(learn_codes(WORDS.items(), 10), glossaries=["("])
+
+
 def test_broken_codes_are_an_error_with_the_line() -> None:
     with pytest.raises(UserError, match=r"BPE codes, line 3: expected two tokens .* found 'x'"):
         Bpe("#version: 0.2\na b\nx\n")
