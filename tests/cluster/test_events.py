@@ -1,5 +1,6 @@
 """What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -64,6 +65,16 @@ class Run:
 def has_state(checkout: Checkout) -> bool:
     folder = (checkout / cluster.MODEL).parent
     return any(folder.glob("state/*/last.safetensors"))
+
+
+def nobody_works_in(checkout: Checkout) -> bool:
+    """Return whether the last process of a job is gone, which may be later than its job."""
+    with (checkout / ".snakemake/alive").open("a") as alive:
+        try:
+            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
 @contextmanager
@@ -209,7 +220,7 @@ def test_a_job_that_outlives_its_snakemake_is_never_written_beside(
         run.process.wait()
     assert slurm.ask("squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"
     slurm.ask("scancel", job)
-    run.until(lambda: run.job() == "")
+    run.until(lambda: run.job() == "" and nobody_works_in(checkout))
     with running(slurm, checkout) as again:
         again.ends()
     check(checkout, undisturbed)
