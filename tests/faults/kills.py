@@ -26,6 +26,8 @@ from tests.support.checkout import Checkout, check_out
 from tests.support.mirror import DEVICE, add_mirror
 
 KILLS = 300
+IN_A_ROW = 5
+"""Kills of one run, which then goes on from where the last of them left it."""
 MOST_RUNS = 6
 """Runs of the same command after a kill: a training that outlived Snakemake is waited for."""
 
@@ -152,18 +154,42 @@ def undisturbed(checkout: Checkout, stage: Stage, kept: Path) -> Undisturbed:
     return Undisturbed(before, results(checkout), time.monotonic() - started)
 
 
-def disturbed(whole: Undisturbed, stage: Stage, way: str, number: int, folder: Path) -> str | None:
-    """Kill a stage once and run the same command again; return what went wrong, if anything did."""
+def disturbed(
+    whole: Undisturbed, stage: Stage, most: int, number: int, folder: Path
+) -> tuple[int, str | None]:
+    """Kill a stage's runs one after another, then let one end.
+
+    Returns:
+        How many were killed, at most ``most`` (fewer where a run came to its end first), and what
+        went wrong, if anything did.
+    """
     folder.mkdir()
-    generator = random.Random(f"{stage.name} {way} {number}")
+    generator = random.Random(f"{stage.name} {number}")
     checkout = whole.before.copy(folder)
-    process = start(checkout, stage.target)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(generator.uniform(0, whole.seconds))
-    kill(process, way, generator)
-    torn = _differing(whole.results, results(checkout), whole=False)
-    if torn:
-        return f"under final names right after the kill: {torn}"
+    killed = 0
+    while killed < most:
+        process = start(checkout, stage.target)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(generator.uniform(0, whole.seconds))
+        if process.poll() == 0:
+            break
+        if process.poll() is not None:  # jobs that outlived the run before are not written beside
+            time.sleep(SECONDS_TO_WAIT)
+            continue
+        way = WAYS[(number + killed) % len(WAYS)]
+        kill(process, way, generator)
+        killed += 1
+        torn = _differing(whole.results, results(checkout), whole=False)
+        if torn:
+            return killed, f"under final names right after kill {killed}, {way}: {torn}"
+    fault = _ended(checkout, stage, whole)
+    if not fault:
+        shutil.rmtree(folder, ignore_errors=True)
+    return killed, fault
+
+
+def _ended(checkout: Checkout, stage: Stage, whole: Undisturbed) -> str | None:
+    """Let a run come to its end; return in what it is not the undisturbed one."""
     for _ in range(MOST_RUNS):
         done = checkout.snakemake(stage.target)
         if done.code == 0:
@@ -172,10 +198,7 @@ def disturbed(whole: Undisturbed, stage: Stage, way: str, number: int, folder: P
     else:
         return f"the same command fails: {' '.join(done.errors) or done.said[-300:]}"
     differing = _differing(whole.results, results(checkout), whole=True)
-    if differing:
-        return f"other results: {differing}"
-    shutil.rmtree(folder, ignore_errors=True)
-    return None
+    return f"other results: {differing}" if differing else None
 
 
 def _differing(expected: dict[str, str], found: dict[str, str], *, whole: bool) -> list[str]:
@@ -218,13 +241,15 @@ def _kill_all(
     whole: Undisturbed, stage: Stage, kills: int, number: int, folder: Path
 ) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for index in range(kills):
-        way = WAYS[index % len(WAYS)]
-        fault = disturbed(whole, stage, way, number + index, folder / f"{stage.name}{index}")
-        counts[stage.name] += 1
+    while counts[stage.name] < kills:
+        most = min(IN_A_ROW, kills - counts[stage.name])
+        place = folder / f"{stage.name}{number}"
+        killed, fault = disturbed(whole, stage, most, number, place)
+        counts[stage.name] += killed
         counts["faults"] += fault is not None
         if fault:
-            print(f"  {stage.name}, {way}, {number + index}: {fault}", flush=True)
+            print(f"  {stage.name}, {number}: {fault}", flush=True)
+        number += 1
     print(f"{stage.name:10} {kills} kills, {counts['faults']} faults", flush=True)
     return counts
 
