@@ -32,6 +32,7 @@ from convs2s.models.kernels.choice import fastest, products
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.update import Updater
+from convs2s.training.workers import ALONE, Workers
 from flops import flops
 from machine import RUNS, gemm_rate, seconds_of
 from workloads import SHAPES, Workload, workload
@@ -62,7 +63,7 @@ class Sample:
 class Training:
     """Updates of a workload, one after the other in the order of its first epoch."""
 
-    def __init__(self, work: Workload, device: str = "cpu") -> None:
+    def __init__(self, work: Workload, device: str = "cpu", workers: Workers = ALONE) -> None:
         """Build the network and its updater."""
         self.store, recipe = work.store, work.recipe
         torch.manual_seed(1)
@@ -71,7 +72,7 @@ class Training:
         self.parameters = sum(parameter.numel() for parameter in network.parameters())
         self.flops = flops(work.architecture, work.types[1])
         self.rate = recipe.learning_rate
-        self.updater = Updater(network, recipe, seed=1, device=device)
+        self.updater = Updater(network, recipe, seed=1, device=device, workers=workers)
         source, target = (self.store.lengths(side) for side in ("source", "target"))
         generator = np.random.default_rng([1, 1])
         self.plan = plan_batches(source, target, recipe.batch, generator)

@@ -154,7 +154,10 @@ def _rows_within(lengths: Lengths, tokens: int) -> int:
 
 
 def collate(
-    store: TokenStore, rows: Sequence[int] | Indices, sources: Indices | None = None
+    store: TokenStore,
+    rows: Sequence[int] | Indices,
+    sources: Indices | None = None,
+    multiple: int = 1,
 ) -> Batch:
     """Read rows of the store and pad them on the right to the longest of each side.
 
@@ -162,10 +165,12 @@ def collate(
         store: the pairs.
         rows: those of the batch.
         sources: for each row of the store that whose source is read in its place; None: its own.
+        multiple: pad to the next multiple of so many tokens.
     """
     read = rows if sources is None else sources[rows]
     source, target = (
-        pad([store[int(row)][side] for row in chosen]) for side, chosen in enumerate((read, rows))
+        pad([store[int(row)][side] for row in chosen], multiple)
+        for side, chosen in enumerate((read, rows))
     )
     previous = np.full_like(target, PADDING)
     previous[:, 0] = END
@@ -173,9 +178,12 @@ def collate(
     return Batch(source, previous, target, int((target != PADDING).sum()))
 
 
-def pad(rows: Sequence[Sequence[int] | npt.NDArray[np.int32]]) -> npt.NDArray[np.int64]:
-    """Return the rows as one array (rows, longest), padded on the right."""
-    padded = np.full((len(rows), max(map(len, rows))), PADDING, np.int64)
+def pad(
+    rows: Sequence[Sequence[int] | npt.NDArray[np.int32]], multiple: int = 1
+) -> npt.NDArray[np.int64]:
+    """Return the rows as one array, padded on the right to the longest, or the next multiple."""
+    longest = -(-max(map(len, rows)) // multiple) * multiple
+    padded = np.full((len(rows), longest), PADDING, np.int64)
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values
     return padded

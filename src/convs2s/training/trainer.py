@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +28,7 @@ from convs2s.training.average import keep_epoch, mean_of_epochs
 from convs2s.training.epoch_progress import EpochProgress, say
 from convs2s.training.history import LARGEST_LOSS, EpochRecord, SourceUse, perplexity
 from convs2s.training.interruption import Interruption
+from convs2s.training.loading import LoadedUpdate, ahead
 from convs2s.training.memory import return_freed_memory
 from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
 from convs2s.training.permuted_sources import permuted_sources
@@ -146,9 +148,12 @@ class Trainer:
         before = state.seconds
         silent = not self.workers.is_first
         unread: list[StartedUpdate] = []
-        with EpochProgress(state.epoch, end, state.batch, silent=silent) as progress:
-            while state.batch < end:
-                unread.append(self._start_update(batches))
+        with (
+            EpochProgress(state.epoch, end, state.batch, silent=silent) as progress,
+            ahead(partial(self.updater.load, self.train), batches[state.batch : end]) as loaded,
+        ):
+            for update in loaded:
+                unread.append(self._start_update(update, batches))
                 reason = self.stop.reason()
                 is_due = time.monotonic() - saved > self.checkpoint_seconds
                 wanted = reason is not None, is_due or progress.is_due()
@@ -163,14 +168,13 @@ class Trainer:
                     self._save()
                     saved = time.monotonic()
 
-    def _start_update(self, batches: EpochPlan) -> StartedUpdate:
+    def _start_update(self, loaded: LoadedUpdate, batches: EpochPlan) -> StartedUpdate:
         """Start the next update; what it did is read when somebody wants to know."""
         state = self.state
         # An update's middle decides: no learning rate is 0, and a division comes in time.
         done = state.epoch - 1 + (state.batch + 0.5) / len(batches)
         state.learning_rate = state.schedule.learning_rate_at(done, self.recipe)
-        rows, moment = batches[state.batch], (state.epoch, state.batch)
-        started = self.updater.start(self.train, rows, *moment, state.learning_rate)
+        started = self.updater.start(loaded, state.epoch, state.batch, state.learning_rate)
         state.batch += 1
         state.updates += 1
         if state.batch % MEMORY_UPDATES == 0:

@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from convs2s.config.recipe import Recipe
-from convs2s.data.batches import Batch, Indices, collate, cut
-from convs2s.data.shortlist import Shortlist, Types, places_of
+from convs2s.data.batches import Indices, cut
+from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.models.kernels.cross_entropy import summed_cross_entropy
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.network import Network, rows_of
 from convs2s.training.epoch_progress import log
-from convs2s.training.micro_batches import MicroBatch, split_batch
+from convs2s.training.gradients import Gradients
+from convs2s.training.loading import LoadedUpdate, Loader, LossInputs
+from convs2s.training.micro_batches import MicroBatch
 from convs2s.training.optimizer import build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Workers
 
@@ -75,6 +75,8 @@ class Updater:
         self.seed, self.device, self.shortlist = seed, device, shortlist
         self.workers = workers
         self.optimizer = build_optimizer(network, recipe)
+        self._gradients = Gradients(list(network.parameters()), workers)
+        self._loader = Loader(recipe.batch, shortlist, workers, device)
         self._features = network.features
         if recipe.compile:
             hide_masks_from_compiler()
@@ -85,7 +87,7 @@ class Updater:
         self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float
     ) -> UpdateReport:
         """Make one update from the pairs ``rows``, batch ``number`` of the epoch."""
-        return self.read([self.start(store, rows, epoch, number, learning_rate)])[0]
+        return self.read([self.start(self.load(store, rows), epoch, number, learning_rate)])[0]
 
     def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
         """Wait for updates, and say what they did: one transfer for all of them."""
@@ -100,74 +102,74 @@ class Updater:
             for loss, one, norm in zip(totals, started, norms, strict=True)
         ]
 
+    def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
+        """Read what an update from the pairs ``rows`` needs; any thread may."""
+        return self._loader.load(store, rows)
+
     def start(
-        self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float
+        self, loaded: LoadedUpdate, epoch: int, number: int, learning_rate: float
     ) -> StartedUpdate:
         """Start an update as of ``update``, without waiting for the device."""
-        workers = self.workers
-        tokens = sum(len(store[int(row)][1]) for row in rows)
-        divisor = tokens if self.recipe.normalize == "tokens" else len(rows)
-        micro_batches = split_batch(
-            store, rows, self.recipe.batch.micro_batch_tokens, workers.count
-        )
         self.network.train()
-        # One shortlist for the whole update, so that its micro-batches change nothing.
-        types = None if self.shortlist is None else self.shortlist.of_pairs(store, rows)
-        own = micro_batches[workers.rank :: workers.count]
-        loss = self._gradient(store, own, (epoch, number), divisor, types)
-        parameters = list(self.network.parameters())
-        if workers.count > 1:
-            for parameter in parameters:
-                if parameter.grad is None:  # fewer pairs than workers
-                    parameter.grad = torch.zeros_like(parameter)
-            workers.sum_([cast(Tensor, parameter.grad) for parameter in parameters])
-        norm = nn.utils.clip_grad_norm_(parameters, self.recipe.clip)
+        divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
+        loss = self._gradient(loaded, (epoch, number), divisor)
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         set_learning_rate(self.optimizer, learning_rate, self.recipe.velocity)
         self.optimizer.step()
-        return StartedUpdate(loss, tokens, norm)
+        return StartedUpdate(loss, loaded.tokens, norm)
 
-    def _gradient(
-        self,
-        store: TokenStore,
-        micro_batches: list[MicroBatch],
-        moment: tuple[int, int],
-        divisor: int,
-        types: Types | None,
-    ) -> Tensor:
-        """Set the gradient to that of their summed loss / divisor; return the loss in float64.
+    def _gradient(self, loaded: LoadedUpdate, moment: tuple[int, int], divisor: int) -> Tensor:
+        """Set the gradient to that of the update's summed loss / divisor, over all workers.
 
-        One that does not fit into memory is halved, and all start over, as the one that
-        failed may have left a share of its gradient. How many a batch has decides nothing.
+        A micro-batch that does not fit into memory is halved, and all workers start over, as the
+        one that failed may have left a share of its gradient. How many a batch has decides nothing.
 
         Args:
-            store: the pairs.
-            micro_batches: this worker's.
+            loaded: what to learn from.
             moment: the epoch and the batch's number in it.
             divisor: of the whole batch, over all workers.
-            types: the batch's, where the softmax is over a shortlist.
+
+        Returns:
+            The loss of this worker's share, in float64.
 
         Raises:
             UserError: a single pair does not fit.
         """
+        pending = list(zip(loaded.micro_batches, loaded.inputs, strict=True))
         while True:
-            self.optimizer.zero_grad()
-            total = torch.zeros((), dtype=torch.float64, device=self.device)
-            for index, micro_batch in enumerate(micro_batches):
-                seeds = np.random.SeedSequence([self.seed, *moment, *micro_batch.place])
-                torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-                loss = self._add_gradient(collate(store, micro_batch.rows), divisor, types)
-                if loss is None:
-                    _report(micro_batch, store, moment)
-                    micro_batches[index : index + 1] = micro_batch.halves()
-                    break
-                total += loss
-            else:
+            self._gradients.clear()
+            total, failed = self._try_gradient(pending, moment, divisor)
+            self._gradients.finish()
+            if not any(self.workers.flags([failed is not None])):
                 return total
+            if failed is not None:
+                micro_batch = pending[failed][0]
+                _report(micro_batch, loaded.store, moment)
+                pending[failed : failed + 1] = self._loader.halves(loaded, micro_batch)
 
-    def _add_gradient(self, batch: Batch, divisor: int, types: Types | None) -> Tensor | None:
+    def _try_gradient(
+        self,
+        micro_batches: Sequence[tuple[MicroBatch, LossInputs]],
+        moment: tuple[int, int],
+        divisor: int,
+    ) -> tuple[Tensor, int | None]:
+        """Return the loss of micro-batches, and which of them does not fit into memory, if any."""
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        for index, (micro_batch, inputs) in enumerate(micro_batches):
+            seeds = np.random.SeedSequence([self.seed, *moment, *micro_batch.place])
+            torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
+            if index == len(micro_batches) - 1:
+                self._gradients.expect_last()
+            loss = self._add_gradient(inputs, divisor)
+            if loss is None:
+                return total, index
+            total += loss
+        return total, None
+
+    def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
         """Return the summed loss, or None where the batch does not fit into memory."""
         try:
-            loss = self._loss(batch, self.recipe.label_smoothing, types)
+            loss = self._loss(inputs, self.recipe.label_smoothing)
             (loss / divisor).backward()
             return loss.detach()
         except (RuntimeError, MemoryError) as error:
@@ -178,25 +180,15 @@ class Updater:
             torch.cuda.empty_cache()
         return None
 
-    def _loss(self, batch: Batch, label_smoothing: float, types: Types | None) -> Tensor:
-        """Return the negative log-likelihood summed over the target tokens, in nats.
-
-        With ``types`` it is that of a softmax over these alone, any other target being ``<unk>``.
-        """
-        tokens = batch.target if types is None else places_of(types, batch.target)
-        # Found here, where no device has to be waited for.
-        real = np.flatnonzero(tokens != PADDING)
-        source, previous, places, target = (
-            torch.from_numpy(array).to(self.device, non_blocking=True)
-            for array in (batch.source, batch.previous, real, tokens.reshape(-1)[real])
-        )
-        chosen = None if types is None else torch.from_numpy(types).to(self.device)
+    def _loss(self, inputs: LossInputs, label_smoothing: float) -> Tensor:
+        """Return the negative log-likelihood summed over the target tokens, in nats."""
+        there = inputs.to(self.device)
         kind = torch.device(self.device).type
         with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            features = self._features(source, previous).flatten(0, 1)  # (B * n, f_out)
-            features = features.index_select(0, places)  # (N, f_out)
-            weight, bias = rows_of(self.network.output, chosen)  # (S, f_out), (S,)
-            return summed_cross_entropy(features, weight, bias, target, label_smoothing)
+            features = self._features(there.source, there.previous).flatten(0, 1)  # (B * n, f_out)
+            features = features.index_select(0, there.places)  # (N, f_out)
+            weight, bias = rows_of(self.network.output, there.types)  # (S, f_out), (S,)
+            return summed_cross_entropy(features, weight, bias, there.target, label_smoothing)
 
     @torch.no_grad()
     def validate(
@@ -214,11 +206,11 @@ class Updater:
         self.network.eval()
         shortlist = None if full else self.shortlist
         batches = validation_batches(store, self.recipe, shortlist, sources)
-        losses = np.zeros(len(batches))
+        losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
         for index in range(self.workers.rank, len(batches), self.workers.count):
-            batch = collate(store, batches[index], sources)
+            batch = self._loader.batch(store, batches[index], sources)
             types = None if shortlist is None else shortlist.types(batch.source)
-            losses[index] = self._loss(batch, 0.0, types).item()
+            losses[index] = self._loss(self._loader.inputs(batch, types), 0.0)
         total = 0.0
         # Over the workers each loss is summed with zeros, and the losses are summed in their order:
         # the same bytes for any number of workers.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NoReturn
+from typing import NoReturn, Protocol, cast
 
 import torch
 import torch.distributed
@@ -23,6 +23,13 @@ RENDEZVOUS = "CONVS2S_RENDEZVOUS"
 
 TIMEOUT = timedelta(minutes=30)
 """How long a worker waits for one on another machine that has gone without a word."""
+
+
+class Exchange(Protocol):
+    """A sum over the workers that has been started."""
+
+    def wait(self) -> bool:
+        """Have what follows wait for it."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +53,25 @@ class Workers:
         """Whether this worker writes files and speaks."""
         return self.rank == 0
 
-    def sum_(self, tensors: Sequence[Tensor]) -> None:
-        """Replace each tensor by its sum over the workers; all have the same bytes after it."""
-        if self.count == 1:
-            return
-        flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
-        self._reduce(flat)
-        for tensor, total in zip(
-            tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True
-        ):
-            tensor.copy_(total.view_as(tensor))
+    def start_sum(self, tensor: Tensor) -> Exchange:
+        """Start to replace a tensor by its sum over the workers; ``finish_sum`` ends it."""
+        with self._talking():
+            return cast(Exchange, torch.distributed.all_reduce(tensor, async_op=True))
+
+    def finish_sum(self, exchange: Exchange) -> None:
+        """Have a sum ready for what follows; all workers have the same bytes of it.
+
+        What follows on a GPU waits for it there, and this process does not.
+        """
+        with self._talking():
+            exchange.wait()
 
     def totals(self, values: Sequence[float]) -> list[float]:
         """Return each number's sum over the workers, in float64; a GPU is not waited for."""
         if self.count == 1:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
-        self._reduce(tensor)
+        self.finish_sum(self.start_sum(tensor))
         sums: list[float] = tensor.tolist()
         return sums
 
@@ -105,9 +114,10 @@ class Workers:
             raise error
         raise SystemExit(error.exit_code)
 
-    def _reduce(self, tensor: Tensor) -> None:
+    @contextmanager
+    def _talking(self) -> Iterator[None]:
         try:
-            torch.distributed.all_reduce(tensor)
+            yield
         except RuntimeError as error:
             raise UserError(
                 f"worker {self.rank}: another worker has ended ({_first_line(error)}); the last "

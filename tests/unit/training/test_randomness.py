@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from convs2s.models.kernels import dropout
+from convs2s.training.loading import LoadedUpdate
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import StartedUpdate, Updater
-from convs2s.training.workers import Workers
+from convs2s.training.workers import Exchange, Workers
 from tests.support import tiny
 
 HALVES = {"sentences": 16, "micro_batch_tokens": 30}
@@ -75,9 +76,9 @@ def asked_for(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     asked: list[Asked] = []
     start = Updater.start
 
-    def spy(self: Updater, store: Any, rows: Any, *moment: Any) -> StartedUpdate:
-        asked.append(Asked(tuple(rows.tolist()), *moment))
-        return start(self, store, rows, *moment)
+    def spy(self: Updater, loaded: LoadedUpdate, *moment: Any) -> StartedUpdate:
+        asked.append(Asked(tuple(loaded.rows.tolist()), *moment))
+        return start(self, loaded, *moment)
 
     monkeypatch.setattr(Updater, "start", spy)
     with trainer.folder.locked():
@@ -177,8 +178,16 @@ def masks(
 class _Apart(Workers):
     """A worker whose others have what it has, without meeting them."""
 
-    def _reduce(self, tensor: Tensor) -> None:
+    def start_sum(self, tensor: Tensor) -> Exchange:
         tensor.mul_(self.count)
+        return _Done()
+
+
+class _Done:
+    """An exchange that is over."""
+
+    def wait(self) -> bool:
+        return True
 
 
 def test_masks_differ_between_epochs_and_updates_and_repeat_with_the_seed(

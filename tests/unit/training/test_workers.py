@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,11 +13,13 @@ from convs2s.config.recipe import BatchLimits
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import sha256
 from convs2s.models.build import build_network
+from convs2s.training import gradients
 from convs2s.training.data import TrainingData
 from convs2s.training.launch import launch, torchrun_options
 from convs2s.training.micro_batches import split_batch
 from convs2s.training.nodes import node_options
 from convs2s.training.permuted_sources import permuted_sources
+from convs2s.training.update import Updater
 from convs2s.training.workers import Workers
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
@@ -70,6 +72,47 @@ def test_a_training_of_two_workers_with_dropout_repeats(task: Path, tmp_path: Pa
     assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
 
 
+def exchanged(workers: Workers, task: Path, fails: bool) -> tuple[list[Any], list[int], int]:
+    """Make an update in small buckets, of which one worker fails the first time if it is to.
+
+    Returns:
+        The gradients, how many buckets had been sent off when each of the worker's backward passes
+        ended, and how many there are.
+    """
+    gradients.BUCKET = 600
+    one = tiny.trainer(task, task / "none", workers=workers, batch=SPLIT)
+    updater, sent, add = one.updater, [], Updater._add_gradient
+
+    def spied(self: Updater, *arguments: Any) -> Tensor | None:
+        loss = add(self, *arguments)
+        sent.append(len(updater._gradients._exchanges))
+        return None if fails and workers.rank == 1 and len(sent) == 2 else loss
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "_add_gradient", spied)
+        updater.update(one.train, np.arange(16), 1, 0, 0.25)
+    found = [cast(Tensor, parameter.grad).numpy() for parameter in one.network.parameters()]
+    return found, sent, len(updater._gradients._buckets)
+
+
+def test_gradients_are_exchanged_while_the_last_backward_pass_goes_on(
+    task: Path, tmp_path: Path
+) -> None:
+    for _, sent, buckets in start(tmp_path / "meeting", 2, meet, exchanged, task, False):
+        assert buckets > 3
+        assert sent[:-1] == [0] * (len(sent) - 1)
+        assert sent[-1] == buckets
+
+
+def test_all_workers_start_over_where_one_runs_out_of_memory(task: Path, tmp_path: Path) -> None:
+    plenty, _ = start(tmp_path / "plenty", 2, meet, exchanged, task, False)
+    little = start(tmp_path / "little", 2, meet, exchanged, task, True)
+    assert len(little[0][1]) == 2 * len(plenty[1])
+    for expected, first, second in zip(plenty[0], little[0][0], little[1][0], strict=True):
+        np.testing.assert_array_equal(first, second)
+        np.testing.assert_allclose(first, expected, rtol=0, atol=1e-12)
+
+
 def differ(workers: Workers) -> None:
     workers.check_same("parameters", [torch.ones(2), torch.tensor([1.0 + workers.rank])])
 
@@ -97,7 +140,7 @@ def test_fewer_pairs_than_workers_are_a_micro_batch_each(task: Path) -> None:
     assert [len(one.rows) for one in split_batch(store, np.arange(3), None, 8)] == [1, 1, 1]
 
 
-def gradients(task: Path, scaling: str) -> dict[str, Tensor]:
+def scaled_gradients(task: Path, scaling: str) -> dict[str, Tensor]:
     data = TrainingData.read(task)
     settings = tiny.settings({"dropout": 0.0, "gradient_scaling": scaling})
     sizes = (len(data.types[side]) + 3 for side in ("source", "target"))
@@ -110,7 +153,7 @@ def gradients(task: Path, scaling: str) -> dict[str, Tensor]:
 
 def test_gradient_scalings_differ_as_documented(task: Path) -> None:
     scalings = ("none", "paper", "fairseq")
-    none, paper, fairseq = (gradients(task, scaling) for scaling in scalings)
+    none, paper, fairseq = (scaled_gradients(task, scaling) for scaling in scalings)
     layers = 2  # that attend
     for name, gradient in none.items():
         stack = name.startswith(

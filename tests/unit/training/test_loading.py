@@ -1,0 +1,138 @@
+"""What updates learn from is read before its turn, by a thread that changes nothing and ends."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from convs2s.config.recipe import BatchLimits
+from convs2s.data.batches import Batch, Indices, collate
+from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import PADDING
+from convs2s.errors import UserError
+from convs2s.training import loading
+from convs2s.training.loading import LENGTHS_OF_GPU, Loader, ahead
+from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
+from convs2s.training.workers import ALONE
+from tests.support import tiny
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+def threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name.startswith("loading")]
+
+
+def test_items_are_loaded_in_another_thread_and_in_their_order() -> None:
+    taken: list[int] = []
+
+    def load(item: int) -> tuple[int, str]:
+        taken.append(item)
+        return item, threading.current_thread().name
+
+    with ahead(load, range(5)) as loaded:
+        first = next(loaded)
+        found = [first, *loaded]
+        assert threads()
+    assert [item for item, _ in found] == taken == list(range(5))
+    assert all(name.startswith("loading") for _, name in found)
+    assert not threads()
+
+
+def test_a_failure_is_raised_in_its_turn_and_as_it_is() -> None:
+    def load(item: int) -> int:
+        if item == 1:
+            raise UserError("train.arrow: pair 2 is damaged")
+        return item
+
+    with ahead(load, range(9)) as loaded:
+        assert next(loaded) == 0
+        with pytest.raises(UserError, match=r"^train\.arrow: pair 2 is damaged$"):
+            next(loaded)
+    assert not threads()
+
+
+def test_no_more_is_loaded_than_is_soon_needed() -> None:
+    taken: list[int] = []
+    with ahead(taken.append, range(100)) as loaded:
+        next(loaded)
+    assert len(taken) <= 2 + loading.AHEAD
+    assert not threads()
+
+
+def test_an_interrupted_training_leaves_no_thread(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = tiny.trainer(task, tmp_path)
+
+    def interrupted(*_: Any) -> None:
+        assert threads()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Updater, "start", interrupted)
+    with trainer.folder.locked(), pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert not threads()
+
+
+def test_a_training_says_what_the_thread_fails_of(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = tiny.trainer(task, tmp_path)
+
+    def damaged(*_: Any) -> None:
+        raise UserError("train.arrow: damaged")
+
+    monkeypatch.setattr(Updater, "load", damaged)
+    with trainer.folder.locked(), pytest.raises(UserError, match=r"^train\.arrow: damaged$"):
+        trainer.run()
+    assert trainer.state.updates == 0
+
+
+def in_shapes_of_a_gpu(patch: pytest.MonkeyPatch) -> None:
+    """Pad as for a GPU, where there is none."""
+
+    def padded(
+        _: Loader, store: TokenStore, rows: Indices, sources: Indices | None = None
+    ) -> Batch:
+        return collate(store, rows, sources, LENGTHS_OF_GPU)
+
+    patch.setattr(Loader, "batch", padded)
+
+
+def updated(task: Path, folder: Path) -> Trainer:
+    """Make some updates in micro-batches."""
+    one = tiny.trainer(task, folder, batch={"sentences": 16, "micro_batch_tokens": 40})
+    for number, rows in enumerate(one.plan(1)):
+        one.updater.update(one.train, rows, 1, number, 0.25)
+    return one
+
+
+def test_a_gpus_shapes_change_no_update(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = updated(task, tmp_path / "plain")
+    expected = plain.updater.validate(plain.valid)
+    in_shapes_of_a_gpu(monkeypatch)
+    padded = updated(task, tmp_path / "padded")
+    shapes = padded.updater.load(padded.train, np.arange(16)).inputs
+    assert {x.shape[1] % LENGTHS_OF_GPU for one in shapes for x in (one.source, one.previous)} == {
+        0
+    }
+    for mine, other in zip(padded.network.parameters(), plain.network.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
+    assert padded.updater.validate(padded.valid) == pytest.approx(expected, abs=1e-9)
+
+
+def test_shapes_are_as_small_as_can_be_on_a_cpu(task: Path, tmp_path: Path) -> None:
+    store = tiny.trainer(task, tmp_path).train
+    batch = Loader(BatchLimits(), None, ALONE, "cpu").batch(store, np.arange(16))
+    assert (batch.source != PADDING).any(0).all()
+    assert (batch.target != PADDING).any(0).all()
