@@ -31,7 +31,7 @@ LENGTHS_OF_GPU = 8
 """On a GPU sentences are padded to a multiple of so many tokens: fewer shapes, for which memory is
 kept and kernels are chosen or compiled, and ones that its matrix units like."""
 
-Item = TypeVar("Item")
+Wanted = TypeVar("Wanted")
 Loaded = TypeVar("Loaded")
 
 
@@ -151,7 +151,7 @@ class Loader:
 
 
 @contextmanager
-def ahead(load: Callable[[Item], Loaded], items: Iterable[Item]) -> Iterator[Iterator[Loaded]]:
+def ahead(load: Callable[[Wanted], Loaded], items: Iterable[Wanted]) -> Iterator[Iterator[Loaded]]:
     """Load items in a thread before their turn; it has ended when the block has.
 
     Yields:
@@ -165,7 +165,7 @@ def ahead(load: Callable[[Item], Loaded], items: Iterable[Item]) -> Iterator[Ite
 
 
 def _in_order(
-    pool: ThreadPoolExecutor, load: Callable[[Item], Loaded], items: Iterable[Item]
+    pool: ThreadPoolExecutor, load: Callable[[Wanted], Loaded], items: Iterable[Wanted]
 ) -> Iterator[Loaded]:
     rest = iter(items)
     started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))
