@@ -19,6 +19,7 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.choice import fastest, products
 from convs2s.models.kernels.matmul import Kernel
+from convs2s.training.loading import ahead
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers
@@ -73,27 +75,35 @@ class Training:
         self.flops = flops(work.architecture, work.types[1])
         self.rate = recipe.learning_rate
         self.updater = Updater(network, recipe, seed=1, device=device, workers=workers)
-        source, target = (self.store.lengths(side) for side in ("source", "target"))
+        self.lengths = [self.store.lengths(side) for side in ("source", "target")]
         generator = np.random.default_rng([1, 1])
-        self.plan = plan_batches(source, target, recipe.batch, generator)
+        self.plan = plan_batches(*self.lengths, recipe.batch, generator)
         self.made = 0
 
-    def update(self) -> tuple[int, float]:
-        """Make the next update; return its target tokens and floating-point operations."""
-        rows = self.plan[self.made % len(self.plan)]
-        report = self.updater.update(self.store, rows, 1, self.made, self.rate)
-        self.made += 1
-        source, target = (
-            self.store.lengths(side)[rows].astype(np.int64) for side in ("source", "target")
-        )
+    def make(self, updates: int) -> tuple[int, float]:
+        """Make the next updates as a training does; return their target tokens and operations.
+
+        They are read ahead, and none of them is waited for but the last one.
+        """
+        numbers = range(self.made, self.made + updates)
+        batches = [self.plan[number % len(self.plan)] for number in numbers]
+        with ahead(partial(self.updater.load, self.store), batches) as loaded:
+            started = [
+                self.updater.start(one, 1, number, self.rate)
+                for one, number in zip(loaded, numbers, strict=True)
+            ]
+            reports = self.updater.read(started)
+        self.made += updates
+        rows = np.concatenate(batches)
+        source, target = (length[rows].astype(np.int64) for length in self.lengths)
         forward = self.flops.forward(source.sum(), target.sum(), (source * target).sum())
-        return report.tokens, 3.0 * forward
+        return sum(report.tokens for report in reports), 3.0 * forward
 
     def sample(self, updates: int) -> tuple[float, float]:
         """Return the target tokens and the operations per second of some updates."""
         made: list[tuple[int, float]] = []
-        seconds = seconds_of(lambda: made.extend(self.update() for _ in range(updates)))
-        tokens, operations = map(sum, zip(*made, strict=True))
+        seconds = seconds_of(lambda: made.append(self.make(updates)))
+        tokens, operations = made[0]
         return tokens / seconds, operations / seconds
 
 

@@ -60,7 +60,9 @@ class Workload:
     text: str
 
 
-def workload(shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS) -> Workload:
+def workload(
+    shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS, length: int = WMT_LENGTH
+) -> Workload:
     """Make one of ``SHAPES``, or a tiny one; its store is written into ``folder``.
 
     Args:
@@ -68,6 +70,7 @@ def workload(shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS) -
         precision: of the training.
         folder: where to write.
         pairs: sentence pairs of a synthetic batch.
+        length: their tokens on each side.
     """
     path = folder / f"{shape}.arrow"
     if shape == "multi30k":
@@ -78,7 +81,7 @@ def workload(shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS) -
         model = load(ROOT).model("demo" if shape == "tiny" else f"fconv_{shape}")
         count = TINY_TYPES if shape == "tiny" else WMT_TYPES
         types, text = (count, count), "synthetic"
-        write_store(path, synthetic([WMT_LENGTH] * pairs * WMT_BATCHES, types))
+        write_store(path, synthetic([length] * pairs * WMT_BATCHES, types))
         changes = {"sentences": pairs, "tokens": None, "micro_batch_tokens": None}
         batch = model.training.batch.model_copy(update=changes)
     recipe = model.training.model_copy(update={"batch": batch, "precision": precision})

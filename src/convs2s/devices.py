@@ -22,15 +22,19 @@ SECONDS_BETWEEN_TRIES = 2.0
 def pick_device(name: str) -> str:
     """Return the device that ``auto`` stands for on this machine, or the name itself.
 
+    A GPU multiplies matrices of float32 in TF32 from then on: several times as fast, factors
+    rounded to 10 bits.
+
     Raises:
         UserError: ``cuda`` is asked for where there is none.
     """
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
         raise UserError("device cuda: this machine has no CUDA device; set device to auto or cpu")
-    if name == "auto":
-        return "cuda" if available else "cpu"
-    return name
+    device = ("cuda" if available else "cpu") if name == "auto" else name
+    if device == "cuda":
+        torch.set_float32_matmul_precision("high")
+    return device
 
 
 def worker_device(device: str, environment: Mapping[str, str]) -> str:

@@ -5,9 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
+import torch
 
 from convs2s import devices
-from convs2s.devices import lock_folder, own_gpus
+from convs2s.devices import lock_folder, own_gpus, pick_device
 from convs2s.errors import UserError
 from convs2s.pipeline.process import granted_gpus
 
@@ -109,3 +110,13 @@ def test_more_gpus_than_there_are_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("value", "count"), [("", 0), ("0", 1), ("0,1", 2), ("NoDevFiles", 0)])
 def test_granted_gpus_are_counted(value: str, count: int) -> None:
     assert granted_gpus({"CUDA_VISIBLE_DEVICES": value}) == count
+
+
+def test_a_gpu_multiplies_float32_in_tf32_and_a_cpu_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", asked.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert (pick_device("cpu"), asked) == ("cpu", [])
+    assert (pick_device("auto"), asked) == ("cuda", ["high"])

@@ -48,7 +48,8 @@ def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
     The mean of m values has 1/m of their variance (section 3.5).
     """
     lengths = (~padding).sum(1).to(precision).view(-1, 1, 1)
-    return lengths * lengths.rsqrt()
+    # Autocast takes roots in fp32 on a GPU, and all that they scale would be fp32 from there on.
+    return (lengths * lengths.rsqrt()).to(precision)
 
 
 class Attention(nn.Module):

@@ -118,7 +118,7 @@ class DecoderState:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Predict, and return the most probable continuations of each hypothesis.
 
-        It goes through the batch in parts that stay in a processor's cache.
+        On a CPU it goes through the batch in parts that stay in the cache; a GPU does it at once.
 
         Args:
             previous: (B, K), each hypothesis's last token.
@@ -133,6 +133,8 @@ class DecoderState:
         found = []
         rows = max(PART_ROWS, PART_NUMBERS // self._outputs[0].outputs)
         sentences = max(1, rows // previous.shape[1])
+        if previous.device.type != "cpu":
+            sentences = len(previous)
         for start in range(0, len(previous), sentences):
             part = slice(start, start + sentences)
             predictions = self._predict([one[part] for one in features], part)

@@ -5,7 +5,7 @@ layer, V target types.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,27 @@ def reverse_tokens(source: Tensor, padding_index: int) -> Tensor:
     return source.gather(1, torch.where(positions < tokens, tokens - 1 - positions, positions))
 
 
+class LstmLayer(nn.LSTM):
+    """One layer.
+
+    Under autocast a GPU's layers compute in float16, whichever precision autocast has: small
+    gradients vanish there, and what follows expects the other one. They stay in the precision of
+    their weights instead.
+    """
+
+    def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
+        """Read ``x``, padded or packed, from a state on; return outputs like it, and the state."""
+        bias = cast(Tensor, self.bias_hh_l0)
+        kind, own = bias.device.type, bias.dtype
+        if kind == "cpu" or not torch.is_autocast_enabled(kind):
+            found: tuple[Any, State] = super().forward(x, state)
+            return found
+        with torch.autocast(kind, enabled=False):
+            before = None if state is None else (state[0].to(own), state[1].to(own))
+            y, after = super().forward(x.to(own), before)
+        return y.to(torch.get_autocast_dtype(kind)), after
+
+
 class Layers(nn.ModuleList):
     """LSTM layers, bottom first.
 
@@ -39,11 +60,11 @@ class Layers(nn.ModuleList):
 
     def __init__(self, architecture: LstmArchitecture) -> None:
         widths = [architecture.embedding, *[architecture.cells] * (architecture.layers - 1)]
-        super().__init__(nn.LSTM(width, architecture.cells, batch_first=True) for width in widths)
+        super().__init__(LstmLayer(width, architecture.cells, batch_first=True) for width in widths)
         self.dropout = architecture.dropout
 
-    def __iter__(self) -> Iterator[nn.LSTM]:
-        return cast(Iterator[nn.LSTM], super().__iter__())
+    def __iter__(self) -> Iterator[LstmLayer]:
+        return cast(Iterator[LstmLayer], super().__iter__())
 
     def drop(self, x: Tensor) -> Tensor:
         """Apply dropout between two layers."""

@@ -17,13 +17,16 @@ from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.network import Network, rows_of
 from convs2s.training.epoch_progress import log
 from convs2s.training.gradients import Gradients
-from convs2s.training.loading import LoadedUpdate, Loader, LossInputs
+from convs2s.training.loading import COMPILED_LENGTHS, LoadedUpdate, Loader, LossInputs
 from convs2s.training.micro_batches import MicroBatch
 from convs2s.training.optimizer import build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Workers
 
 VALIDATION_TOKENS = 4000
 """Padded tokens of a validation batch; it bounds memory and changes no result without shortlist."""
+
+OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""What errors without a class of their own say: of a CPU's allocator, and of a GPU's library."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ class Updater:
         self.workers = workers
         self.optimizer = build_optimizer(network, recipe)
         self._gradients = Gradients(list(network.parameters()), workers)
-        self._loader = Loader(recipe.batch, shortlist, workers, device)
+        is_compiled_for_gpu = recipe.compile and torch.device(device).type == "cuda"
+        multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
+        self._loader = Loader(recipe.batch, shortlist, workers, device, multiple)
         self._features = network.features
         if recipe.compile:
             hide_masks_from_compiler()
@@ -238,9 +243,8 @@ def validation_batches(
 
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error says that memory ran out, the device's or the machine's."""
-    # The CPU's allocator has no class of error of its own.
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        "can't allocate memory" in str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
+        words in str(error) for words in OUT_OF_MEMORY
     )
 
 

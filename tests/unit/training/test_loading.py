@@ -1,6 +1,7 @@
 """What updates learn from is read before its turn, by a thread that changes nothing and ends."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from convs2s.config.recipe import BatchLimits
-from convs2s.data.batches import Batch, Indices, collate
-from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.training import loading
-from convs2s.training.loading import LENGTHS_OF_GPU, Loader, ahead
+from convs2s.training.loading import COMPILED_LENGTHS, ahead
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
-from convs2s.training.workers import ALONE
 from tests.support import tiny
 
 
@@ -96,43 +93,29 @@ def test_a_training_says_what_the_thread_fails_of(
     assert trainer.state.updates == 0
 
 
-def in_shapes_of_a_gpu(patch: pytest.MonkeyPatch) -> None:
-    """Pad as for a GPU, where there is none."""
-
-    def padded(
-        _: Loader, store: TokenStore, rows: Indices, sources: Indices | None = None
-    ) -> Batch:
-        return collate(store, rows, sources, LENGTHS_OF_GPU)
-
-    patch.setattr(Loader, "batch", padded)
-
-
-def updated(task: Path, folder: Path) -> Trainer:
-    """Make some updates in micro-batches."""
+def updated(task: Path, folder: Path, multiple: int) -> Trainer:
+    """Make some updates in micro-batches, padded to a multiple of tokens."""
     one = tiny.trainer(task, folder, batch={"sentences": 16, "micro_batch_tokens": 40})
+    one.updater._loader = replace(one.updater._loader, multiple=multiple)
     for number, rows in enumerate(one.plan(1)):
         one.updater.update(one.train, rows, 1, number, 0.25)
     return one
 
 
-def test_a_gpus_shapes_change_no_update(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = updated(task, tmp_path / "plain")
-    expected = plain.updater.validate(plain.valid)
-    in_shapes_of_a_gpu(monkeypatch)
-    padded = updated(task, tmp_path / "padded")
-    shapes = padded.updater.load(padded.train, np.arange(16)).inputs
-    assert {x.shape[1] % LENGTHS_OF_GPU for one in shapes for x in (one.source, one.previous)} == {
-        0
-    }
+def test_padding_to_more_tokens_changes_no_update(task: Path, tmp_path: Path) -> None:
+    plain, padded = (updated(task, tmp_path / str(many), many) for many in (1, COMPILED_LENGTHS))
+    for one in padded.updater.load(padded.train, np.arange(16)).inputs:
+        assert one.source.shape[1] % COMPILED_LENGTHS == 0
+        assert one.previous.shape[1] % COMPILED_LENGTHS == 0
     for mine, other in zip(padded.network.parameters(), plain.network.parameters(), strict=True):
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
+    expected = plain.updater.validate(plain.valid)
     assert padded.updater.validate(padded.valid) == pytest.approx(expected, abs=1e-9)
 
 
-def test_shapes_are_as_small_as_can_be_on_a_cpu(task: Path, tmp_path: Path) -> None:
-    store = tiny.trainer(task, tmp_path).train
-    batch = Loader(BatchLimits(), None, ALONE, "cpu").batch(store, np.arange(16))
+@pytest.mark.parametrize("compiled", [False, True])
+def test_shapes_are_as_small_as_can_be_on_a_cpu(task: Path, tmp_path: Path, compiled: bool) -> None:
+    one = tiny.trainer(task, tmp_path, compile=compiled)
+    batch = one.updater._loader.batch(one.train, np.arange(16))
     assert (batch.source != PADDING).any(0).all()
     assert (batch.target != PADDING).any(0).all()

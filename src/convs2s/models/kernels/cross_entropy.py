@@ -16,6 +16,10 @@ from convs2s.models.kernels.matmul import linear
 BLOCK = 1 << 22
 """Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache."""
 
+BLOCK_OF_GPU = 1 << 27
+"""Logits of a block on a GPU, where a block of a CPU's size is over before the next is asked for:
+256 MB of bfloat16."""
+
 LEAST_ROWS = 1024
 """Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
 
@@ -39,7 +43,8 @@ class _SummedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), dtype=torch.float64, device=features.device)
         matrix = weight.to(features.dtype, copy=True).requires_grad_(wanted)
         offset = bias.to(features.dtype, copy=True).requires_grad_(wanted)
-        step = max(LEAST_ROWS, BLOCK // len(weight))
+        most = BLOCK if features.device.type == "cpu" else BLOCK_OF_GPU
+        step = max(LEAST_ROWS, most // len(weight))
         for start in range(0, len(features), step):
             rows = slice(start, start + step)
             block = features[rows].detach().requires_grad_(wanted)  # (r, f)
