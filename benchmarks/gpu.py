@@ -1,13 +1,19 @@
-"""How fast are training and translation on a GPU?
+"""How fast are training and translation on a GPU, and are they right there?
 
-    PYTHONPATH=src python benchmarks/gpu.py
+    PYTHONPATH=src python benchmarks/gpu.py --output gpu.json --write-docs
 
-Updates of the two WMT architectures in bf16, eager and compiled, with the share of the device's
-matrix rate and the peak of its memory; table 3's workload (6003 sentences, batches of 128) by
-random weights; and a whole training on Multi30k with the translation of its test set, where the
-folder that CONVS2S_SHARED names has fairseq's input, else ``not run``. Each figure is printed as
-it is there; the last line is one JSON object. On a machine without the device it says so and
-fails. ``--device cpu --tiny`` runs the same with the smallest sizes, so that it stays runnable.
+In this order, each figure printed and the file written as soon as it is there: the golden vectors
+computed on the device; the rates of its matrix products (bf16, and float32 by TF32); updates of the
+two WMT architectures in bf16 and of one in fp32, with their share of that rate and the peak of the
+memory; table 3's workload (6003 sentences, batches of 128) by random weights at beams 1 and 5; a
+whole training of the model ``small`` on fairseq's Multi30k input, in the folder that CONVS2S_SHARED
+names (else on the demo's corpus), with the translation of its test set; and compiled updates, which
+take minutes to begin. The last line of the output is one JSON object. What would begin after
+``--minutes`` is left out, and said to be. A measurement that fails is noted as failed, the others
+go on, and the exit code is 1.
+
+``--device cpu --tiny`` runs the same with the smallest sizes, so that it stays runnable.
+``--figures FILE --write-docs`` writes the page from figures that were measured elsewhere.
 """
 
 import argparse
@@ -15,10 +21,14 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -27,88 +37,153 @@ from convs2s.config.load import load
 from convs2s.decoding.translate import Translator
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files import read_json, read_lines, write_json
 from convs2s.scoring.bleu import detokenized_bleu
-from convs2s.text.bpe import join
-from convs2s.text.preparation import Preparation
 from convs2s.training.job import TrainingJob
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.run import train
-from fairseq_task import prepare_fairseq_task
+from gpu_corpus import Corpus, prepare_corpus
+from gpu_docs import write_docs
+from gpu_golden import golden_figures
 from machine import RUNS, median_seconds, seconds_of
 from random_model import write_random_model
 from store import SENTENCES
-from training import GIGA, WARM_UP, Training
-from workloads import ROOT, WMT_TYPES, fairseq_folder, workload
+from training import GIGA, PRECISIONS, WARM_UP, Training
+from workloads import ROOT, WMT_TYPES, workload
 
-PAIRS = 320
-"""Sentence pairs of an update; a GPU needs more of them than a CPU."""
+PAIRS, LENGTH = 320, 24
+"""Sentence pairs of an update, of which a GPU needs more than a CPU, and the tokens of each side,
+which padding for compiled kernels leaves as they are."""
 
 UPDATES_OF_A_SAMPLE = 10
 MATRIX = 8192
+PRODUCTS = 10
 BATCH = 128
 
 WORDS = 400
 """Words of the sentences to translate: which ones changes no figure."""
 
+Found = dict[str, Any]
+Measurement = tuple[str, Callable[[], Found]]
+
 
 def main() -> None:
-    """Measure and print.
+    """Measure, print and write.
+
+    Raises:
+        SystemExit: the device is not there, or a measurement failed.
+    """
+    given = arguments()
+    figures = cast(Found, read_json(given.figures)) if given.figures else measured(given)
+    if given.write_docs:
+        write_docs(figures)
+    if "failed" in figures["measurements"].values():
+        sys.exit("gpu.py: a measurement failed, as said above")
+
+
+def arguments() -> argparse.Namespace:
+    """Return what is asked for."""
+    parser = argparse.ArgumentParser(description="Speed on a GPU.")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="the smallest sizes, as a test")
+    parser.add_argument("--minutes", type=float, default=5.5, help="default: %(default)s")
+    parser.add_argument("--output", type=Path, help="the JSON file to write")
+    parser.add_argument("--figures", type=Path, help="such a file: measure nothing")
+    parser.add_argument("--write-docs", action="store_true", help="fill in docs/benchmarks.md")
+    return parser.parse_args()
+
+
+def measured(given: argparse.Namespace) -> Found:
+    """Make every measurement there is time for; return all figures, and print them.
 
     Raises:
         SystemExit: the device is not there.
     """
-    parser = argparse.ArgumentParser(description="Speed on a GPU.")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="the smallest sizes, as a test")
-    arguments = parser.parse_args()
+    started = time.monotonic()
     try:
-        device = pick_device(arguments.device)
+        device = pick_device(given.device)
     except UserError as error:
         sys.exit(f"gpu.py: {error}")
     keep_freed_memory()
-    cuda = device == "cuda"
-    figures: dict[str, Any] = {"device": torch.cuda.get_device_name() if cuda else "cpu"}
+    found: Found = {}
+    figures = {
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "torch": torch.__version__,
+        "date": str(date.today()),
+        "measurements": found,
+    }
     with tempfile.TemporaryDirectory() as folder:
-        for name, found in measurements(device, arguments.tiny, Path(folder)):
-            print(f"{name}: {json.dumps(found)}", flush=True)
-            figures[name] = found
+        for name, measure in measurements(device, given.tiny, Path(folder)):
+            is_late = time.monotonic() - started > 60.0 * given.minutes
+            found[name] = "not run: no time left" if is_late else _noted(name, measure, device)
+            print(f"{name}: {json.dumps(found[name])}", flush=True)
+            if given.output:
+                write_json(given.output, figures)
     print(json.dumps(figures))
+    return figures
 
 
-def measurements(device: str, tiny: bool, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield each measurement's name and figures."""
-    rate = matrix_rate(device, 128 if tiny else MATRIX)
-    yield "matrix_gflops", round(rate / GIGA)
-    for shape in ("tiny",) if tiny else ("wmt_en_de", "wmt_en_fr"):
-        for compiled in (False,) if tiny else (False, True):
-            name = f"training {shape} {'compiled' if compiled else 'eager'}"
-            yield name, training_figures(shape, compiled, device, rate, folder)
-    name, types = ("demo", WORDS) if tiny else ("fconv_wmt_en_fr", WMT_TYPES)
-    model = folder / "model.safetensors"
-    write_random_model(model, load(ROOT).model(name).architecture, types)
-    lines = table_3_lines()[: 2 if tiny else None]
+def _noted(name: str, measure: Callable[[], Found], device: str) -> Found | str:
+    """Return a measurement's figures and seconds, or that it failed: the others go on then."""
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    started = time.perf_counter()
+    try:
+        figures = measure()
+    except Exception:
+        print(f"{name}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+        return "failed"
+    if device == "cuda":
+        figures["peak_gigabytes"] = round(torch.cuda.max_memory_allocated() / GIGA, 2)
+        torch.cuda.empty_cache()
+    return {**figures, "took_seconds": round(time.perf_counter() - started, 1)}
+
+
+def measurements(device: str, tiny: bool, folder: Path) -> Iterator[Measurement]:
+    """Yield each measurement's name and what makes it, those that take longest last."""
+    yield "golden vectors, fp32", partial(golden_figures, device)
+    size = 128 if tiny else MATRIX
+    yield "matrix products", lambda: matrix_figures(device, size)
+    first, second = ("tiny", "tiny") if tiny else ("wmt_en_fr", "wmt_en_de")
+    for shape, precision in ((first, "bf16"), (second, "bf16"), (second, "fp32")):
+        yield (
+            f"training, {shape}, {precision}",
+            partial(training_figures, shape, precision, False, device, size, folder),
+        )
+    name = "demo" if tiny else "fconv_wmt_en_fr"
     for beam in (1, 5):
-        yield f"table 3, beam {beam}", generation_figures(model, lines, beam, device)
-    fairseq = fairseq_folder()
-    if fairseq.is_dir():
-        yield "multi30k", multi30k_figures(fairseq, device, tiny, folder / "multi30k")
-    else:
-        yield "multi30k", "not run"
+        yield (
+            f"table 3, {name}, bf16, beam {beam}",
+            partial(generation_figures, name, folder / "model.safetensors", beam, device),
+        )
+    yield "a whole training, bf16", lambda: whole_training(device, tiny, folder / "whole")
+    if not tiny:
+        for shape in (second, first):
+            yield (
+                f"training, {shape}, bf16, compiled",
+                partial(training_figures, shape, "bf16", True, device, size, folder),
+            )
 
 
-def matrix_rate(device: str, size: int) -> float:
-    """Return the FLOP/s of a product of square bf16 matrices, large enough for a GPU."""
-    a, b = (torch.randn(size, size, device=device, dtype=torch.bfloat16) for _ in range(2))
-    times = 10
+def matrix_figures(device: str, size: int) -> Found:
+    """Return the rate of products of square matrices in each precision."""
+    return {
+        f"{name}_gflops": round(matrix_rate(device, size, precision) / GIGA)
+        for name, precision in PRECISIONS.items()
+    }
+
+
+def matrix_rate(device: str, size: int, precision: torch.dtype) -> float:
+    """Return the FLOP/s of a product of square matrices, large enough for a GPU."""
+    a, b = (torch.randn(size, size, device=device, dtype=precision) for _ in range(2))
 
     def multiply() -> None:
-        for _ in range(times):
+        for _ in range(PRODUCTS):
             a @ b
         finish(device)
 
     multiply()
-    return 2.0 * size**3 * times / median_seconds(multiply)
+    return 2.0 * size**3 * PRODUCTS / median_seconds(multiply)
 
 
 def finish(device: str) -> None:
@@ -118,24 +193,23 @@ def finish(device: str) -> None:
 
 
 def training_figures(
-    shape: str, compiled: bool, device: str, matrix: float, folder: Path
-) -> dict[str, Any]:
-    """Return the speed and the memory of updates in bf16."""
+    shape: str, precision: str, compiled: bool, device: str, size: int, folder: Path
+) -> Found:
+    """Return the speed of updates, and their share of the matrix rate around them."""
     tiny = shape == "tiny"
-    work = workload(shape, "bf16", folder, pairs=2 if tiny else PAIRS)
+    work = workload(shape, precision, folder, 2 if tiny else PAIRS, LENGTH)
     recipe = work.recipe.model_copy(update={"compile": compiled})
+    before = matrix_rate(device, size, PRECISIONS[precision])
     training = Training(replace(work, recipe=recipe), device)
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    training.sample(WARM_UP)
+    begun = seconds_of(lambda: training.make(WARM_UP))
     updates = 1 if tiny else UPDATES_OF_A_SAMPLE
     samples = [training.sample(updates) for _ in range(RUNS)]
     tokens, rate = (statistics.median(one) for one in zip(*samples, strict=True))
-    peak = torch.cuda.max_memory_allocated() if device == "cuda" else None
+    after = matrix_rate(device, size, PRECISIONS[precision])
     return {
         "tokens_per_second": round(tokens),
-        "share_of_matrix_rate": round(rate / matrix, 3),
-        "peak_gigabytes": None if peak is None else round(peak / GIGA, 2),
+        "share_of_matrix_rate": round(2 * rate / (before + after), 3),
+        "seconds_of_the_first_updates": round(begun, 1),
     }
 
 
@@ -150,8 +224,13 @@ def table_3_lines() -> list[str]:
     return lines
 
 
-def generation_figures(model: Path, lines: list[str], beam: int, device: str) -> dict[str, Any]:
+def generation_figures(name: str, model: Path, beam: int, device: str) -> Found:
     """Return the speed of translation in bf16; random weights write outputs of the most tokens."""
+    tiny = name == "demo"
+    if not model.exists():
+        types = WORDS if tiny else WMT_TYPES
+        write_random_model(model, load(ROOT).model(name).architecture, types)
+    lines = table_3_lines()[: 2 if tiny else None]
     settings = DecodingSettings(
         beam=beam,
         precision="bf16",
@@ -178,35 +257,33 @@ def generation_figures(model: Path, lines: list[str], beam: int, device: str) ->
     }
 
 
-def multi30k_figures(fairseq: Path, device: str, tiny: bool, folder: Path) -> dict[str, Any]:
-    """Train the model ``small`` in bf16 on fairseq's input and translate its test set."""
-    model = folder / "model.safetensors"
-    train(multi30k_job(fairseq, device, tiny, model))
+def whole_training(device: str, tiny: bool, folder: Path) -> Found:
+    """Train the model ``small`` in bf16 to its end, and translate the test set."""
+    corpus, model = prepare_corpus(folder, tiny), folder / "model.safetensors"
+    train(job_of(corpus, device, tiny, model))
     rows = [json.loads(line) for line in read_lines(folder / "history.jsonl")][:-1]
     best = min(rows, key=lambda row: row["valid_loss"])
-    seconds = sum(row["tokens"] / row["tokens_per_second"] for row in rows[: best["epoch"]])
     decoding = DecodingSettings(precision="bf16", replace_unknown=False)
     translator = Translator([model], decoding, device, pretokenized=True)
-    most = 2 if tiny else None
-    lines = list(enumerate(read_lines(fairseq / "src.bpe.en"), start=1))[:most]
-    german = Preparation("moses_test", "de")
-    texts = [german.restore(join(one.text)) for one in translator.translate_chunk(lines)]
-    score = detokenized_bleu(texts, list(read_lines(fairseq / "ref.raw.de"))[:most])
+    lines = list(enumerate(corpus.sources, start=1))
+    texts = [corpus.restore(one.text) for one in translator.translate_chunk(lines)]
+    score = detokenized_bleu(texts, corpus.references)
     return {
-        "seconds_to_best_perplexity": round(seconds, 1),
-        "best_epoch": best["epoch"],
+        "text": corpus.name,
+        "epochs": len(rows),
+        "training_seconds": round(sum(row["tokens"] / row["tokens_per_second"] for row in rows), 1),
+        "tokens_per_second": max(row["tokens_per_second"] for row in rows),
         "validation_perplexity": round(best["valid_perplexity"], 2),
         "bleu": f"{score.score:.2f}  {score.signature}",
     }
 
 
-def multi30k_job(fairseq: Path, device: str, tiny: bool, model: Path) -> TrainingJob:
-    """Prepare fairseq's input beside the model file to write, and return the training."""
-    task = prepare_fairseq_task(fairseq / "bpe", model.parent, 50 if tiny else None)
+def job_of(corpus: Corpus, device: str, tiny: bool, model: Path) -> TrainingJob:
+    """Return the training, whose model file is to be written."""
     small = load(ROOT).model("small")
     changes = {"precision": "bf16"} | ({"maximum_epochs": 1} if tiny else {})
     return TrainingJob(
-        task,
+        corpus.task,
         small.architecture,
         small.training.model_copy(update=changes),
         seed=1,

@@ -77,7 +77,7 @@ class Training:
         self.updater = Updater(network, recipe, seed=1, device=device, workers=workers)
         self.lengths = [self.store.lengths(side) for side in ("source", "target")]
         generator = np.random.default_rng([1, 1])
-        self.plan = plan_batches(*self.lengths, recipe.batch, generator)
+        self.plan = plan_batches(self.lengths[0], self.lengths[1], recipe.batch, generator)
         self.made = 0
 
     def make(self, updates: int) -> tuple[int, float]:

@@ -8,19 +8,45 @@ from pathlib import Path
 import pytest
 import torch
 
+from gpu_docs import BEGIN, END, PAGE, write_docs
+
 
 def run(root: Path, *arguments: str, script: str = "gpu.py") -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(root / "benchmarks" / script), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_gpus_benchmark_runs_in_the_small_on_a_cpu(root: Path) -> None:
-    done = run(root, "--device", "cpu", "--tiny")
+def test_the_gpus_benchmark_runs_in_the_small_on_a_cpu(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gpu.json"
+    done = run(root, "--device", "cpu", "--tiny", "--output", str(file))
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures["training tiny eager"]["tokens_per_second"] > 0
-    assert figures["table 3, beam 5"]["sentences"] == 2
-    assert figures["multi30k"] == "not run" or figures["multi30k"]["best_epoch"] == 1
+    assert json.loads(file.read_text()) == figures
+    found = figures["measurements"]
+    assert found["golden vectors, fp32"]["holds"] is True
+    assert found["training, tiny, bf16"]["tokens_per_second"] > 0
+    assert found["table 3, demo, bf16, beam 5"]["sentences"] == 2
+    assert found["a whole training, bf16"]["epochs"] == 1
+
+
+def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nNot run.\n{END}\nafter\n")
+    measured = {"training": {"tokens_per_second": 1234, "peak_gigabytes": None}, "late": "not run"}
+    figures = {"device": "H100", "torch": "2", "date": "2026-11-22", "measurements": measured}
+    for _ in range(2):
+        write_docs(figures, page)
+    text = page.read_text()
+    assert text.startswith(f"before\n{BEGIN}\nH100, torch 2, 2026-11-22")
+    assert "| training | tokens per second 1,234; peak gigabytes not measured |" in text
+    assert "| late | not run |" in text
+    assert "Not run." not in text
+    assert text.endswith(f"{END}\nafter\n")
+
+
+def test_the_page_has_a_place_for_a_gpus_figures() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text.count(BEGIN) == text.count(END) == 1
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
