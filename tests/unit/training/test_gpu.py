@@ -1,15 +1,25 @@
 """On a CUDA device the network, its gradients and its training are those of the CPU."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 
+from convs2s.decoding.search import beam_search
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
+from convs2s.models.ensemble import Ensemble
+from convs2s.training.gradients import Gradients
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
-from tests.support import tiny
+from convs2s.training.workers import Workers
+from gpu_golden import golden_figures
+from tests.support import networks, tiny
 from tests.unit.training.test_training import stopping_after_the_first
 
 pytestmark = [
@@ -38,6 +48,85 @@ def test_losses_and_gradients_are_the_cpus(
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=1e-9)
+
+
+@contextmanager
+def waits(mode: Literal["error", "warn"]) -> Iterator[None]:
+    """Have CUDA's own record of what this process waits for raise an error, or a warning."""
+    torch.cuda.set_sync_debug_mode(mode)
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_golden_vectors() -> None:
+    assert golden_figures("cuda")["holds"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
+def test_an_update_waits_for_nothing(
+    task: Path, tmp_path: Path, optimizer: str, precision: str
+) -> None:
+    one = tiny.trainer(
+        task, tmp_path, device="cuda", dropout=0.2, optimizer=optimizer, precision=precision
+    )
+    one.network.float()
+    for number in range(3):
+        loaded = one.updater.load(one.train, np.arange(16))
+        assert loaded.inputs[0].source.is_pinned()
+        with waits("error" if number else "warn"):  # the first one sets up
+            started = one.updater.start(loaded, 1, number, 0.1)
+    assert np.isfinite(one.updater.read([started])[0].loss)
+
+
+def test_a_search_waits_once_a_step() -> None:
+    source = networks.batch(6, 3).cuda()
+    ensemble = Ensemble([networks.network().cuda()])
+    options = networks.options(beam=3)
+    beam_search(ensemble, source, options)
+    with warnings.catch_warnings(record=True) as seen, waits("warn"):
+        warnings.simplefilter("always")
+        beam_search(ensemble, source, options)
+    assert len(seen) <= 6 + 5 + 1 + 3  # steps at most, and the encoder's
+
+
+def test_gradients_are_summed_by_nccl_in_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convs2s.training.gradients.BUCKET", 100)
+    torch.distributed.init_process_group(
+        "cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1
+    )
+    try:
+        network = networks.network().cuda()
+        source, previous = networks.batch(6, 3).cuda(), networks.batch(4, 5).cuda()
+        found = []
+        # It behaves as one of two, the only one that there is.
+        for workers in (Workers(), Workers(0, 2, "cuda")):
+            gradients = Gradients(list(network.parameters()), workers)
+            gradients.clear()
+            gradients.expect_last()
+            network(source, previous)[0].square().sum().backward()
+            gradients.finish()
+            assert not any(workers.flags([False]))
+            found.append([p.grad.clone() for p in network.parameters() if p.grad is not None])
+        for mine, other in zip(*found, strict=True):
+            torch.testing.assert_close(mine, other)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_an_lstm_decodes_and_learns_in_bf16() -> None:
+    model, source = networks.lstm().float().cuda(), networks.batch(6, 3).cuda()
+    found = beam_search(Ensemble([model], precision="bf16"), source, networks.options(beam=3))
+    assert all(found)
+    with torch.autocast("cuda", torch.bfloat16):
+        features = model.features(source, networks.batch(4, 5).cuda())
+    assert features.dtype == torch.bfloat16
+    features.float().sum().backward()
+    assert all(p.grad is not None for p in model.decoder.layers.parameters())
 
 
 def test_fp32_logits_are_near_the_cpus() -> None:
