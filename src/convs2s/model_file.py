@@ -18,7 +18,7 @@ from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError
 from convs2s.guards.library_faults import faults_of_file
-from convs2s.models.build import build_network
+from convs2s.models.build import build_network, shapes_alone
 from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.tensor_file import load_description, load_tensors, save_tensors
 from convs2s.text.bpe import check_codes
@@ -149,11 +149,13 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
             f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
             f"({rows[0]} and {rows[1]})"
         )
-    with torch.device("meta"):  # shapes alone: what a file states takes no memory until it is there
+    with shapes_alone():  # what a file states takes no memory until it is there
         model = build_network(architecture, *sizes)
     check_weights(weights, model, str(path))
-    model = model.to_empty(device=device)
-    model.load_state_dict(weights)
+    kinds = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    # Copies: what safetensors returns is the file, which another process may write anew.
+    own = {name: tensor.to(kinds[name], copy=True) for name, tensor in weights.items()}
+    model.load_state_dict(own, assign=True)
     return model.eval(), description
 
 

@@ -1,6 +1,7 @@
 """``convs2s translate``: streams, files, several models."""
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +53,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
 
 
 def _translate(arguments: argparse.Namespace) -> None:
+    gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
     import torch
 
     from convs2s.decoding.formats import OutputFormat
@@ -68,6 +70,8 @@ def _translate(arguments: argparse.Namespace) -> None:
     translator = Translator(arguments.model, settings, device, pretokenized=arguments.pretokenized)
     form = OutputFormat(arguments.json, arguments.n_best, settings.alpha)
     translate = ChunkTranslator(translator, form)
+    gc.freeze()
+    gc.enable()
     write_utf8()
     if arguments.input is None:
         _translate_stream(translate)

@@ -6,7 +6,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from convs2s.config.architecture import Architecture, parse_architecture
@@ -17,7 +16,7 @@ from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.expressions import evaluate
 from convs2s.interop.layout import FAIRSEQ_SPECIAL_TOKENS, FIRST_POSITION, convert
 from convs2s.model_file import ModelDescription, check_weights, save_model
-from convs2s.models.build import build_network
+from convs2s.models.build import build_network, shapes_alone
 
 SETTINGS = (
     "encoder_layers",
@@ -92,7 +91,7 @@ def _converted(
     architecture = architecture_of(checkpoint, name)
     types = _types(files, checkpoint)
     sizes = (len(checkpoint.weights[_table(side)]) for side in types)
-    with torch.device("meta"):  # shapes alone
+    with shapes_alone():
         network = build_network(architecture, *sizes)
     weights = convert(checkpoint.weights, network, name)
     check_weights(weights, network, name)

@@ -1,5 +1,13 @@
 """From the description of a network to a freshly initialized one."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
 from convs2s.config.architecture import Architecture, LstmArchitecture
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
@@ -12,3 +20,28 @@ def build_network(architecture: Architecture, source_types: int, target_types: i
     if isinstance(architecture, LstmArchitecture):
         return Lstm(architecture, source_types, target_types, PADDING)
     return ConvS2S(architecture, source_types, target_types, PADDING)
+
+
+@contextmanager
+def shapes_alone() -> Iterator[None]:
+    """Have networks built here take no memory: their tensors have shapes and no numbers."""
+    with torch.device("meta"), _NothingDrawn():
+        yield
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Skips what initializes, for which torch would load its compiler: two seconds for nothing."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        """Call a function of torch, unless it draws numbers or takes the norms of drawn rows."""
+        if func in (Tensor.normal_, Tensor.uniform_):
+            return args[0]
+        if func is Tensor.norm:
+            return args[0][:, 0]
+        return func(*args, **(kwargs or {}))

@@ -10,15 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from convs2s.config.costs import CostFigure
 from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
 from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.vocabulary import VocabularySettings
-from convs2s.models.build import build_network
+from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
 from convs2s.pipeline.layout import Layout
 
@@ -310,7 +308,7 @@ def _training(settings: Settings, name: str, model: str, runs: int) -> TrainingC
     vocabulary = settings.tasks[name].vocabulary
     pairs = training_pairs(settings, name)
     source, target = (_types(vocabulary, side, pairs) for side in ("source", "target"))
-    with torch.device("meta"):  # shapes alone
+    with shapes_alone():
         network = build_network(settings.models[model].architecture, source, target)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     if known is None:

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
-from sacremoses import MosesPunctNormalizer
 
+from convs2s.text.moses import MosesPunctNormalizer
 from convs2s.text.substitution import Guarded
 
 # Perl writes both as a double quote; sacremoses, also with perl_parity, as a single one.

@@ -12,15 +12,15 @@ class Guarded:
     """
 
     def __init__(self, pattern: "re.Pattern[str] | Any", needle: str) -> None:
-        """Take a compiled pattern, and a text without which a substitution changes nothing."""
-        self._sub = pattern.sub
+        """Take a pattern, and a text without which a substitution changes nothing."""
+        self._pattern = pattern
         self._needle = needle
 
     def sub(self, replacement: str, text: str) -> str:
         """Return the text with every match replaced, as the pattern's own ``sub``."""
         if self._needle not in text:
             return text
-        replaced: str = self._sub(replacement, text)
+        replaced: str = self._pattern.sub(replacement, text)
         return replaced
 
 

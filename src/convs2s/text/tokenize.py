@@ -7,8 +7,7 @@ real text in English, German, French and Romanian; docs/preparation.md says wher
 import re
 from typing import Any, ClassVar
 
-from sacremoses import MosesDetokenizer, MosesTokenizer
-
+from convs2s.text.moses import MosesDetokenizer, MosesTokenizer
 from convs2s.text.substitution import Blanks, Guarded
 
 # Perl's white space does not include U+001C to U+001F, Python's does: delete what Perl deletes

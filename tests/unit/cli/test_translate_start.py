@@ -1,0 +1,66 @@
+"""What ``convs2s translate`` of one line loads: each module is time that the user waits."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.moses import LazyExpression
+
+PROGRAM = """
+import sys
+import torch
+before = set(sys.modules)
+from convs2s.cli.main import main
+main(["translate", sys.argv[1]])
+print(*sorted(sys.modules.keys() - before), file=sys.stderr)
+"""
+
+MOST_OWN_MODULES = 100
+
+PACKAGES = {
+    *("annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"),
+    *("convs2s", "torch", "numpy", "pyarrow", "regex", "sacremoses", "safetensors", "subword_nmt"),
+    *("backports", "isal", "xopen", "yaml", "zlib_ng", "zstandard"),
+    *("cloudpickle", "cython_runtime", "tqdm"),  # what these load
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(model: Path) -> list[str]:
+    """The modules, beyond those of ``import torch``, after a line is translated."""
+    command = [sys.executable, "-c", PROGRAM, str(model)]
+    done = subprocess.run(command, input="a b c\n", capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()[-1].split()
+
+
+def test_of_torch_nothing_more_is_loaded(loaded: list[str]) -> None:
+    assert {name for name in loaded if name.startswith("torch")} <= {"torch.utils._device"}
+
+
+def test_packages_are_few(loaded: list[str]) -> None:
+    packages = {name.partition(".")[0] for name in loaded}
+    private = {name for name in packages if name.startswith("_")}
+    assert packages - private - sys.stdlib_module_names <= PACKAGES
+
+
+def test_own_modules_are_few(loaded: list[str]) -> None:
+    own = [name for name in loaded if name.partition(".")[0] == "convs2s"]
+    assert len(own) <= MOST_OWN_MODULES, own
+
+
+def test_no_expression_is_compiled_before_it_is_used() -> None:
+    expression = LazyExpression("(")  # which cannot be compiled
+    with pytest.raises(Exception, match="unterminated"):
+        expression.sub("", "")
+    assert LazyExpression("b+").sub("-", "abbc") == "a-c"
+
+
+def test_importing_sacremoses_leaves_no_trace() -> None:
+    program = (
+        "import re, sys; compiled = re.compile; import convs2s.text.moses; "
+        "assert 'joblib' not in sys.modules and re.compile is compiled; import joblib; "
+        "joblib.Parallel"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
