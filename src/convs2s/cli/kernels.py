@@ -8,6 +8,12 @@ from convs2s.cli.common import add_threads
 TYPES = 10_000
 """Of each side's vocabulary, where only speed matters."""
 
+DECODED_ROWS = 1, 5, 64, 320
+"""Hypotheses at a time: one sentence greedily and with a beam of 5, and 64 sentences alike."""
+
+DEFAULT_ROWS = 5, 320
+"""Those of a decoding's default beam and batch."""
+
 
 def add_kernels(command: argparse.ArgumentParser) -> None:
     """Add the options of ``kernels``."""
@@ -26,13 +32,8 @@ def _kernels(arguments: argparse.Namespace) -> None:
 
     from convs2s.config.load import load
     from convs2s.models.build import build_network
-    from convs2s.models.kernels.choice import (
-        DECODED_ROWS,
-        decoding_rates,
-        fastest,
-        products,
-        rates,
-    )
+    from convs2s.models.kernels.choice import fastest, fastest_precision
+    from convs2s.models.kernels.probe import decoding_rates, precisions, products, rates
 
     torch.set_num_threads(arguments.threads)
     model = load(Path.cwd()).model(arguments.model)
@@ -42,5 +43,8 @@ def _kernels(arguments: argparse.Namespace) -> None:
     for kernel, rate in rates(found).items():
         print(f"{kernel:24} {rate / 1e9:7.0f}{'   chosen' if kernel == chosen else ''}")
     print(f"\n{'decoding, rows at a time':24}" + "".join(f"{rows:8}" for rows in DECODED_ROWS))
-    for precision, by_rows in decoding_rates(found).items():
-        print(f"{precision:24}" + "".join(f"{rate / 1e9:8.0f}" for rate in by_rows))
+    by_rows = decoding_rates(found, DECODED_ROWS)
+    auto = fastest_precision(found, DEFAULT_ROWS, precisions())
+    for name in precisions():
+        figures = "".join(f"{by_rows[rows][name] / 1e9:8.0f}" for rows in DECODED_ROWS)
+        print(f"{name:24}{figures}{'   auto' if name == auto else ''}")

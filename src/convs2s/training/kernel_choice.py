@@ -5,8 +5,9 @@ import torch
 from convs2s.errors import UserError
 from convs2s.files import read_json, write_json
 from convs2s.models.kernels import matmul
-from convs2s.models.kernels.choice import fastest, products
+from convs2s.models.kernels.choice import fastest
 from convs2s.models.kernels.matmul import Kernel
+from convs2s.models.kernels.probe import products
 from convs2s.models.network import Network
 from convs2s.training.epoch_progress import log
 from convs2s.training.job import TrainingJob

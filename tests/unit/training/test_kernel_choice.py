@@ -1,15 +1,17 @@
 """Which kernel a training computes its products by."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import sha256
-from convs2s.models.kernels import choice, matmul
-from convs2s.models.kernels.choice import Product, fastest, rates
+from convs2s.models.kernels import choice, matmul, probe
+from convs2s.models.kernels.choice import fastest
 from convs2s.models.kernels.matmul import Kernel
+from convs2s.models.kernels.probe import Product, heaviest, rates
 from convs2s.training import kernel_choice
 from convs2s.training.interruption import Interruption
 from convs2s.training.run import train
@@ -35,6 +37,33 @@ def test_what_is_measured_is_a_rate_of_each_kernel() -> None:
     assert list(found) == matmul.kernels()
     assert all(rate > 0 for rate in found.values())
     assert matmul.in_use() == "blas"
+
+
+def test_few_shapes_stand_for_all() -> None:
+    found = [Product(4096, 8192, 2), Product(2048, 40_000, 1), Product(8, 8, 9), Product(8, 4, 1)]
+    cut = heaviest(found, 1024, 512)
+    # The arithmetic of both large ones, in a shape that takes no time.
+    assert cut == [Product(1024, 512, 284), Product(8, 8, 9)]
+
+
+@pytest.mark.parametrize("slow", matmul.kernels())
+def test_what_counts_is_processor_time_and_the_candidates_take_turns(
+    monkeypatch: pytest.MonkeyPatch, slow: Kernel
+) -> None:
+    """A clock that stands still but while the slow kernel computes."""
+    turns: list[Kernel] = []
+
+    def seconds(work: Callable[[], object]) -> float:
+        work()
+        turns.append(matmul.in_use())
+        return 2.0 if matmul.in_use() == slow else 1.0
+
+    monkeypatch.setattr(probe, "_seconds", seconds)
+    monkeypatch.setattr(probe, "SECONDS", 0.0)
+    found = rates(SMALL)
+    others = [rate for kernel, rate in found.items() if kernel != slow]
+    assert all(rate == 2 * found[slow] for rate in others)
+    assert turns[:: len(SMALL)] == matmul.kernels() * probe.LEAST_ROUNDS
 
 
 @both

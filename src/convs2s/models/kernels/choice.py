@@ -1,25 +1,20 @@
-"""Which kernel is the fastest for a network's products on this machine: measured once, and kept.
+"""Which kernel and which precision are the fastest for a network on this machine.
 
-A kernel that wins on one processor loses on another. The first training of a network's shapes with
-a number of threads measures them, in a second or a few; the answer is kept in the user's cache
-folder, so that later trainings there compute the same bytes.
+What wins on one processor loses on another. The first training or decoding of a network's shapes
+with a number of threads measures them, in less than a second; the answer is kept in the user's
+cache folder, so that later ones there compute the same bytes.
 """
 
 import fcntl
 import json
 import os
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import torch
 from pydantic import TypeAdapter
-from torch import nn
 
 from convs2s.files import read_json, write_json
 from convs2s.guards.library_faults import faults_of_file
@@ -27,110 +22,20 @@ from convs2s.guards.writing import writing
 from convs2s.manifest import processor
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.models.kernels.quantized_linear import Precision, linear_map, runs_int8
-from convs2s.models.layers import PlainOutput, WeightNormalized
+from convs2s.models.kernels.probe import Product, decoding_rates, rates
+from convs2s.models.kernels.quantized_linear import Precision
 
-REPEATS = 3
-
-MOST_OPERATIONS = 2e10
-"""Of all that is measured, unless it takes more for the least rows."""
-
-LEAST_ROWS, MOST_ROWS = 64, 1024
-
-DECODED_ROWS = 1, 5, 64, 320
-"""Hypotheses at a time: one sentence greedily and with a beam of 5, and 64 sentences alike."""
-
-MARGIN = 1.05
+FAVOUR: dict[Kernel, float] = {"blas": 1.05}
 """By how much another kernel must be faster than torch's own library: less is noise."""
 
-Kept = dict[str, dict[Kernel, float]]
-"""What was measured, and on what -> each kernel's operations a second."""
+PRECISION_MARGIN = 1.2
+"""By how much another precision must be faster than fp32, since it rounds more."""
 
+MOST_DECODED_ROWS = 320
+"""Hypotheses at a time that are measured; more of them change little."""
 
-@dataclass(frozen=True)
-class Product:
-    """A product that a training makes.
-
-    Attributes:
-        inputs: columns of the rows.
-        outputs: columns of the result.
-        count: how many there are in a step.
-    """
-
-    inputs: int
-    outputs: int
-    count: int
-
-
-def products(network: nn.Module) -> list[Product]:
-    """Return the products of a network's maps that ``linear`` computes, equal ones as one."""
-    shapes = Counter(
-        tuple(module.weight().shape)
-        for module in network.modules()
-        if isinstance(module, WeightNormalized | PlainOutput)
-    )
-    return [Product(inputs, outputs, count) for (outputs, inputs), count in shapes.items()]
-
-
-def rates(found: Sequence[Product]) -> dict[Kernel, float]:
-    """Return operations a second of each kernel over these products, forth and back."""
-    weights = sum(one.inputs * one.outputs for one in found)
-    tries = 6 * weights * (REPEATS + 1) * len(matmul.kernels())
-    rows = int(min(MOST_ROWS, max(LEAST_ROWS, MOST_OPERATIONS // tries)))
-    seconds = dict.fromkeys(matmul.kernels(), 0.0)
-    before = matmul.in_use()
-    for one in found:
-        for kernel, least in _least_seconds(one, rows).items():
-            seconds[kernel] += one.count * least
-    matmul.use(before)
-    operations = 6 * rows * sum(one.count * one.inputs * one.outputs for one in found)
-    return {kernel: operations / spent for kernel, spent in seconds.items()}
-
-
-def _least_seconds(product: Product, rows: int) -> dict[Kernel, float]:
-    """Return the least time of each kernel, which take turns."""
-    x = torch.ones(rows, product.inputs, requires_grad=True)
-    weight = torch.ones(product.outputs, product.inputs, requires_grad=True)
-    bias = torch.zeros(product.outputs, requires_grad=True)
-    gradient = torch.ones(rows, product.outputs)
-    least = dict.fromkeys(matmul.kernels(), float("inf"))
-    for number in range(REPEATS + 1):
-        for kernel in least:
-            matmul.use(kernel)
-            spent = _seconds(
-                lambda: torch.autograd.grad(
-                    matmul.linear(x, weight, bias), (x, weight, bias), gradient
-                )
-            )
-            if number:  # the first one sets up
-                least[kernel] = min(least[kernel], spent)
-    return least
-
-
-def decoding_rates(found: Sequence[Product]) -> dict[Precision, list[float]]:
-    """Return operations a second of each precision that this machine has, by ``DECODED_ROWS``."""
-    return {
-        name: [_decoding_rate(found, name, rows) for rows in DECODED_ROWS]
-        for name in get_args(Precision)
-        if name != "int8" or runs_int8()
-    }
-
-
-@torch.inference_mode()
-def _decoding_rate(found: Sequence[Product], precision: Precision, rows: int) -> float:
-    seconds = 0.0
-    for one in found:
-        weight, bias = torch.ones(one.outputs, one.inputs), torch.zeros(one.outputs)
-        x = torch.ones(rows, one.inputs, dtype=torch.bfloat16 if precision == "bf16" else None)
-        work = partial(linear_map(weight, bias, precision), x)
-        seconds += one.count * min(_seconds(work) for _ in range(REPEATS + 1))
-    return 2 * rows * sum(one.count * one.inputs * one.outputs for one in found) / seconds
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+Kept = dict[str, dict[str, float]]
+"""What was measured, and on what -> each kernel's operations a second, each precision's gain."""
 
 
 def fastest(found: Sequence[Product]) -> Kernel:
@@ -141,14 +46,48 @@ def fastest(found: Sequence[Product]) -> Kernel:
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.
     """
-    path, key = cache_file(), _key(found)
+    measured = _measured(_key("training", found), lambda: rates(found))
+    return max(matmul.kernels(), key=lambda name: measured.get(name, 0.0) * FAVOUR.get(name, 1.0))
+
+
+def fastest_precision(
+    found: Sequence[Product], hypotheses: Sequence[int], candidates: Sequence[Precision]
+) -> Precision:
+    """Return the fastest precision for a decoding's products with this process's threads.
+
+    It is fp32 unless another one is faster for each of these numbers of hypotheses. What has been
+    measured is kept as of ``fastest``.
+
+    Args:
+        found: the products of a step.
+        hypotheses: how many there are at a time: of one sentence, of a full batch.
+        candidates: those that the network has.
+
+    Raises:
+        UserError: as of ``fastest``.
+    """
+    rows = sorted({min(count, MOST_DECODED_ROWS) for count in hypotheses})
+    key = _key(f"decoding {rows}", found)
+    gains = _measured(key, lambda: _gains(decoding_rates(found, rows)))
+    best = max(candidates, key=lambda name: gains.get(name, 0.0))
+    return best if gains.get(best, 0.0) > PRECISION_MARGIN else "fp32"
+
+
+def _gains(by_rows: Mapping[int, Mapping[Precision, float]]) -> dict[Precision, float]:
+    """Return how many times as fast as fp32 each precision is where it gains least."""
+    measured = list(by_rows.values())
+    return {name: min(one[name] / one["fp32"] for one in measured) for name in measured[0]}
+
+
+def _measured(key: str, measure: Callable[[], Mapping[Any, float]]) -> dict[str, float]:
+    """Return what is kept under a key, after it has been measured where nothing is."""
+    path = cache_file()
     with writing(path), _alone(path.parent):
         kept = _kept(path)
         if key not in kept:
-            kept |= {key: rates(found)}
+            kept |= {key: dict(measure())}
             write_json(path, kept)
-    measured = kept[key]
-    return max(measured, key=lambda kernel: measured[kernel] * (MARGIN if kernel == "blas" else 1))
+    return kept[key]
 
 
 def cache_file() -> Path:
@@ -174,7 +113,7 @@ def _kept(path: Path) -> Kept:
         return TypeAdapter(Kept).validate_python(read_json(path))
 
 
-def _key(found: Sequence[Product]) -> str:
+def _key(work: str, found: Sequence[Product]) -> str:
     shapes = sorted((one.outputs, one.inputs, one.count) for one in found)
     machine = processor(), torch.__version__, torch.get_num_threads()
-    return json.dumps([*machine, shapes])
+    return json.dumps([work, *machine, shapes])
