@@ -6,19 +6,18 @@ from typing import Any
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import evaluate_bleu
-from convs2s.scoring.tuned_settings import tuned_decoding
+from convs2s.scoring.tuned_settings import decoding_as_run
 
 snakemake: Any
 
 with job(snakemake):
-    decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    translations = Path(snakemake.input.translations)
+    decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
     evaluate_bleu(
-        translations=Path(snakemake.input.translations),
+        translations=translations,
         raw=Path(snakemake.input.raw),
         tokenized=Path(snakemake.input.tokenized),
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
-        manifest=run_manifest(
-            snakemake.input, **snakemake.params.run, decoding=decoding.model_dump(mode="json")
-        ),
+        manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
     )

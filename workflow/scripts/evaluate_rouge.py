@@ -7,17 +7,18 @@ from convs2s.config.rouge import RougeSettings
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.rouge_evaluation import evaluate_rouge
-from convs2s.scoring.tuned_settings import tuned_decoding
+from convs2s.scoring.tuned_settings import decoding_as_run
 
 snakemake: Any
 
 with job(snakemake):
-    decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    translations = Path(snakemake.input.translations)
+    decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
     settings = RougeSettings.model_validate(snakemake.params.rouge)
     exceptions = list(snakemake.input.exceptions)
     scored = [path for path in snakemake.input if path not in exceptions]  # what may be published
     evaluate_rouge(
-        translations=Path(snakemake.input.translations),
+        translations=translations,
         references=[Path(path) for path in snakemake.input.references],
         exceptions=Path(exceptions[0]) if exceptions else None,
         output=Path(snakemake.output[0]),
@@ -26,7 +27,7 @@ with job(snakemake):
         manifest=run_manifest(
             scored,
             **snakemake.params.run,
-            decoding=decoding.model_dump(mode="json"),
+            decoding=decoding,
             rouge=settings.model_dump(mode="json"),
         ),
     )

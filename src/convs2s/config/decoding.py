@@ -60,10 +60,11 @@ class DecodingSettings(Section):
     ensemble: Literal["probabilities", "log_probabilities"] = "probabilities"
     """What an ensemble averages at each step: probabilities (the authors' code since May 2017) or
     log_probabilities (before)."""
-    precision: Literal["fp32", "bf16", "int8"] = "fp32"
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "fp32"
     """Arithmetic of the network; int8 rounds weights and activations to 8 bits, each output and
     each row with a scale of its own, on x86 CPUs and not for kind: lstm; without VNNI instructions
-    activations have 7 bits."""
+    activations have 7 bits. auto takes the fastest on this machine, so that scores may differ
+    between machines (docs/translating.md)."""
     batch_sentences: PositiveInt = 64
     """Sentences translated at a time, at most; the result does not depend on it, only the speed."""
     batch_tokens: PositiveInt | None = 4000

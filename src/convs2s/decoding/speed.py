@@ -44,7 +44,7 @@ def time_decoding(
     tokens, seconds = _time(translator, lines)
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     batches = f"batches of up to {settings.batch_sentences}, torch {torch.__version__}"
-    signature = f"{name}, {threads} CPU threads, {settings.precision}, {batches}"
+    signature = f"{name}, {threads} CPU threads, {translator.settings.precision}, {batches}"
     counts = {"lines": len(lines), "tokens": tokens}
     rates = {f"{what}_per_second": count / seconds for what, count in counts.items()}
     timed = {"seconds": {"score": seconds, "signature": signature}}

@@ -11,14 +11,15 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
+from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
-from convs2s.models.ensemble import Average, Ensemble, ShortlistedTypes
-from convs2s.models.kernels.quantized_linear import Precision, runs_int8
+from convs2s.models.ensemble import Ensemble, ShortlistedTypes
+from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
@@ -60,6 +61,7 @@ class Translation:
         replacements: the replaced unknown words; positions count words of the translation.
         alignment: for each of ``tokens`` the place in ``source_tokens`` with the most attention,
             from 0; None where no network has attention.
+        precision: of the arithmetic.
         n_best: the best hypotheses, this one first, where they were asked for.
     """
 
@@ -75,6 +77,7 @@ class Translation:
     score: float
     replacements: list[dict[str, Any]]
     alignment: list[int] | None
+    precision: str
     n_best: list["Translation"] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -113,9 +116,8 @@ class Translator:
             unknown words are to be replaced and no model has attention.
         """
         self._name = " ".join(map(str, models))
-        self.ensemble, self.description = load_ensemble(
-            models, device, settings.ensemble, settings.precision
-        )
+        self.ensemble, self.description = load_ensemble(models, device, settings)
+        settings = settings.model_copy(update={"precision": self.ensemble.precision})
         if settings.replace_unknown:
             _check_attends(models[0], self.ensemble)
         self.settings, self.device, self.pretokenized = settings, device, pretokenized
@@ -222,6 +224,7 @@ class Translator:
             score=hypothesis.score,
             replacements=[self._by_words(one, tokens, source) for one in replacements],
             alignment=hypothesis.alignment,
+            precision=self.ensemble.precision,
         )
 
     def _replaced(
@@ -279,30 +282,29 @@ def prepare_translator(
 
 
 def load_ensemble(
-    models: Sequence[Path],
-    device: str,
-    average: Average = "probabilities",
-    precision: Precision = "fp32",
+    models: Sequence[Path], device: str, settings: DecodingSettings | None = None
 ) -> tuple[Ensemble, ModelDescription]:
     """Load the model files of an ensemble, or a single one.
 
     Args:
         models: model files.
         device: ``cpu`` or ``cuda``.
-        average: what of the networks is averaged at each step.
-        precision: of the networks' arithmetic.
+        settings: what of the networks is averaged at each step, and in which precision they
+            compute; None: probabilities, in that of their weights.
 
     Raises:
         UserError: a file is no model, the models do not fit together, or there is no arithmetic of
         this precision for one of them or on this machine.
     """
     loaded = [load_model(path, device) for path in models]
-    common = loaded[0][1]
+    network, common = loaded[0]
+    settings = settings or DecodingSettings()
+    precision = chosen_precision(settings, network, device)
     for path, (_, description) in zip(models, loaded, strict=True):
         _check_alike(models[0], common, path, description)
         if precision == "int8":
             _check_int8(path, description, device)
-    return Ensemble([network for network, _ in loaded], average, precision), common
+    return Ensemble([network for network, _ in loaded], settings.ensemble, precision), common
 
 
 def _check_attends(path: Path, ensemble: Ensemble) -> None:

@@ -57,6 +57,7 @@ class Ensemble:
             average: what of the networks is averaged at each step.
             precision: ``fp32`` for the precision of their weights; ``int8`` for ConvS2S alone.
         """
+        self.precision: Precision = precision
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
         self._inference = [for_inference(network, precision) for network in networks]

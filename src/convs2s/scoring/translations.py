@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
 from convs2s.errors import UserError
 from convs2s.files import read_lines
+from convs2s.guards.library_faults import faults_of_file
 
 UNKNOWN_WORD = "<unk>"
 """How the decoder writes an unknown word that nothing has replaced."""
@@ -39,6 +42,13 @@ class DecodedLine:
     replacements: list[ReplacedWord]
 
 
+@dataclass(frozen=True)
+class _Arithmetic:
+    """What a line says of how it was computed."""
+
+    precision: Literal["fp32", "bf16", "int8"]
+
+
 def read_translations(path: Path) -> list[DecodedLine]:
     """Read the decoder's output.
 
@@ -47,6 +57,17 @@ def read_translations(path: Path) -> list[DecodedLine]:
             1, 2, 3 and so on; the message names the file and the line.
     """
     return [_parse(line, path, number) for number, line in enumerate(read_lines(path), start=1)]
+
+
+def read_precision(path: Path) -> str:
+    """Return the precision that the decoder's output was computed in, as its first line says.
+
+    Raises:
+        UserError: the file is missing, or its first line is no translation.
+    """
+    expected = "no translation of this program's decoder; decode the test set again"
+    with faults_of_file(f"{path}:1", expected):
+        return TypeAdapter(_Arithmetic).validate_json(next(read_lines(path), "")).precision
 
 
 def _parse(line: str, path: Path, number: int) -> DecodedLine:

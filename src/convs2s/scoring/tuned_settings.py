@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.guards.library_faults import faults_of_file
 from convs2s.guards.limits import LARGEST_LENGTH_PENALTY
+from convs2s.scoring.translations import read_precision
 
 PLAIN = 1.0
 """The paper's length penalty where none is tuned."""
@@ -44,3 +45,22 @@ def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> Decodi
     values = [_read_tuning(Path(path)) for path in tuned]
     alpha = values[0].length_penalty if values else PLAIN
     return settings.model_copy(update={"length_penalty": alpha})
+
+
+def decoding_as_run(
+    stated: Mapping[str, object], tuned: Sequence[str], translations: Path
+) -> dict[str, object]:
+    """Return what a score's manifest says of its decoding: also what ``auto`` stood for.
+
+    Args:
+        stated: as of ``tuned_decoding``.
+        tuned: likewise.
+        translations: the decoder's JSON lines.
+
+    Raises:
+        UserError: they are none, or do not say their precision.
+    """
+    decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
+    if decoding["precision"] == "auto":
+        decoding["precision"] = read_precision(translations)
+    return decoding

@@ -1,0 +1,113 @@
+"""The precision that ``auto`` stands for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.formats import OutputFormat
+from convs2s.decoding.long_files import identity_of
+from convs2s.decoding.translate import Translator
+from convs2s.decoding.workers import ChunkTranslator
+from convs2s.errors import UserError
+from convs2s.files import write_lines
+from convs2s.models.kernels import choice
+from convs2s.models.kernels.choice import fastest_precision
+from convs2s.models.kernels.probe import Product, decoding_rates, precisions
+from convs2s.models.kernels.quantized_linear import Precision, runs_int8
+from convs2s.scoring.tuned_settings import decoding_as_run
+from tests.support.kernels import NEEDS_INT8
+
+SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
+AUTO = DecodingSettings(precision="auto", replace_unknown=False)
+ALL: list[Precision] = ["fp32", "bf16", "int8"]
+Rates = dict[Precision, float]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "convs2s"
+
+
+def measure(monkeypatch: pytest.MonkeyPatch, one: Rates, batch: Rates) -> None:
+    """Have one sentence and a full batch measure so."""
+    monkeypatch.setattr(
+        choice, "decoding_rates", lambda _, rows: dict(zip(rows, (one, batch), strict=True))
+    )
+
+
+def test_what_is_measured_is_a_rate_of_each_precision() -> None:
+    found = decoding_rates(SMALL, [1, 5])
+    assert list(found) == [1, 5]
+    assert all(list(one) == precisions() for one in found.values())
+    assert all(rate > 0 for one in found.values() for rate in one.values())
+    assert ("int8" in precisions()) == runs_int8()
+
+
+@pytest.mark.parametrize(
+    ("one", "batch", "expected"),
+    [
+        ((1.0, 1.5, 2.0), (1.0, 1.5, 3.0), "int8"),
+        ((1.0, 1.5, 0.9), (1.0, 1.5, 3.0), "bf16"),  # int8 is slower for one sentence
+        ((1.0, 1.1, 2.0), (1.0, 1.1, 0.9), "fp32"),  # int8 is slower for a batch, bf16 gains little
+        ((1.0, 0.2, 0.5), (1.0, 0.2, 0.5), "fp32"),
+    ],
+)
+def test_it_is_never_slower_than_fp32(
+    monkeypatch: pytest.MonkeyPatch,
+    one: tuple[float, ...],
+    batch: tuple[float, ...],
+    expected: Precision,
+) -> None:
+    rates: list[Rates] = [dict(zip(ALL, given, strict=True)) for given in (one, batch)]
+    measure(monkeypatch, *rates)
+    assert fastest_precision(SMALL, (5, 320), ALL) == expected
+    measure(monkeypatch, dict.fromkeys(ALL, 1.0), dict.fromkeys(ALL, 1.0))
+    assert fastest_precision(SMALL, (5, 320), ALL) == expected  # kept
+    assert fastest_precision(SMALL, (5, 321), ["fp32"]) == "fp32"
+
+
+@NEEDS_INT8
+def test_what_auto_stands_for_is_said_wherever_it_matters(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gain: Rates = {"fp32": 1.0, "bf16": 1.0, "int8": 2.0}
+    measure(monkeypatch, gain, gain)
+    auto = Translator([model], AUTO, "cpu")
+    assert capsys.readouterr().err == "precision: auto is int8 here\n"
+    pinned = Translator([model], AUTO.model_copy(update={"precision": "int8"}), "cpu")
+    as_json = OutputFormat(True, None, 1.0)
+    lines = [ChunkTranslator(one, as_json)([(1, "a b c")]) for one in (auto, pinned)]
+    assert lines[0] == lines[1]
+    assert json.loads(lines[0])["precision"] == "int8"
+    # A file that was begun on another machine is not gone on with in another precision.
+    identities = [identity_of([model], one.settings) for one in (auto, pinned)]
+    assert identities[0] == identities[1]
+    write_lines(tmp_path / "test.jsonl", [lines[0].strip()])
+    stated = AUTO.model_dump(mode="json")
+    run = decoding_as_run(stated, [], tmp_path / "test.jsonl")
+    assert run == {**stated, "precision": "int8"}
+
+
+def test_lines_that_do_not_say_their_precision_are_named(tmp_path: Path) -> None:
+    write_lines(tmp_path / "test.jsonl", ['{"line": 1}'])
+    with pytest.raises(UserError, match=r"test\.jsonl:1: no translation of this program"):
+        decoding_as_run({"precision": "auto"}, [], tmp_path / "test.jsonl")
+
+
+def test_without_a_cache_it_is_fp32(
+    model: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache.parent.write_text("a file in the folder's place")
+    assert Translator([model], AUTO, "cpu").ensemble.precision == "fp32"
+    assert "precision: auto is not measured" in capsys.readouterr().err
+
+
+def test_the_default_is_the_same_on_every_machine() -> None:
+    assert DecodingSettings().precision == "fp32"
