@@ -206,10 +206,10 @@ def architecture_of(model: str) -> Architecture:
     return load(ROOT).model(model).architecture
 
 
-def random_lines(count: int, length: int) -> list[str]:
+def random_lines(count: int, length: int, types: int = 5000) -> list[str]:
     """Return sentences of random words."""
     generator = random.Random(1)
-    return [" ".join(f"w{generator.randrange(5000)}" for _ in range(length)) for _ in range(count)]
+    return [" ".join(f"w{generator.randrange(types)}" for _ in range(length)) for _ in range(count)]
 
 
 WORKLOADS = {"multi30k": multi30k, "wmt_en_fr": wmt_en_fr}

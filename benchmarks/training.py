@@ -69,6 +69,7 @@ class Training:
     def __init__(self, work: Workload, device: str = "cpu", workers: Workers = ALONE) -> None:
         """Build the network and its updater."""
         self.store, recipe = work.store, work.recipe
+        self.architecture = work.architecture
         torch.manual_seed(1)
         network = build_network(work.architecture, *work.types)
         self.products = products(network)

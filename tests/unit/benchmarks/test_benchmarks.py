@@ -65,3 +65,32 @@ def test_the_lstms_benchmark_prints_its_speed_beside_the_kernels(root: Path) -> 
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["bare_tokens_per_second"] > figures["update_tokens_per_second"] > 0
     assert 0 < figures["update_of_bare"] < 1
+
+
+@pytest.mark.slow
+def test_the_comparison_with_others_runs_in_the_small(root: Path) -> None:
+    done = run(root, "--quick", script="compare.py")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["processor"]
+    assert figures["gemm_gflops"]["fp32"] > 0
+    tiny = figures["tiny"]
+    sizes = tiny["parameters"]
+    assert abs(sizes["this project"] / sizes["Transformer"] - 1) < 0.2
+    for kind in ("beam 1", "beam 5", "one at a time, beam 5", "training"):
+        assert all(one["per_processor_second"] > 0 for one in tiny[kind].values())
+        systems = {name.partition(",")[0] for name in tiny[kind]}
+        assert systems >= {"this project"}
+    assert {name.partition(",")[0] for name in tiny["training"]} > {"this project"}
+
+
+@pytest.mark.slow
+def test_scaling_runs_in_the_small(root: Path) -> None:
+    done = run(root, "processes", "lengths", "beams", "--most", "2", "--quick", script="scaling.py")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["processes"]["1"]["efficiency"] == 1
+    assert figures["processes"]["2"]["per_second"] > 0
+    costs = {**figures["lengths"], **figures["beams"]}
+    assert len(costs) == 4
+    assert all(one["ms"] > 0 for one in costs.values())

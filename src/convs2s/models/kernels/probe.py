@@ -20,7 +20,7 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.kernels.quantized_linear import Precision, linear_map, runs_int8
 from convs2s.models.layers import PlainOutput, WeightNormalized
 
-Name = TypeVar("Name", bound=Hashable)
+Candidate = TypeVar("Candidate", bound=Hashable)
 
 SECONDS = 0.5
 """That all candidates share, unless ``LEAST_ROUNDS`` take longer."""
@@ -151,7 +151,9 @@ def _rows(count: int, shape: Product, precision: Precision) -> torch.Tensor:
     return torch.ones(count, shape.inputs, dtype=kind)
 
 
-def _least_seconds(works: dict[Name, list[Callable[[], object]]]) -> dict[Name, list[float]]:
+def _least_seconds(
+    works: dict[Candidate, list[Callable[[], object]]],
+) -> dict[Candidate, list[float]]:
     """Return the least time of each work, all of which take turns."""
     least = {name: [float("inf")] * len(several) for name, several in works.items()}
     end = time.perf_counter() + SECONDS
