@@ -11,7 +11,7 @@ TYPES = 10_000
 DECODED_ROWS = 1, 5, 64, 320
 """Hypotheses at a time: one sentence greedily and with a beam of 5, and 64 sentences alike."""
 
-DEFAULT_ROWS = 5, 320
+DEFAULT_ROWS = 320
 """Those of a decoding's default beam and batch."""
 
 

@@ -16,8 +16,8 @@ from convs2s.models.network import Network
 def chosen_precision(settings: DecodingSettings, network: Network, device: str) -> Precision:
     """Return the precision that a decoding states, or the fastest one where it states ``auto``.
 
-    On a CPU it is measured, for one sentence's hypotheses and for a full batch's: it is never
-    slower than fp32 for either. On a GPU it is bf16 where that has it.
+    On a CPU it is measured for the hypotheses of a full batch, and never slower than fp32 for them.
+    On a GPU it is bf16 where that has it.
     """
     if settings.precision != "auto":
         return settings.precision
@@ -30,7 +30,7 @@ def _fastest(settings: DecodingSettings, network: Network, device: str) -> Preci
     if device != "cpu":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
     candidates = [name for name in precisions() if name != "int8" or not isinstance(network, Lstm)]
-    hypotheses = settings.beam, settings.beam * settings.batch_sentences
+    hypotheses = settings.beam * settings.batch_sentences
     try:
         return fastest_precision(products(network), hypotheses, candidates)
     except UserError as error:

@@ -28,14 +28,14 @@ from convs2s.models.kernels.quantized_linear import Precision
 FAVOUR: dict[Kernel, float] = {"blas": 1.05}
 """By how much another kernel must be faster than torch's own library: less is noise."""
 
-PRECISION_MARGIN = 1.2
-"""By how much another precision must be faster than fp32, since it rounds more."""
+PRECISION_MARGIN = 1.5
+"""By how much a precision must be faster than those that round less: near ones change places."""
 
 MOST_DECODED_ROWS = 320
 """Hypotheses at a time that are measured; more of them change little."""
 
 Kept = dict[str, dict[str, float]]
-"""What was measured, and on what -> each kernel's operations a second, each precision's gain."""
+"""What was measured, and on what -> each candidate's operations a second."""
 
 
 def fastest(found: Sequence[Product]) -> Kernel:
@@ -51,32 +51,29 @@ def fastest(found: Sequence[Product]) -> Kernel:
 
 
 def fastest_precision(
-    found: Sequence[Product], hypotheses: Sequence[int], candidates: Sequence[Precision]
+    found: Sequence[Product], hypotheses: int, candidates: Sequence[Precision]
 ) -> Precision:
     """Return the fastest precision for a decoding's products with this process's threads.
 
-    It is fp32 unless another one is faster for each of these numbers of hypotheses. What has been
-    measured is kept as of ``fastest``.
+    It is fp32 unless another one is faster by more than ``PRECISION_MARGIN``, and int8 only where
+    it is by that much faster than bf16, too. What has been measured is kept as of ``fastest``.
 
     Args:
         found: the products of a step.
-        hypotheses: how many there are at a time: of one sentence, of a full batch.
+        hypotheses: how many there are at a time.
         candidates: those that the network has.
 
     Raises:
         UserError: as of ``fastest``.
     """
-    rows = sorted({min(count, MOST_DECODED_ROWS) for count in hypotheses})
+    rows = min(hypotheses, MOST_DECODED_ROWS)
     key = _key(f"decoding {rows}", found)
-    gains = _measured(key, lambda: _gains(decoding_rates(found, rows)))
-    best = max(candidates, key=lambda name: gains.get(name, 0.0))
-    return best if gains.get(best, 0.0) > PRECISION_MARGIN else "fp32"
-
-
-def _gains(by_rows: Mapping[int, Mapping[Precision, float]]) -> dict[Precision, float]:
-    """Return how many times as fast as fp32 each precision is where it gains least."""
-    measured = list(by_rows.values())
-    return {name: min(one[name] / one["fp32"] for one in measured) for name in measured[0]}
+    measured = _measured(key, lambda: decoding_rates(found, [rows])[rows])
+    best: Precision = "fp32"
+    for name in ("bf16", "int8"):  # each rounds more than the one before
+        if name in candidates and measured.get(name, 0.0) > PRECISION_MARGIN * measured[best]:
+            best = name
+    return best
 
 
 def _measured(key: str, measure: Callable[[], Mapping[Any, float]]) -> dict[str, float]:

@@ -25,7 +25,7 @@ Candidate = TypeVar("Candidate", bound=Hashable)
 SECONDS = 0.5
 """That all candidates share, unless ``LEAST_ROUNDS`` take longer."""
 
-LEAST_ROUNDS, MOST_ROUNDS = 3, 30
+LEAST_ROUNDS, MOST_ROUNDS = 5, 30
 """Turns of each candidate; the first one sets up."""
 
 HEAVIEST = 2
