@@ -1,21 +1,19 @@
 """What more processes gain, and what longer sentences and wider beams cost.
 
-    python benchmarks/scaling.py [processes|training|lengths|beams ...] [--most N] [--quick]
+    python benchmarks/scaling.py [processes|lengths|beams ...] [--most N] [--quick]
 
 ``processes``: generation by 1, 2, 4 processes and so on up to ``--most`` [all cores], each with one
-thread. ``training``: trainings by as many workers, one thread each, started as ``convs2s train``
-starts them. Both print the efficiency: the rate by N beside N times that by one, whose fall on a
-machine with fewer free cores than N is no fault of the program. ``lengths``: beam 5, sources and
-outputs of 10 to 200 tokens; ``beams``: 1 to 20, sentences of 20 tokens. Both print milliseconds of
-processor time for each step of a sentence, and by how much the memory grew: linear and flat is what
-they should be. Random weights of fairseq's Multi30k shape. Last comes one JSON object.
+thread, with the efficiency: the rate by N beside N times that by one, whose fall on a machine with
+fewer free cores than N is no fault of the program. ``lengths``: beam 5, sources and outputs of 10
+to 200 tokens; ``beams``: 1 to 20, sentences of 20 tokens. Both print milliseconds of processor time
+for each step of a sentence, and by how much the memory grew: linear and flat is what they should
+be. Random weights of fairseq's Multi30k shape. Last comes one JSON object. For trainings there is
+workers.py.
 """
 
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -49,8 +47,6 @@ SENTENCES = 16
 SHARE = 128
 """Sentences of each of the most processes."""
 
-TASK, MODEL = "results/demo_en_fr", "demo"
-
 Figures = dict[str, Any]
 
 
@@ -68,7 +64,6 @@ def main() -> None:
         write_random_model(path, workload(shape, "fp32", Path(folder)).architecture, TYPES)
         parts: dict[str, Callable[[], Figures]] = {
             "processes": lambda: _processes(path, counts, arguments.quick),
-            "training": lambda: _trainings(Path(folder), counts),
             "lengths": lambda: _costs(path, [(one, BEAM) for one in LENGTHS], arguments.quick),
             "beams": lambda: _costs(path, [(LENGTH, one) for one in BEAMS], arguments.quick),
         }
@@ -105,28 +100,16 @@ def _processes(path: Path, counts: Sequence[int], quick: bool) -> Figures:
                 pass
 
         rates[count] = len(lines) / median_seconds(work, 1 if quick else 5)
-    return _efficiency(rates, "sentences")
+    return _efficiency(rates)
 
 
-def _trainings(folder: Path, counts: Sequence[int]) -> Figures:
-    """Return the target tokens a second of a training by each number of workers."""
-    rates = {}
-    for count in counts:
-        output = folder / str(count) / "model.safetensors"
-        numbers = {"--workers": count, "--seed": 1, "--threads": 1}
-        options = [str(word) for option in numbers.items() for word in option]
-        command = [sys.executable, "-m", "convs2s", "train", TASK, "--model", MODEL]
-        subprocess.run([*command, *options, "--output", output], cwd=ROOT, check=True)
-        last = list(read_lines(output.with_name("history.jsonl")))[-1]
-        rates[count] = float(json.loads(last)["tokens_per_second"])
-    return _efficiency(rates, "target tokens")
-
-
-def _efficiency(rates: dict[int, float], unit: str) -> Figures:
+def _efficiency(rates: dict[int, float]) -> Figures:
     figures = {}
     for count, rate in rates.items():
         share = rate / count / rates[1]
-        print(f"  {count:3} processes: {rate:10,.1f} {unit}/s, efficiency {share:.0%}", flush=True)
+        print(
+            f"  {count:3} processes: {rate:10,.1f} sentences/s, efficiency {share:.0%}", flush=True
+        )
         figures[str(count)] = {"per_second": round(rate, 1), "efficiency": round(share, 3)}
     return figures
 
@@ -169,7 +152,7 @@ def _memory(kind: str) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Scaling.")
-    parts = ("processes", "training", "lengths", "beams")
+    parts = ("processes", "lengths", "beams")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} [all]")
     parser.add_argument("--most", type=int, default=os.cpu_count(), help="processes [all cores]")
     parser.add_argument("--quick", action="store_true", help="a tiny network, little of it")
