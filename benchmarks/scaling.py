@@ -31,12 +31,11 @@ from convs2s.config.decoding import DecodingSettings, MaximumLength  # noqa: E40
 from convs2s.decoding.formats import OutputFormat  # noqa: E402
 from convs2s.decoding.translate import Translator  # noqa: E402
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks  # noqa: E402
-from convs2s.files import read_lines  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import median_seconds  # noqa: E402
 from random_model import write_random_model  # noqa: E402
-from workloads import ROOT, workload  # noqa: E402
+from workloads import workload  # noqa: E402
 
 TYPES = 5_000
 LENGTHS, BEAMS = (10, 25, 50, 100, 200), (1, 2, 5, 10, 20)
