@@ -28,8 +28,8 @@ from tests.support.mirror import DEVICE, add_mirror
 KILLS = 300
 IN_A_ROW = 5
 """Kills of one run, which then goes on from where the last of them left it."""
-MOST_RUNS = 6
-"""Runs of the same command after a kill: a training that outlived Snakemake is waited for."""
+MOST_SECONDS = 600.0
+"""In which the same command ends well after a kill: jobs that outlived Snakemake are waited for."""
 
 SECONDS_TO_WAIT = 5.0
 
@@ -190,13 +190,11 @@ def disturbed(
 
 def _ended(checkout: Checkout, stage: Stage, whole: Undisturbed) -> str | None:
     """Let a run come to its end; return in what it is not the undisturbed one."""
-    for _ in range(MOST_RUNS):
-        done = checkout.snakemake(stage.target)
-        if done.code == 0:
-            break
+    end = time.monotonic() + MOST_SECONDS
+    while (done := checkout.snakemake(stage.target)).code != 0:
+        if time.monotonic() > end:
+            return f"the same command fails: {' '.join(done.errors) or done.said[-300:]}"
         time.sleep(SECONDS_TO_WAIT)
-    else:
-        return f"the same command fails: {' '.join(done.errors) or done.said[-300:]}"
     differing = _differing(whole.results, results(checkout), whole=True)
     return f"other results: {differing}" if differing else None
 
