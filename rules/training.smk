@@ -46,7 +46,7 @@ rule train_model:
         tables=table_options,
         version=TRAINING_VERSION,
     shell:
-        logged(f"python -m convs2s train {TRAINING_OPTIONS} {GRANTED}")
+        logged(f"python -m convs2s train {TRAINING_OPTIONS} {GRANTED}", before=LOG_OF_ALL_TRIES)
 
 
 rule measure_training_speed:

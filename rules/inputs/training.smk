@@ -10,6 +10,9 @@ GRANTED = "--workers {resources.gpu}"
 if workflow.remote_exec:
     GRANTED += " --time-limit {resources.runtime}"
 
+# Where the trainer itself keeps what it says.
+LOG_OF_ALL_TRIES = "$(dirname {output.model})/state/train.log"
+
 TRAINING_OPTIONS = (
     "{params.folder} --settings {input.settings} --seed {wildcards.seed}"
     " --output {output.model} {params.tables} {resources.machine}"

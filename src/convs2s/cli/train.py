@@ -82,5 +82,11 @@ def _train(arguments: argparse.Namespace) -> None:
         truecasers=arguments.truecasers,
         time_limit=arguments.time_limit,
         products=arguments.products,
+        label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",
     )
     launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
+
+
+def _model_name(arguments: argparse.Namespace) -> str:
+    """Return a model's name; the workflow puts its settings into a folder of that name."""
+    return arguments.model or arguments.settings.absolute().parent.name

@@ -3,11 +3,13 @@
 It imports next to nothing, as its code is part of every script's fingerprint.
 """
 
+import fcntl
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,8 @@ def job(snakemake: Any) -> Iterator[None]:
         snakemake: what Snakemake hands a script.
 
     Raises:
-        SystemExit: with code 1 after a ``UserError``, which is said in one line.
+        SystemExit: with code 1 after a ``UserError``, which is said in one line; with 130 after
+            Ctrl-C.
     """
     with _logged(snakemake.log[0]):
         forget_checksums(snakemake.output)
@@ -36,18 +39,31 @@ def job(snakemake: Any) -> Iterator[None]:
 
 @contextmanager
 def _logged(log: str) -> Iterator[None]:
+    """Send what is printed to a log: who works, since when, and at its end for how long.
+
+    The log is locked meanwhile, so that a log without an end tells work that goes on from a kill.
+    """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    terminal = os.dup(2)
+    terminal, started = os.dup(2), time.time()
     with Path(log).open("w", encoding="utf-8") as stream:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(stream, fcntl.LOCK_EX)
         saved = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
         try:
+            now = time.strftime("%Y-%m-%d %H:%M:%S")
+            os.write(2, f"{now}, process {os.getpid()} on {os.uname().nodename}\n".encode())
             yield
+            sys.stdout.flush()
+            os.write(2, f"done in {time.time() - started:.1f} s\n".encode())
         except UserError as error:
             for descriptor in (2, terminal):
                 os.write(descriptor, f"error: {error}\n".encode())
             sys.exit(1)
+        except KeyboardInterrupt:
+            os.write(2, b"error: interrupted: the same command makes it again\n")
+            sys.exit(130)
         except Exception:
             os.write(2, traceback.format_exc().encode())
             raise

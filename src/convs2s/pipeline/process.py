@@ -80,17 +80,23 @@ def release_stale_locks(folder: Path) -> IO[str]:
     return alive
 
 
-def logged(command: str) -> str:
+def logged(command: str, before: str) -> str:
     """Return a rule's shell command that also goes to its log, and outlives a scheduler's signals.
 
-    A scheduler signals the whole process group. The command answers SIGTERM and SIGUSR1 itself, by
-    what it says and its exit code; the shell and tee have to be there for both.
+    A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
+    SIGUSR1 and SIGINT itself, by what it says and its exit code; the shell and tee have to be there
+    for all of them.
 
     Args:
         command: of the rule, with Snakemake's braces.
+        before: a file with what earlier tries said, if it is there: the log begins with it, as
+            Snakemake removes that of the try before.
     """
-    log = "(trap '' TERM USR1 INT HUP; exec tee {log})"
-    return f"trap : TERM USR1; {command} 2>&1 | {log}"
+    log = "(trap '' TERM USR1 INT HUP; exec tee -a {log})"
+    return (
+        f"if [ -f {before} ]; then cat {before} > {{log}}; fi; "
+        f"trap : TERM USR1 INT; {command} 2>&1 | {log}"
+    )
 
 
 def granted_gpus(environment: Mapping[str, str]) -> int:

@@ -1,54 +1,155 @@
-"""What a person sees of a training: a bar with rate, time left and loss, and a line per epoch."""
+"""What a person sees of a training: a bar on a terminal, else a line now and then."""
 
 import sys
 import time
+from dataclasses import dataclass
 from types import TracebackType
 
 from tqdm import tqdm
 
 from convs2s.training.history import EpochRecord
+from convs2s.training.log import duration, label, log
+from convs2s.training.watch import Watch
 
-QUIET_SECONDS = 30.0
-"""Seconds between two lines of the bar in a log file."""
+QUIET_SECONDS = 60.0
+"""Seconds between two lines in a log."""
+
+MOVING_SECONDS = 0.2
+"""Seconds between two moves of the bar on a terminal."""
+
+
+@dataclass(frozen=True)
+class EpochSpan:
+    """Which epoch it is, and how far it reaches.
+
+    Attributes:
+        epoch: its number, from 1.
+        epochs: how many there will be, or None where validation decides.
+        batches: its updates.
+        whole: those of an epoch that is trained whole.
+        done: those made before this try.
+        updates: all that the training made before.
+    """
+
+    epoch: int
+    epochs: float | None
+    batches: int
+    whole: int
+    done: int = 0
+    updates: int = 0
+
+    def __str__(self) -> str:
+        return f"epoch {self.epoch}" + ("" if self.epochs is None else f"/{self.epochs:g}")
+
+    @property
+    def batches_after(self) -> float | None:
+        """Updates of all epochs after this one, where their number is known."""
+        if self.epochs is None:
+            return None
+        return max(0.0, self.epochs - self.epoch) * self.whole
+
+
+@dataclass(frozen=True)
+class UpdatesRead:
+    """What the last updates did.
+
+    Attributes:
+        count: how many there were.
+        tokens: their target tokens.
+        loss: mean loss of the epoch so far, in nats per target token.
+        norm: the last gradient's norm before clipping.
+        learning_rate: of the last one.
+    """
+
+    count: int
+    tokens: int
+    loss: float
+    norm: float
+    learning_rate: float
 
 
 class EpochProgress:
-    """The bar of one epoch; on a terminal it moves, in a log it is a line now and then."""
+    """The running epoch; on a terminal a bar that moves, in a log a line now and then."""
 
-    def __init__(self, epoch: int, batches: int, done: int, *, silent: bool) -> None:
-        """Start the bar of epoch ``epoch`` at batch ``done`` of ``batches``."""
-        terminal = sys.stderr.isatty()
-        self._seconds, self._said = 0.2 if terminal else QUIET_SECONDS, time.monotonic()
+    def __init__(self, span: EpochSpan, watch: Watch, *, silent: bool) -> None:
+        """Begin to watch an epoch.
+
+        Args:
+            span: the epoch.
+            watch: what others see.
+            silent: whether to say nothing, as another worker does.
+        """
+        self._span, self._watch, self._silent = span, watch, silent
+        self._terminal = sys.stderr.isatty()
+        self._seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
+        self._started = self._said = time.monotonic()
+        self._made = self._tokens = 0
         self._bar = tqdm(
-            total=batches,
-            initial=done,
-            desc=f"epoch {epoch}",
+            total=span.batches,
+            initial=span.done,
+            desc=f"{label()}{span}",
             unit="update",
             leave=False,
-            disable=silent,
-            mininterval=self._seconds,
-            delay=0 if terminal else QUIET_SECONDS,
+            disable=silent or not self._terminal,
+            mininterval=MOVING_SECONDS,
         )
-        self._tokens = 0
+        watch.begin_epoch(span.epoch, span.epochs, span.batches, span.done)
 
     def is_due(self) -> bool:
-        """Return whether it is time to say something, and take it that it will be."""
-        if time.monotonic() - self._said < self._seconds:
-            return False
-        self._said = time.monotonic()
-        return True
+        """Return whether it is time to say something."""
+        return self._is_line_due() or self._watch.is_due()
 
-    def advance(self, updates: int, loss: float, tokens: int, norm: float) -> None:
-        """Count updates: mean loss of the epoch, their target tokens, the last gradient's norm."""
-        if self._bar.disable:
+    def _is_line_due(self) -> bool:
+        return time.monotonic() - self._said >= self._seconds
+
+    def advance(self, read: UpdatesRead) -> None:
+        """Count updates, and say how far the epoch is where that is due."""
+        self._made += read.count
+        self._tokens += read.tokens
+        if self._is_line_due():
+            self._said = time.monotonic()
+            if not self._silent:
+                self._say(read)
+        self._bar.update(read.count)
+        if self._watch.is_due():
+            epoch, training = self._seconds_left()
+            self._watch.note(
+                batch=self._done,
+                updates=self._span.updates + self._made,
+                loss=read.loss,
+                learning_rate=read.learning_rate,
+                gradient=read.norm,
+                tokens_per_second=round(self._rate()),
+                seconds_of_epoch=epoch,
+                seconds=training,
+            )
+
+    def _say(self, read: UpdatesRead) -> None:
+        """Show how far the epoch is."""
+        epoch, training = self._seconds_left()
+        figures = f"{self._rate():,.0f} tokens/s, loss {read.loss:.3f}, gradient {read.norm:.3f}"
+        whole = "" if training is None else f", {duration(training)} of the training"
+        if self._terminal:
+            self._bar.set_postfix_str(f"{figures}{whole}", refresh=False)
             return
-        self._tokens += tokens
-        elapsed = self._bar.format_dict["elapsed"]
-        rate = self._tokens / elapsed if elapsed else 0.0
-        self._bar.set_postfix_str(
-            f"{rate:,.0f} tokens/s, loss {loss:.3f}, gradient {norm:.3f}", refresh=False
+        log(
+            f"{self._span}, update {self._done}/{self._span.batches}, {figures}, left: "
+            f"{duration(epoch)} of the epoch{whole}"
         )
-        self._bar.update(updates)
+
+    @property
+    def _done(self) -> int:
+        return self._span.done + self._made
+
+    def _rate(self) -> float:
+        """Return target tokens per second of this try."""
+        return self._tokens / max(time.monotonic() - self._started, 1e-9)
+
+    def _seconds_left(self) -> tuple[float, float | None]:
+        """Return the seconds that are left of the epoch, and of the training if that is known."""
+        seconds = (time.monotonic() - self._started) / max(1, self._made)
+        epoch, after = seconds * (self._span.batches - self._done), self._span.batches_after
+        return epoch, None if after is None else epoch + seconds * after
 
     def __enter__(self) -> "EpochProgress":
         return self
@@ -62,15 +163,11 @@ class EpochProgress:
         self._bar.close()
 
 
-def say(record: EpochRecord) -> None:
-    """Print a finished epoch's record."""
+def say(record: EpochRecord, epochs: float | None) -> None:
+    """Print a finished epoch's record; ``epochs``: how many there will be, where that is known."""
+    number = f"{record.epoch:3d}" + ("" if epochs is None else f"/{epochs:g}")
     log(
-        f"epoch {record.epoch:3d}  updates {record.updates:6d}  rate {record.learning_rate:g}  "
+        f"epoch {number}  updates {record.updates:6d}  rate {record.learning_rate:g}  "
         f"train loss {record.train_loss:.3f}  validation perplexity "
         f"{record.valid_perplexity:.3f}  {record.tokens_per_second:,} tokens/s"
     )
-
-
-def log(message: str) -> None:
-    """Print a line to the standard error."""
-    print(message, file=sys.stderr, flush=True)

@@ -1,11 +1,10 @@
 """From a finished training to its model file and the records beside it."""
 
-import json
 from collections.abc import Mapping
 
 import torch
 
-from convs2s.files import atomic_text, write_json
+from convs2s.files import write_json
 from convs2s.guards.notes import forget_checksums, note_checksums
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
@@ -17,6 +16,7 @@ from convs2s.training.history import TrainingSummary, perplexity, without_absent
 from convs2s.training.job import TrainingJob
 from convs2s.training.shortlisting import shortlist_figures
 from convs2s.training.trainer import Trainer, TrainingResult
+from convs2s.training.watch import write_history
 
 
 def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
@@ -24,10 +24,8 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     summary = without_absent(_summary(job, data, trainer, result))
     records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
     forget_checksums(records)
-    with atomic_text(records[0]) as stream:
-        rows = [without_absent(record) for record in trainer.state.history]
-        for row in [*rows, {"stop": trainer.state.schedule.stop_reason}]:
-            stream.write(json.dumps(row, sort_keys=True) + "\n")
+    state = trainer.state
+    write_history(records[0], state.history, {"stop": state.schedule.stop_reason})
     machine: dict[str, object] = {
         "threads": job.threads,
         "workers": trainer.workers.count,

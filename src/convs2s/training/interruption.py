@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
-"""What schedulers send before they kill."""
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+"""What schedulers send before they kill, and Ctrl-C."""
 
 LONGEST_MARGIN, SHORTEST_MARGIN = 10.0, 0.5
 """Minutes before a time limit at which the last state is written: a tenth of it between these."""

@@ -26,6 +26,7 @@ class TrainingJob:
         time_limit: minutes after which a scheduler ends the job, or None.
         products: who computes float32 products on a CPU; ``auto``: the fastest on this machine.
         truecasers: those of source and target, to put into the model file, or None.
+        label: what its lines begin with, such as ``TASK/MODEL/seed1``.
     """
 
     folder: Path
@@ -40,3 +41,4 @@ class TrainingJob:
     time_limit: float | None = None
     products: Products = "auto"
     truecasers: Sequence[Path] | None = None
+    label: str = ""

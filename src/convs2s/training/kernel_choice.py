@@ -9,8 +9,8 @@ from convs2s.models.kernels.choice import fastest
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.kernels.probe import products
 from convs2s.models.network import Network
-from convs2s.training.epoch_progress import log
 from convs2s.training.job import TrainingJob
+from convs2s.training.log import log
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.workers import Workers
 

@@ -3,6 +3,7 @@
 import os
 from contextlib import nullcontext
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,16 +14,17 @@ from convs2s.files import sha256
 from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
-from convs2s.training.epoch_progress import log
 from convs2s.training.export import export
 from convs2s.training.interruption import Interruption, end_of_job
 from convs2s.training.job import TrainingJob
 from convs2s.training.kernel_choice import choose_kernel
+from convs2s.training.log import log, speaking_as
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer, TrainingResult
 from convs2s.training.version import TRAINING_VERSION, recipe_identity
+from convs2s.training.watch import Watch
 from convs2s.training.workers import is_worker, joined
 
 
@@ -36,6 +38,11 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
+    with speaking_as(job.label):
+        _train(job)
+
+
+def _train(job: TrainingJob) -> None:
     stop = _interruption(job)
     keep_freed_memory()
     torch.set_num_threads(job.threads)
@@ -57,6 +64,7 @@ def train(job: TrainingJob) -> None:
             stop=stop,
             workers=workers,
             shortlist=read_shortlist(job.architecture, job.candidates, data),
+            watch=Watch(folder.progress, live_history(job.output)) if workers.is_first else None,
         )
         if workers.is_first:
             say_where(trainer)
@@ -66,6 +74,16 @@ def train(job: TrainingJob) -> None:
         if workers.is_first:
             say_end(trainer, result)
             export(job, data, trainer, result)
+            folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
+
+
+def live_history(output: Path) -> Path | None:
+    """Return where a training's history grows while it runs.
+
+    Beside the result of another training, which this one replaces at its end, it does not.
+    """
+    beside = output.with_name("training.json").exists()
+    return None if beside else output.with_name("history.jsonl")
 
 
 def _interruption(job: TrainingJob) -> Interruption:
@@ -99,9 +117,20 @@ def say_where(trainer: Trainer) -> None:
 
 def say_end(trainer: Trainer, result: TrainingResult) -> None:
     """Say why training ended, and whether the network reads its source."""
-    log(f"stopped: {trainer.state.schedule.stop_reason}")
+    schedule = trainer.state.schedule
+    log(f"stopped: {schedule.stop_reason}")
+    if schedule.best_epoch == len(trainer.state.history):
+        log(f"the last epoch was the best one: {more_would_help(trainer)}")
     if result.source_use is not None:
         log(str(result.source_use))
+
+
+def more_would_help(trainer: Trainer) -> str:
+    """Return what a training that was still improving at its end is to be given."""
+    maximum, schedule = trainer.recipe.maximum_epochs, trainer.recipe.schedule
+    if maximum is not None and trainer.state.schedule.best_epoch >= maximum:
+        return f"more epochs would help: raise training.maximum_epochs ({maximum:g})"
+    return f"more would help: lower training.schedule.minimum ({schedule.minimum:g})"
 
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:

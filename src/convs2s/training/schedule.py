@@ -61,6 +61,21 @@ class Schedule:
         )
         return replace(after, stop_reason=after._stop_reason(epoch, recipe))
 
+    def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:
+        """Return how many epochs there will be, as seen from the running one; None if unknown.
+
+        While a plateau's rate is constant, validation decides: then the recipe's maximum is all
+        that is known.
+        """
+        decided, at = None, self
+        if recipe.schedule.kind == "step" or (recipe.schedule.kind == "plateau" and self.annealing):
+            decided = epoch
+            loss = math.inf if self.previous_loss is None else self.previous_loss
+            while (at := at.after_epoch(decided, loss, recipe)).stop_reason is None:
+                decided += 1
+        maximum = recipe.maximum_epochs
+        return min((one for one in (decided, maximum) if one is not None), default=None)
+
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"

@@ -25,7 +25,7 @@ from convs2s.guards.library_faults import faults_of_file
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
-from convs2s.training.epoch_progress import EpochProgress, say
+from convs2s.training.epoch_progress import EpochProgress, EpochSpan, UpdatesRead, say
 from convs2s.training.history import LARGEST_LOSS, EpochRecord, SourceUse, perplexity
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import LoadedUpdate, ahead
@@ -35,6 +35,7 @@ from convs2s.training.permuted_sources import permuted_sources
 from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
+from convs2s.training.watch import Watch
 from convs2s.training.workers import Workers
 
 MEMORY_UPDATES = 100
@@ -105,6 +106,7 @@ class Trainer:
         stop: Interruption,
         workers: Workers,
         shortlist: Shortlist | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
 
@@ -116,6 +118,7 @@ class Trainer:
         )
         self.network, self.recipe, self.folder = network, recipe, folder
         self.stop, self.workers = stop, workers
+        self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
         self.seed, self.device = seed, device
         self.checkpoint_seconds = 60.0 * recipe.checkpoint_minutes
@@ -132,6 +135,7 @@ class Trainer:
             UnfinishedError: training stopped early; the last state is from this moment.
         """
         state = self.state
+        self.watch.begin(state.history, state.schedule, state.updates)
         while state.schedule.stop_reason is None:
             self._epoch()
             self._finish_epoch()
@@ -147,9 +151,11 @@ class Trainer:
         saved = started = time.monotonic()
         before = state.seconds
         silent = not self.workers.is_first
+        epochs = state.schedule.last_epoch(state.epoch, self.recipe)
+        span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
         unread: list[StartedUpdate] = []
         with (
-            EpochProgress(state.epoch, end, state.batch, silent=silent) as progress,
+            EpochProgress(span, self.watch, silent=silent) as progress,
             ahead(partial(self.updater.load, self.train), batches[state.batch : end]) as loaded,
         ):
             for update in loaded:
@@ -212,7 +218,15 @@ class Trainer:
             state.loss += report.loss
             state.tokens += report.tokens
         tokens = sum(report.tokens for report in reports)
-        progress.advance(len(reports), state.loss / state.tokens, tokens, reports[-1].norm)
+        progress.advance(
+            UpdatesRead(
+                len(reports),
+                tokens,
+                state.loss / state.tokens,
+                reports[-1].norm,
+                state.learning_rate,
+            )
+        )
 
     def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""
@@ -225,6 +239,7 @@ class Trainer:
         loss = self.updater.validate(self.valid)
         if not loss < LARGEST_LOSS:
             self._diverged(f"with validation loss {loss:g}")
+        epochs = state.schedule.last_epoch(state.epoch, self.recipe)
         state.schedule = state.schedule.after_epoch(state.epoch, loss, self.recipe)
         full = (
             None if self.updater.shortlist is None else self.updater.validate(self.valid, full=True)
@@ -242,7 +257,7 @@ class Trainer:
         )
         state.history.append(record)
         if self.workers.is_first:
-            say(record)
+            say(record, epochs)
         if self.workers.is_first and state.schedule.best_epoch == state.epoch:
             save_tensors(self.folder.best, self.network.state_dict(), {"epoch": state.epoch})
         if self.workers.is_first and self.recipe.average is not None:
@@ -251,6 +266,7 @@ class Trainer:
         state.epoch += 1
         state.batch, state.loss, state.tokens, state.seconds = 0, 0.0, 0, 0.0
         self._save()
+        self.watch.end_epoch(state.history, state.schedule)
 
     def result(self) -> TrainingResult:
         """Return what a finished training exports; the network has its parameters from then on."""

@@ -15,9 +15,9 @@ from convs2s.errors import UserError
 from convs2s.models.kernels.cross_entropy import summed_cross_entropy
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.network import Network, rows_of
-from convs2s.training.epoch_progress import log
 from convs2s.training.gradients import Gradients
 from convs2s.training.loading import COMPILED_LENGTHS, LoadedUpdate, Loader, LossInputs
+from convs2s.training.log import log
 from convs2s.training.micro_batches import MicroBatch
 from convs2s.training.optimizer import build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Workers

@@ -1,25 +1,126 @@
-"""What a log says of a running epoch."""
+"""What a log and a terminal say of a running epoch."""
+
+import json
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from convs2s.training import epoch_progress
-from convs2s.training.epoch_progress import EpochProgress
+from convs2s.training import epoch_progress, progress_file
+from convs2s.training.epoch_progress import EpochProgress, EpochSpan, UpdatesRead, say
+from convs2s.training.history import EpochRecord
+from convs2s.training.log import duration, kept_in, log, speaking_as
+from convs2s.training.progress_file import ProgressFile
+from convs2s.training.watch import Watch
+
+READ = UpdatesRead(count=50, tokens=4000, loss=2.5, norm=0.25, learning_rate=0.1)
+SPAN = EpochSpan(epoch=3, epochs=7, batches=100, whole=100, done=10, updates=210)
 
 
-def test_a_line_counts_all_updates_that_were_read(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    return Watch(ProgressFile(tmp_path))
+
+
+def test_a_log_has_a_line_with_all_that_was_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
     monkeypatch.setattr(epoch_progress, "QUIET_SECONDS", 0.0)
-    with EpochProgress(2, 100, 10, silent=False) as progress:
+    with speaking_as("task/model/seed1"), EpochProgress(SPAN, watch, silent=False) as progress:
         assert progress.is_due()
-        progress.advance(50, loss=2.5, tokens=4000, norm=0.25)
+        progress.advance(READ)
     said = capsys.readouterr().err
-    assert "epoch 2" in said
-    assert "60/100" in said
-    assert "loss 2.500, gradient 0.250" in said
+    assert said.startswith("task/model/seed1: epoch 3/7, update 60/100, ")
+    assert "loss 2.500, gradient 0.250, left: " in said
+    assert said.endswith("of the training\n")
+    assert "\r" not in said, "a bar is for terminals"
 
 
-def test_a_silent_bar_is_due_as_well() -> None:
-    with EpochProgress(1, 10, 0, silent=True) as progress:
+def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str], watch: Watch) -> None:
+    assert epoch_progress.QUIET_SECONDS == 60
+    with EpochProgress(SPAN, watch, silent=False) as progress:
         assert not progress.is_due()
-        progress.advance(1, loss=1.0, tokens=1, norm=1.0)
+        progress.advance(READ)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_has_a_labelled_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with speaking_as("task/model/seed2"), EpochProgress(SPAN, watch, silent=False) as progress:
+        progress.advance(READ)
+    assert "\rtask/model/seed2: epoch 3/7:  10%" in capsys.readouterr().err
+
+
+def test_the_time_left_is_that_of_all_epochs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
+) -> None:
+    monkeypatch.setattr(epoch_progress, "QUIET_SECONDS", 60.0)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with EpochProgress(SPAN, watch, silent=False) as progress:
+        monkeypatch.setattr(time, "monotonic", lambda: now + 100)  # 2 s an update
+        progress.advance(READ)
+    # 40 updates are left of this epoch, and 4 epochs of 100.
+    assert "left: 1 min of the epoch, 15 min of the training" in capsys.readouterr().err
+
+
+def test_nothing_is_said_of_an_end_that_validation_decides(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
+) -> None:
+    monkeypatch.setattr(epoch_progress, "QUIET_SECONDS", 0.0)
+    span = EpochSpan(epoch=3, epochs=None, batches=100, whole=100)
+    with EpochProgress(span, watch, silent=False) as progress:
+        progress.advance(READ)
+    said = capsys.readouterr().err
+    assert said.startswith("epoch 3, update 50/100, ")
+    assert said.endswith(" of the epoch\n")
+
+
+def test_a_silent_worker_is_due_as_well(watch: Watch, capsys: pytest.CaptureFixture[str]) -> None:
+    with EpochProgress(SPAN, watch, silent=True) as progress:
+        assert not progress.is_due()
+        progress.advance(READ)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_file, "SECONDS", 0.0)
+    file = ProgressFile(tmp_path)
+    file.start("process 1 on here", "0123")
+    with EpochProgress(SPAN, Watch(file), silent=False) as progress:
+        assert progress.is_due()
+        progress.advance(READ)
+    written = json.loads((tmp_path / "progress.json").read_bytes())
+    assert written["phase"] == "training"
+    assert (written["epoch"], written["epochs"], written["batch"], written["batches"]) == (
+        3,
+        7,
+        60,
+        100,
+    )
+    assert (written["updates"], written["loss"]) == (260, 2.5)
+    assert written["seconds"] > written["seconds_of_epoch"] > 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s"), (39.2, "40 s"), (720, "12 min"), (12_000, "3 h 20 min"), (187_200, "2 d 4 h")],
+)
+def test_durations_in_words(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_an_epochs_line_has_its_place_among_all(capsys: pytest.CaptureFixture[str]) -> None:
+    say(EpochRecord(3, 30, 0.25, 2.0, 2.0, 7.389, 100, 50), 7)
+    assert capsys.readouterr().err.startswith("epoch   3/7  updates     30  rate 0.25  ")
+
+
+def test_the_kept_log_grows_with_each_try(tmp_path: Path) -> None:
+    for number in (1, 2):
+        with kept_in(tmp_path), speaking_as("a/b/seed1"):
+            log(f"try {number}")
+    log("of nobody")
+    assert (tmp_path / "train.log").read_text() == "a/b/seed1: try 1\na/b/seed1: try 2\n"

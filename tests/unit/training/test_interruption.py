@@ -40,22 +40,27 @@ ANSWERS_A_SIGNAL = """\
 import signal, sys, time
 def stop(number, frame):
     time.sleep(0.5)
-    sys.exit(print("SIGTERM was received") or 75)
-signal.signal(signal.SIGTERM, stop)
+    sys.exit(print(f"{sys.argv[1]} was received") or 75)
+signal.signal(getattr(signal, sys.argv[1]), stop)
 print("ready", flush=True)
 time.sleep(60)
 """
 
 
-def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
+    tmp_path: Path, name: str
+) -> None:
     program, log = tmp_path / "train.py", tmp_path / "train.log"
     program.write_text(ANSWERS_A_SIGNAL)
-    shell = f"set -euo pipefail; {logged(f'{sys.executable} {program}').format(log=log)}"
+    (tmp_path / "before.log").write_text("the first try\n")
+    command = logged(f"{sys.executable} {program} {name}", before=str(tmp_path / "before.log"))
+    shell = f"set -euo pipefail; {command.format(log=log)}"
     job = subprocess.Popen(["bash", "-c", shell], start_new_session=True, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while "ready" not in (log.read_text() if log.exists() else ""):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    os.killpg(job.pid, signal.SIGTERM)
+    os.killpg(job.pid, getattr(signal, name))
     assert job.wait(60) == 75
-    assert log.read_text() == "ready\nSIGTERM was received\n"
+    assert log.read_text() == f"the first try\nready\n{name} was received\n"

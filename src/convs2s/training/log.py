@@ -1,0 +1,82 @@
+"""What a training says: on the standard error, and in a log of its own that all its tries share.
+
+Snakemake removes the log of a job before it starts it again, so that of a training lies beside its
+states as well, where no rule knows of it.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+KEPT = "train.log"
+"""Name of the log of all tries, in the folder of the states."""
+
+
+@dataclass
+class _Speaker:
+    """Who speaks in this process.
+
+    Attributes:
+        label: what its lines begin with, as several trainings may share a terminal.
+        kept: the log that outlives its tries; None before there is one.
+    """
+
+    label: str = ""
+    kept: Path | None = None
+
+
+_speaker = _Speaker()
+
+
+@contextmanager
+def speaking_as(label: str) -> Iterator[None]:
+    """Begin each line of the block with a label, such as ``TASK/MODEL/seed1``."""
+    before, _speaker.label = _speaker.label, f"{label}: " if label else ""
+    try:
+        yield
+    finally:
+        _speaker.label = before
+
+
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """Add each line of the block to the log in a folder too."""
+    _speaker.kept = folder / KEPT
+    try:
+        yield
+    finally:
+        _speaker.kept = None
+
+
+def label() -> str:
+    """Return what lines begin with: a label and what parts it from the rest, or nothing."""
+    return _speaker.label
+
+
+def log(message: str) -> None:
+    """Say a line."""
+    print(f"{_speaker.label}{message}", file=sys.stderr, flush=True)
+    keep(message)
+
+
+def keep(message: str) -> None:
+    """Add a line to the kept log alone; a disk that is full ends no training over its log."""
+    if _speaker.kept is not None:
+        with suppress(OSError), _speaker.kept.open("a", encoding="utf-8") as stream:
+            stream.write(f"{_speaker.label}{message}\n")
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: ``40 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {rest} min"
+    return f"{hours // 24} d {hours % 24} h"

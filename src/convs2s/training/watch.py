@@ -1,0 +1,75 @@
+"""What others see of a training while it runs: its progress, its history, TensorBoard's events."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from convs2s.files import atomic_text
+from convs2s.guards.notes import forget_checksums
+from convs2s.training.history import EpochRecord, without_absent
+from convs2s.training.progress_file import ProgressFile
+from convs2s.training.schedule import Schedule
+
+
+class Watch:
+    """Everything that is written for watchers; nothing of it decides what a training does."""
+
+    def __init__(self, progress: ProgressFile, history: Path | None = None) -> None:
+        """Write to these.
+
+        Args:
+            progress: how far the training is.
+            history: where its ``history.jsonl`` grows; None: nowhere.
+        """
+        self._progress, self._history = progress, history
+
+    def begin(self, epochs: Sequence[EpochRecord], schedule: Schedule, updates: int) -> None:
+        """Say where a training begins, or goes on.
+
+        Args:
+            epochs: those that are finished.
+            schedule: where it stands after them.
+            updates: made so far.
+        """
+        self._progress.update(updates=updates)
+        self.end_epoch(epochs, schedule)
+
+    def begin_epoch(self, epoch: int, epochs: float | None, batches: int, done: int) -> None:
+        """Say which epoch runs, of how many, its updates and those that are made."""
+        self._progress.update(
+            phase="training", epoch=epoch, epochs=epochs, batches=batches, batch=done
+        )
+
+    def is_due(self) -> bool:
+        """Return whether it is time for ``note``."""
+        return self._progress.is_due()
+
+    def note(self, **figures: object) -> None:
+        """Note fields of ``Progress`` in the middle of an epoch."""
+        self._progress.update(**figures)
+
+    def end_epoch(self, epochs: Sequence[EpochRecord], schedule: Schedule) -> None:
+        """Say what the finished epochs gave; their state is saved already."""
+        if epochs:
+            self._progress.update(
+                updates=epochs[-1].updates,
+                loss=epochs[-1].train_loss,
+                perplexity=epochs[-1].valid_perplexity,
+                tokens_per_second=epochs[-1].tokens_per_second,
+                best_epoch=schedule.best_epoch,
+            )
+        if self._history is not None:
+            write_history(self._history, epochs)
+
+
+def write_history(
+    path: Path, epochs: Sequence[EpochRecord], *ending: dict[str, str | None]
+) -> None:
+    """Write ``history.jsonl`` whole: a row for each epoch, and for why training ended.
+
+    It is renamed, not appended to, so that a kill leaves whole rows of epochs that a state has.
+    """
+    forget_checksums([path])
+    with atomic_text(path) as stream:
+        for row in [*map(without_absent, epochs), *ending]:
+            stream.write(json.dumps(row, sort_keys=True) + "\n")

@@ -1,0 +1,254 @@
+"""``convs2s status`` tells from files alone what became of real trainings and jobs."""
+
+import fcntl
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.cli.main import main
+from convs2s.errors import UserError
+from convs2s.pipeline.status import SHOWN_LINES, Status, TrainingStatus, status
+from convs2s.pipeline.status_view import view
+from convs2s.training import progress_file
+from convs2s.training.run import train
+from tests.support import tiny
+
+ENDLESS = {"maximum_epochs": 9999, "learning_rate": 0.001}
+PATIENCE = 300
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("results") / "tiny").parent
+
+
+@pytest.fixture(scope="module")
+def found(results: Path) -> Iterator[dict[str, TrainingStatus]]:
+    """The status of a folder in which everything has happened and two trainings still run."""
+    live: list[BaseProcess] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress_file, "SECONDS", 0.1)
+        try:
+            for name in ("running", "killed", "held"):
+                live.append(start(results, name, **ENDLESS))
+                wait_for(lambda name=name: progress(results, name).get("updates", 0) > 10)
+                os.kill(live[-1].pid, signal.SIGSTOP)  # it lives on, and leaves others the machine
+            live[1].kill()
+            live[1].join(PATIENCE)
+            for one in (
+                start(results, "finished", maximum_epochs=2),
+                start(results, "limit", {"time_limit": 1 / 60}, **ENDLESS),
+                start(results, "diverged", learning_rate=1e30, clip=1e30),
+                start(results, "held", maximum_epochs=1),  # is refused
+            ):
+                one.join(PATIENCE)
+                assert one.exitcode is not None
+            yield {one.name.split("/")[1]: one for one in status(results).trainings}
+        finally:
+            for process in live:
+                process.kill()
+                process.join(PATIENCE)
+
+
+def start(
+    results: Path, model: str, job: dict[str, Any] | None = None, **training: Any
+) -> BaseProcess:
+    """Start a training as the workflow has it, in a process of its own."""
+    output = results / f"tiny/models/{model}/seed1/model.safetensors"
+    one = tiny.job(results / "tiny", output, tiny.settings(**training), **job or {})
+    process = multiprocessing.get_context("fork").Process(target=quietly, args=(train, one))
+    process.start()
+    return process
+
+
+def quietly(function: Callable[[Any], None], argument: Any) -> None:
+    """End with an exit code, as the command does, where there is an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        function(argument)
+    except UserError as error:
+        os._exit(error.exit_code)
+
+
+def progress(results: Path, model: str) -> dict[str, Any]:
+    path = results / f"tiny/models/{model}/seed1/state/progress.json"
+    said: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return said
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_each_training_is_told_apart(found: dict[str, TrainingStatus]) -> None:
+    assert {name: one.condition for name, one in found.items()} == {
+        "running": "running",
+        "held": "locked",
+        "killed": "crashed",
+        "diverged": "crashed",
+        "limit": "stopped",
+        "finished": "finished",
+    }
+
+
+def test_a_running_one_says_how_far_it_is(found: dict[str, TrainingStatus]) -> None:
+    one = found["running"]
+    assert one.owner is not None
+    assert one.owner.endswith(f" on {os.uname().nodename}")
+    assert one.epochs == 9999
+    assert one.updates > 10
+    assert one.loss > 0
+    assert one.perplexity > 1
+    assert one.tokens_per_second > 0
+    assert one.seconds > 0
+    assert one.state_seconds >= 0
+
+
+def test_a_locked_one_says_by_whom(found: dict[str, TrainingStatus]) -> None:
+    one = found["held"]
+    assert one.why.startswith(f"{one.owner} holds it; process ")
+    assert one.why.endswith(" was refused")
+
+
+def test_a_crashed_one_says_its_last_words(found: dict[str, TrainingStatus]) -> None:
+    killed, diverged = found["killed"], found["diverged"]
+    assert killed.why.endswith("has ended without a word: killed, or its machine went down")
+    assert any("epoch " in line for line in killed.log)
+    assert diverged.why.startswith("training diverged in epoch 1 at update ")
+    assert diverged.log[-1] == f"error: {diverged.why}"
+    assert len(killed.log) <= SHOWN_LINES
+
+
+def test_a_stopped_one_says_why(found: dict[str, TrainingStatus]) -> None:
+    one = found["limit"]
+    assert "the time limit of 0.0166667 minutes is near; saved in epoch " in one.why
+    assert one.log == ()
+    assert one.state_seconds is not None
+
+
+def test_a_finished_one_has_its_result(found: dict[str, TrainingStatus]) -> None:
+    one = found["finished"]
+    assert (one.epoch, one.why) == (2, "the recipe's maximum of 2 epochs is reached")
+    assert one.best_epoch in (1, 2)
+    assert one.perplexity > 1
+
+
+def test_the_view_names_everything(
+    found: dict[str, TrainingStatus], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from convs2s.pipeline.status_view import console
+
+    console().print(view(Status(tuple(found.values()), ())))
+    said = capsys.readouterr().out
+    assert "trainings: 1 running, 1 locked, 2 crashed, 1 stopped, 1 finished" in said
+    assert "tiny/diverged/seed1 crashed:\n" in said
+    console().print(view(Status(tuple(found.values()) * 50, ()), rows=20))
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) <= 20
+    assert "and 288 more" in said
+
+
+def test_a_lock_without_a_training(tmp_path: Path) -> None:
+    state = tmp_path / "run/state"
+    state.mkdir(parents=True)
+    (state / "lock").write_text("process 7 on elsewhere\n")
+    with (state / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (one,) = status(tmp_path).trainings
+        assert one.condition == "locked"
+        assert one.why == "process 7 on elsewhere holds it and says nothing of a training"
+    (one,) = status(tmp_path).trainings
+    assert one.condition == "crashed"
+
+
+def test_a_process_elsewhere_whose_lock_cannot_be_seen_is_believed(tmp_path: Path) -> None:
+    state = tmp_path / "run/state"
+    state.mkdir(parents=True)
+    (state / "lock").write_text("process 7 on elsewhere\n")
+    said = {"owner": "process 7 on elsewhere", "phase": "training", "written": time.time()}
+    (state / "progress.json").write_text(json.dumps(said))
+    assert status(tmp_path).trainings[0].condition == "running"
+    (state / "progress.json").write_text(json.dumps({**said, "written": time.time() - 3600}))
+    assert status(tmp_path).trainings[0].condition == "crashed"
+
+
+JOB = """\
+import sys, time
+from types import SimpleNamespace
+from convs2s.errors import UserError
+from convs2s.pipeline.job import job
+with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[])):
+    print("at work", flush=True)
+    exec(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "condition", "last"),
+    [
+        ("pass", "finished", None),
+        ("raise UserError('a.en:3: bad')", "crashed", "error: a.en:3: bad"),
+        ("1 / 0", "crashed", "ZeroDivisionError: division by zero"),
+        ("raise KeyboardInterrupt", "crashed", "error: interrupted: the same command makes it"),
+        ("import os; os.kill(os.getpid(), 9)", "crashed", "at work"),
+    ],
+)
+def test_a_jobs_end_is_in_its_log(
+    tmp_path: Path, work: str, condition: str, last: str | None
+) -> None:
+    log = tmp_path / "logs/tiny/small/seed1/test.greedy.decode.log"
+    subprocess.run([sys.executable, "-c", JOB, str(log), work], check=False, capture_output=True)
+    (one,) = status(tmp_path).jobs
+    assert (one.name, one.condition) == ("tiny/small/seed1/test.greedy.decode", condition)
+    if last:
+        assert one.log[-1].startswith(last)
+
+
+def test_a_running_job_holds_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "logs/tiny/prepare.log"
+    with subprocess.Popen([sys.executable, "-c", JOB, str(log), "time.sleep(600)"]) as process:
+        try:
+            wait_for(lambda: log.exists() and "at work" in log.read_text())
+            (one,) = status(tmp_path).jobs
+            assert one.condition == "running"
+            assert one.owner == f"process {process.pid} on {os.uname().nodename}"
+        finally:
+            process.send_signal(signal.SIGKILL)
+
+
+def test_a_training_that_failed_before_its_states(tmp_path: Path) -> None:
+    log = tmp_path / "logs/tiny/small/seed1/train.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("convs2s: error: dataset/train.arrow: no such file\n")
+    (one,) = status(tmp_path).trainings
+    assert (one.name, one.condition) == ("tiny/small/seed1", "crashed")
+    assert one.why == "convs2s: error: dataset/train.arrow: no such file"
+
+
+def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run/state").mkdir(parents=True)
+    main(["status", str(tmp_path), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert [one["condition"] for one in said["trainings"]] == ["not started"]
+    with pytest.raises(SystemExit, match="nowhere: no such folder"):
+        main(["status", str(tmp_path / "nowhere")])
+    with pytest.raises(SystemExit, match="--watch: the output is no terminal"):
+        main(["status", str(tmp_path), "--watch"])
+
+
+def test_status_loads_no_torch() -> None:
+    program = "import sys, convs2s.pipeline.status_view; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
