@@ -68,6 +68,7 @@ from convs2s.pipeline.process import (
     provide_environment,
     release_stale_locks,
 )
+from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, shorten_messages
 
 provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
 
@@ -85,9 +86,14 @@ if workflow.resource_settings.cores is None and workflow.resource_settings.nodes
     workflow.register_resource("_cores", workflow.resource_settings.cores)
 
 
+# A line for each job, where nobody asks for more: Snakemake's own nine say what .snakemake/log keeps.
+#
 # On one machine nothing is submitted. Under Snakemake's limit of jobs a second each job that has ended
 # leaves a timer that looks at all ready jobs again every second, for good (its pull request 3744):
 # after 150 jobs that takes a sixth of a core.
 onstart:
+    if not (workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
+        shorten_messages(logger)
+        shell.prefix(DEAF_TO_INTERRUPTS)
     if workflow.resource_settings.nodes is None:
         workflow.scheduler.job_rate_limiter = None

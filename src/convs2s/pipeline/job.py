@@ -5,12 +5,14 @@ It imports next to nothing, as its code is part of every script's fingerprint.
 
 import fcntl
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from convs2s.errors import UserError
@@ -28,7 +30,7 @@ def job(snakemake: Any) -> Iterator[None]:
 
     Raises:
         SystemExit: with code 1 after a ``UserError``, which is said in one line; with 130 after
-            Ctrl-C.
+            Ctrl-C or SIGTERM.
     """
     with _logged(snakemake.log[0]):
         forget_checksums(snakemake.output)
@@ -51,6 +53,7 @@ def _logged(log: str) -> Iterator[None]:
         saved = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
+        before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             now = time.strftime("%Y-%m-%d %H:%M:%S")
             os.write(2, f"{now}, process {os.getpid()} on {os.uname().nodename}\n".encode())
@@ -68,8 +71,14 @@ def _logged(log: str) -> Iterator[None]:
             os.write(2, traceback.format_exc().encode())
             raise
         finally:
+            signal.signal(signal.SIGTERM, before)
             sys.stdout.flush()
             os.dup2(saved, 1)
             os.dup2(terminal, 2)
             os.close(saved)
             os.close(terminal)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Answer SIGTERM, by which Snakemake ends jobs after Ctrl-C, as one answers that."""
+    raise KeyboardInterrupt

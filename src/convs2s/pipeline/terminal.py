@@ -1,0 +1,102 @@
+"""What Snakemake says on a terminal while it runs: a line for each job, and errors whole.
+
+Its own log in .snakemake/log has everything.
+"""
+
+import logging
+import signal
+import time
+from contextlib import suppress
+from types import FrameType
+
+import psutil
+
+DROPPED = {"job_finished", "resources_info", "shellcmd"}
+"""Kinds of messages that a line for each job makes superfluous."""
+
+DROPPED_WORDS = ("Removing temporary output", "Select jobs to execute", "Execute ")
+"""How messages of no kind begin that do the same."""
+
+INTERRUPTED = "Terminating processes on user request"
+"""How Snakemake's message after Ctrl-C begins."""
+
+DEAF_TO_INTERRUPTS = "set -euo pipefail; trap '' INT; "
+"""Begins the shell of each job: Ctrl-C is for Snakemake, which ends jobs by SIGTERM."""
+
+GOES_ON = "interrupted: jobs that run are ended; the same command goes on with what is missing"
+
+
+class ShortMessages(logging.Filter):
+    """Lets through what a person needs; after Ctrl-C none of the errors that it makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = ""
+        self.is_interrupted = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a message is shown."""
+        kind = kind_of(record)
+        if kind == "progress":
+            done, total = vars(record)["done"], vars(record)["total"]
+            self.counts = f" ({done} of {total} done)"
+            return bool(done == total)
+        if self.is_interrupted and record.levelno >= logging.ERROR:
+            return False
+        return kind not in DROPPED and not record.getMessage().startswith(DROPPED_WORDS)
+
+
+class ShortFormat(logging.Formatter):
+    """Says in one line which job starts; leaves all other messages as they are."""
+
+    def __init__(self, whole: logging.Formatter, shown: ShortMessages) -> None:
+        """Take the format of all other messages, and the filter that knows how many are done."""
+        super().__init__()
+        self._whole, self._shown = whole, shown
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text of a message."""
+        if kind_of(record) == "job_info":
+            stated = vars(record)
+            made = ", ".join(stated["output"][:1]) or "done with all of it"
+            now = time.strftime("%H:%M:%S")
+            return f"[{now}] {stated['rule_name']}: {made}{self._shown.counts}"
+        if record.getMessage().startswith(INTERRUPTED):
+            return GOES_ON
+        return self._whole.format(record)
+
+
+def kind_of(record: logging.LogRecord) -> str:
+    """Return the kind of a message of Snakemake's; nothing where it states none."""
+    event = getattr(record, "event", None)
+    return "" if event is None else str(event.value)
+
+
+def shorten_messages(logger: logging.Logger) -> None:
+    """Have what Snakemake says on the terminal be short from now on, its log file whole.
+
+    After Ctrl-C it also ends the jobs, which ``DEAF_TO_INTERRUPTS`` keeps from answering it each.
+
+    Args:
+        logger: Snakemake's.
+    """
+    shown = ShortMessages()
+    for handler in logger.handlers:
+        if type(handler).__name__ == "ColorizingTextHandler" and handler.formatter is not None:
+            handler.addFilter(shown)
+            handler.setFormatter(ShortFormat(handler.formatter, shown))
+
+    def end(number: int, frame: FrameType | None) -> None:
+        shown.is_interrupted = True  # before the jobs that end tell of it
+        _end_jobs()
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end)
+
+
+def _end_jobs() -> None:
+    """Have the processes below this one end: a training saves first, others leave no traceback."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
