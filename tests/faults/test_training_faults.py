@@ -177,14 +177,14 @@ def test_a_full_disk_leaves_the_last_state(task: Path, tmp_path: Path) -> None:
 
 
 @contextmanager
-def signalled_at(update: int) -> Iterator[None]:
-    """Send SIGTERM to this process as an update begins."""
+def signalled_at(update: int, sent: signal.Signals = signal.SIGTERM) -> Iterator[None]:
+    """Send a signal to this process as an update begins."""
     sound, calls = Updater.start, [0]
 
     def interrupted(updater: Updater, *arguments: Any) -> Any:
         calls[0] += 1
         if calls[0] == update:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), sent)
         return sound(updater, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -192,16 +192,19 @@ def signalled_at(update: int) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("update", [7, UPDATES])
+@pytest.mark.parametrize(
+    ("update", "sent"), [(7, signal.SIGTERM), (UPDATES, signal.SIGTERM), (7, signal.SIGINT)]
+)
 def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
-    task: Path, tmp_path: Path, update: int
+    task: Path, tmp_path: Path, update: int, sent: signal.Signals
 ) -> None:
     one = job(task, tmp_path / "stopped", checkpoint_minutes=60.0)
-    with signalled_at(update), pytest.raises(UnfinishedError) as stopped:
+    before = signal.getsignal(sent)
+    with signalled_at(update, sent), pytest.raises(UnfinishedError) as stopped:
         train(one)
-    assert f"SIGTERM was received; saved in epoch 1 after update {update}" in str(stopped.value)
+    assert f"{sent.name} was received; saved in epoch 1 after update {update}" in str(stopped.value)
     assert stopped.value.exit_code == 75
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(sent) == before
     check_that_it_goes_on(one, job(task, tmp_path / "undisturbed"))
 
 

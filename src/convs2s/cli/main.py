@@ -25,6 +25,9 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.writing import NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as the shell has it; of work that can be gone on with it is 75."""
+
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s translate model.safetensors --input news.en --output news.fr --workers 4
@@ -60,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except UserError as error:
         sys.exit(f"convs2s: error: {error}")
+    except KeyboardInterrupt:
+        print("convs2s: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone (`| head`): end quietly, as other filters do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

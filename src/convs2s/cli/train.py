@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.common import add_device, add_products, add_threads
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.notes import check_noted
 from convs2s.guards.writing import is_written_in_place
 
@@ -84,7 +84,13 @@ def _train(arguments: argparse.Namespace) -> None:
         products=arguments.products,
         label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",
     )
-    launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
+    try:
+        launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
+    except KeyboardInterrupt:
+        raise UnfinishedError(
+            "training is not finished: interrupted while it made no updates; what was saved before "
+            "is kept: run the same command again to go on"
+        ) from None
 
 
 def _model_name(arguments: argparse.Namespace) -> str:

@@ -26,8 +26,16 @@ class ModelSettings(Section):
     """The training recipe; the defaults are the paper's (section 4.2)."""
 
     def training_settings(self) -> dict[str, object]:
-        """Return what a training reads, as plain data for `read_training_settings`."""
-        return self.model_dump(mode="json", include={"architecture", "training"})
+        """Return what a training reads, as plain data for `read_training_settings`.
+
+        A switch that is off and changes no result stays out: the settings of a training from before
+        there was such a switch stay the same file, and nothing is made again for it.
+        """
+        off = set() if self.training.tensorboard else {"tensorboard"}
+        return {
+            "architecture": self.architecture.model_dump(mode="json"),
+            "training": self.training.model_dump(mode="json", exclude=off),
+        }
 
 
 class _TrainingSettings(Section):

@@ -81,5 +81,7 @@ class Recipe(Section):
     checkpoint_minutes: PositiveFloat = 15.0
     """Minutes between two states that a killed training goes on from; each epoch's end makes one as
     well."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard beside the states; needs the extra convs2s[tensorboard]."""
     threads: PositiveInt = 4
     """CPU threads of one training, where config.yaml leaves cores at null."""

@@ -41,7 +41,8 @@ class GrowingOutput:
 
     def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
         """Go on after the last complete chunk, if what is there is of the same work."""
-        self._state, self._part, self._identity = _state_of(path), part, dict(identity)
+        self._path, self._part, self._identity = path, part, dict(identity)
+        self._state = _state_of(path)
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
         self.done, size = self._resume(path)
         part.truncate(size)
@@ -56,6 +57,13 @@ class GrowingOutput:
         state = {"identity": self._identity, "lines": self.done, "bytes": self._part.tell()}
         with atomic_path(self._state) as temporary:
             temporary.write_text(json.dumps(state), "utf-8")
+
+    def kept(self, lines: int) -> str:
+        """Return, in words, what of the input's lines stays, and how to go on."""
+        return (
+            f"{self.done} of {lines} lines are in {self._path}.part: run the same command again "
+            "to go on"
+        )
 
     def _resume(self, path: Path) -> tuple[int, int]:
         """Return how many lines and bytes count; say why where they do not."""
@@ -104,6 +112,10 @@ class DirectOutput:
         self._stream.write(text.encode())
         self._stream.flush()
         self.done += lines
+
+    def kept(self, lines: int) -> str:
+        """Return, in words, what of the input's lines was written."""
+        return f"{self.done} of {lines} lines were written, which no command can go on with"
 
 
 @contextmanager

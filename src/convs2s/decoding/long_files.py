@@ -2,7 +2,8 @@
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from tqdm import tqdm
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.growing_output import growing_output
 from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import read_lines, sha256
+from convs2s.guards.interrupts import Interrupted, interruptible
 
 CHUNK_BATCHES = 8
 """Batches of a chunk, whose lines are sorted by length: what a kill loses at most per worker."""
@@ -42,20 +44,29 @@ def translate_long_file(
 
     Raises:
         UserError: the source is missing or not text, is the output, or a worker was killed.
+        UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
     """
     if source.exists() and not source.is_file():
         raise UserError(f"{source}: is no file that can be read twice: give it as standard input")
-    lines, checksum = _survey(source)
-    if output is None:
-        for _, text in _results(translate, source, 0, lines, workers, threads):
-            sys.stdout.write(text)
-        return
-    if output.exists() and output.samefile(source):
-        raise UserError(f"{output}: is the input as well: name another --output")
-    with growing_output(output, {**identity, "input": checksum}) as growing:
-        done = growing.done
-        for count, text in _results(translate, source, done, lines, workers, threads):
-            growing.append(text, count)
+    with interruptible():
+        lines, checksum = _survey(source)
+        if output is None:
+            with closing(_results(translate, source, 0, lines, workers, threads)) as results:
+                for _, text in results:
+                    sys.stdout.write(text)
+            return
+        if output.exists() and output.samefile(source):
+            raise UserError(f"{output}: is the input as well: name another --output")
+        with growing_output(output, {**identity, "input": checksum}) as growing:
+            try:
+                done = growing.done
+                with closing(_results(translate, source, done, lines, workers, threads)) as results:
+                    for count, text in results:
+                        growing.append(text, count)
+            except Interrupted as signal:
+                raise UnfinishedError(
+                    f"translation is not finished: {signal} was received; {growing.kept(lines)}"
+                ) from None
 
 
 def identity_of(
@@ -83,7 +94,7 @@ def _survey(source: Path) -> tuple[int, str]:
 
 def _results(
     translate: ChunkTranslator, source: Path, done: int, total: int, workers: int, threads: int
-) -> Iterator[tuple[int, str]]:
+) -> Generator[tuple[int, str], None, None]:
     chunks = _chunks(source, done, CHUNK_BATCHES * translate.translator.settings.batch_sentences)
     results = translate_chunks(translate, chunks, workers=workers, threads=threads)
     with tqdm(total=total, initial=done, unit=" sentences") as bar:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import active_children, connection, get_context, parent_process
 from threading import Thread
 
 import torch
@@ -18,6 +18,7 @@ import torch
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
+from convs2s.guards.interrupts import STOPPING
 
 Chunk = Sequence[tuple[int, str]]
 """Numbered lines."""
@@ -65,6 +66,7 @@ def translate_chunks(
 def _in_processes(
     translate: ChunkTranslator, chunks: Iterable[Chunk], workers: int, threads: int
 ) -> Iterator[tuple[int, str]]:
+    others = set(active_children())
     context = get_context("fork")
     pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate, threads))
     ahead: deque[tuple[int, Future[str]]] = deque()
@@ -81,6 +83,10 @@ def _in_processes(
             "a worker was killed, perhaps for want of memory: use fewer --workers or a smaller "
             "--batch-sentences; the same command goes on with what is missing"
         ) from None
+    except (KeyboardInterrupt, GeneratorExit):
+        for worker in set(active_children()) - others:
+            worker.kill()  # what they are at is lost in any case, and may take a while
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -89,7 +95,8 @@ def _start(translate: ChunkTranslator, threads: int) -> None:
     global _translate
     _translate = translate
     torch.set_num_threads(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to act on
+    for number in STOPPING:  # they are for the parent to act on
+        signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -22,6 +22,7 @@ from convs2s.training.log import log, speaking_as
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.state_folder import StateFolder
+from convs2s.training.tensorboard import FOLDER, EventFile
 from convs2s.training.trainer import Trainer, TrainingResult
 from convs2s.training.version import TRAINING_VERSION, recipe_identity
 from convs2s.training.watch import Watch
@@ -64,7 +65,7 @@ def _train(job: TrainingJob) -> None:
             stop=stop,
             workers=workers,
             shortlist=read_shortlist(job.architecture, job.candidates, data),
-            watch=Watch(folder.progress, live_history(job.output)) if workers.is_first else None,
+            watch=watch_of(job, folder) if workers.is_first else None,
         )
         if workers.is_first:
             say_where(trainer)
@@ -75,6 +76,16 @@ def _train(job: TrainingJob) -> None:
             say_end(trainer, result)
             export(job, data, trainer, result)
             folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
+
+
+def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
+    """Return what others are to see of a training.
+
+    Raises:
+        UserError: TensorBoard's files are asked for, but its package is not installed.
+    """
+    events = EventFile(folder.path / FOLDER) if job.recipe.tensorboard else None
+    return Watch(folder.progress, live_history(job.output), events)
 
 
 def live_history(output: Path) -> Path | None:

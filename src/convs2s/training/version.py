@@ -9,7 +9,7 @@ TRAINING_VERSION = 4
 The workflow trains again when it changes, and for no other change of the code.
 """
 
-WITHOUT_EFFECT = {"checkpoint_minutes", "threads"}
+WITHOUT_EFFECT = {"checkpoint_minutes", "tensorboard", "threads"}
 """Settings of a recipe that are not part of a training's identity."""
 
 WITHOUT_EFFECT_ONCE_STATED = {"compare": "previous"}

@@ -1,0 +1,106 @@
+"""Ctrl-C: SIGINT to the process group of a command that runs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli.main import main
+from convs2s.files import write_lines
+from tests.support import tiny
+
+PATIENCE = 300
+
+
+def interrupted(
+    is_time: Callable[[], bool], *arguments: object, sent: signal.Signals = signal.SIGINT
+) -> tuple[int, list[str]]:
+    """Run a command and signal its group when it is time; return its exit code and what it says."""
+    command = [sys.executable, "-m", "convs2s", *map(str, arguments)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + PATIENCE
+    while not is_time():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, sent)
+    said = process.communicate(timeout=PATIENCE)[1]
+    assert "Traceback" not in said
+    return process.returncode, said.replace("\r", "\n").splitlines()
+
+
+def test_a_training_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    task, settings = tiny.prepare(tmp_path / "task"), tmp_path / "settings.json"
+    endless = tiny.settings(maximum_epochs=9999, learning_rate=0.001)
+    settings.write_text(json.dumps(endless.training_settings()))
+    output = tmp_path / "run/model.safetensors"
+    output.parent.mkdir()
+    history = output.with_name("history.jsonl")
+    code, said = interrupted(
+        lambda: history.exists() and history.read_text().count("\n") > 0,
+        *("train", task, "--settings", settings, "--output", output, "--device", "cpu"),
+        *("--threads", 1),
+    )
+    assert code == 75
+    assert re.fullmatch(
+        r"convs2s: training is not finished: SIGINT was received; saved in epoch \d+ after update "
+        r"\d+: run the same command again to go on",
+        said[-1],
+    )
+    rows = [json.loads(line) for line in history.open()]
+    assert [row["epoch"] for row in rows] == list(range(1, len(rows) + 1))
+    kept = (tmp_path / "run/state/train.log").read_text()
+    assert f"error: {said[-1].removeprefix('convs2s: ')}\n" in kept
+
+
+@pytest.mark.parametrize(
+    ("workers", "sent"),
+    [
+        (1, signal.SIGINT),
+        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
+def test_a_translation_says_what_is_written_and_goes_on(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    workers: int,
+    sent: signal.Signals,
+) -> None:
+    write_lines(tmp_path / "in", [" ".join(tiny.WORDS[:8])] * 2000)
+    state = tmp_path / "out.part.json"
+    command = (
+        *("translate", model, "--input", tmp_path / "in", "--output", tmp_path / "out"),
+        *("--workers", workers, "--threads", 2, "--batch-sentences", 1, "--device", "cpu"),
+    )
+    code, said = interrupted(state.exists, *command, sent=sent)
+    assert code == 75
+    stated = re.fullmatch(
+        rf"convs2s: translation is not finished: {sent.name} was received; (\d+) of 2000 lines are "
+        r"in (\S+)\.part: run the same command again to go on",
+        said[-1],
+    )
+    assert stated is not None, said[-1]
+    assert stated[2] == str(tmp_path / "out")
+    assert int(stated[1]) == json.loads(state.read_bytes())["lines"] > 0
+
+
+def test_whatever_else_is_interrupted_says_no_more_than_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("convs2s.publish.card.model_card", pressed)
+    with pytest.raises(SystemExit) as ended:
+        main(["card", str(tmp_path / "model.safetensors")])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "convs2s: interrupted\n"

@@ -1,0 +1,87 @@
+"""TensorBoard's event files: what they hold, over kills too."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.errors import UserError
+from convs2s.training import progress_file
+from convs2s.training.history import EpochRecord
+from convs2s.training.progress_file import ProgressFile
+from convs2s.training.run import train
+from convs2s.training.schedule import Schedule
+from convs2s.training.tensorboard import EventFile
+from convs2s.training.trainer import Trainer
+from convs2s.training.version import recipe_identity
+from convs2s.training.watch import Watch
+from tests.support import tiny
+from tests.unit.training.test_training import stopping_after_the_first
+
+
+def scalars(folder: Path) -> list[tuple[str, int, float]]:
+    """Every scalar of the event files below a folder: its tag, step and value."""
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    return [
+        (value.tag, event.step, value.simple_value)
+        for path in sorted(folder.rglob("events.out.tfevents.*"))
+        for event in LegacyEventFileLoader(str(path)).Load()
+        for value in event.summary.value
+    ]
+
+
+def test_a_resumed_training_has_each_step_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    monkeypatch.setattr(progress_file, "SECONDS", 0.0)  # each update is noted
+    task = tiny.prepare(tmp_path / "task")
+    one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
+        with pytest.raises(KeyboardInterrupt):
+            train(one)
+    (last,) = tmp_path.rglob("last.safetensors")
+    saved = last.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
+        with pytest.raises(KeyboardInterrupt):
+            train(one)
+    last.write_bytes(saved)  # as if killed before the second epoch's state was written
+    train(one)
+    found = scalars(tmp_path / "run/state")
+    assert max(Counter((tag, step) for tag, step, _ in found).values()) == 1
+    assert [step for tag, step, _ in found if tag == "epoch/valid_perplexity"] == [10, 20, 30]
+    assert {tag for tag, _, _ in found} >= {"running/loss", "running/gradient", "epoch/train_loss"}
+    assert sorted(step for tag, step, _ in found if tag == "running/loss") == list(range(1, 31))
+
+
+def test_an_epoch_whose_events_a_kill_forestalled_gets_them(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    schedule = Schedule(0.25)
+    for _ in range(2):
+        watch = Watch(ProgressFile(tmp_path), events=EventFile(tmp_path / "events"))
+        watch.begin([EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)], schedule, 30)
+    assert ("epoch/valid_loss", 30, 2.0) in scalars(tmp_path)
+    assert len(scalars(tmp_path)) == len(set(scalars(tmp_path))) == 5
+
+
+def test_without_the_package_it_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(UserError, match=r"tensorboard is not installed .*convs2s\[tensorboard\]"):
+        EventFile(tmp_path)
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_it_is_no_part_of_a_trainings_identity(on: bool) -> None:
+    given, plain = tiny.settings(tensorboard=on), tiny.settings()
+    assert recipe_identity(given.architecture, given.training) == recipe_identity(
+        plain.architecture, plain.training
+    )
+    stated: dict[str, Any] = given.training_settings()
+    assert ("tensorboard" in stated["training"]) == on
