@@ -95,4 +95,4 @@ def _train(arguments: argparse.Namespace) -> None:
 
 def _model_name(arguments: argparse.Namespace) -> str:
     """Return a model's name; the workflow puts its settings into a folder of that name."""
-    return arguments.model or arguments.settings.absolute().parent.name
+    return str(arguments.model or arguments.settings.absolute().parent.name)

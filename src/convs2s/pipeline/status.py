@@ -115,9 +115,9 @@ def status(results: Path) -> Status:
     now, root = time.time(), results.absolute()
     trainings = {run: _training(run, _name(run, root), now) for run in runs_in(root)}
     jobs = []
-    for log in logs_of(root):
-        if log.name != "train.log":
-            jobs.append(_job(log, root))
+    for log, name in logs_of(root):
+        if not name.endswith("/train"):
+            jobs.append(_job(log, name))
         elif (run := _run_of(log)) not in trainings:
             trainings[run] = _before_its_states(_name(run, root), log)
     return Status(_ordered(trainings.values()), _ordered(jobs))
@@ -213,12 +213,12 @@ def _of_ended(progress: dict[str, Any], said: str) -> dict[str, Any]:
             why = f"{progress.get('why')}; its record is not there: the same command writes it"
             return {"condition": "finished", "why": why}
         return {"condition": "not started"}
-    owner, ended, why = said.partition(": ")
+    owner, ended, stated = said.partition(": ")
     if not ended:
         why = f"{owner} has ended without a word: killed, or its machine went down"
         return {"condition": "crashed", "why": why}
     stopped = progress.get("owner") == owner and progress.get("phase") == "stopped"
-    return {"condition": "stopped" if stopped else "crashed", "why": why}
+    return {"condition": "stopped" if stopped else "crashed", "why": stated}
 
 
 def _is_here(owner: str) -> bool:
@@ -239,13 +239,10 @@ def _before_its_states(name: str, log: Path) -> TrainingStatus:
     )
 
 
-def _job(log: Path, root: Path) -> JobStatus:
+def _job(log: Path, name: str) -> JobStatus:
     """Return how a job is, by its log: a locked one grows, one without an end was cut short."""
     first, last = ends_of(log)
     owner = _OWNER.match(first)
-    folder = next(one for one in log.parents if one.name == "logs")
-    scale = "" if folder.parent in (root, root.parent) else f"{folder.parent.relative_to(root)}/"
-    name = scale + str(log.relative_to(folder).with_suffix(""))
     if owner is None or (last and last[-1].startswith("done in ")):
         return JobStatus(name, "finished", owner and owner[1])
     if is_held(log):

@@ -39,13 +39,20 @@ def runs_in(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
             yield from runs_in(Path(entry.path), depth - 1)
 
 
-def logs_of(results: Path) -> Iterator[Path]:
-    """Yield the jobs' logs of a results folder and its scales, or of a task's folder."""
-    places = [results / "logs", *results.glob("scales/*/logs"), results.parent / "logs"]
-    places[-1] /= results.name
-    for place in places:
+def logs_of(results: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the jobs' logs of a results folder and its scales, or of a task's folder.
+
+    Each comes with its name: the path below the folder of logs, without ``.log``.
+    """
+    places = {f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")}
+    of_task = results.parent / "logs" / results.name
+    for prefix, place in {**places, "": results / "logs", f"{results.name}/": of_task}.items():
+        start = len(f"{place}/")
         for folder, _, names in os.walk(place):
-            yield from (Path(folder, name) for name in sorted(names) if name.endswith(".log"))
+            for name in sorted(names):
+                if name.endswith(".log"):
+                    path = f"{folder}/{name}"
+                    yield Path(path), prefix + path[start : -len(".log")]
 
 
 def log_of(run: Path) -> Path:

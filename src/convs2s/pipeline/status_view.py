@@ -51,7 +51,8 @@ def view(found: Status, rows: int | None = None) -> RenderableType:
     if found.jobs:
         below.append(Text(f"jobs: {_counts(found.jobs)}"))
     below += [_job_line(job) for job in found.jobs if job.condition == "running"]
-    for one in (*shown, *found.jobs):
+    ended: list[TrainingStatus | JobStatus] = [*shown, *found.jobs]
+    for one in ended:
         if one.condition == "crashed":
             below.append(Text(f"{one.name} crashed:", STYLES["crashed"]))
             below += [Text(f"    {line}") for line in one.log]

@@ -228,7 +228,7 @@ DECODINGS: dict[str, Json] = {
 OF_THIS_PROJECT = ("small", "demo")
 """What the names of models begin with that are in no paper."""
 
-WITHOUT_EFFECT = {"threads", "checkpoint_minutes"}
+WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "tensorboard"}
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ import pytest
 
 from convs2s.cli.main import main
 from convs2s.errors import UserError
-from convs2s.pipeline.status import SHOWN_LINES, Status, TrainingStatus, status
+from convs2s.pipeline.status import SHOWN_LINES, Status, status
 from convs2s.pipeline.status_view import view
 from convs2s.training import progress_file
 from convs2s.training.run import train
 from tests.support import tiny
 
-ENDLESS = {"maximum_epochs": 9999, "learning_rate": 0.001}
+ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
 PATIENCE = 300
 
 
@@ -33,7 +34,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(results: Path) -> Iterator[dict[str, TrainingStatus]]:
+def found(results: Path) -> Iterator[dict[str, Any]]:
     """The status of a folder in which everything has happened and two trainings still run."""
     live: list[BaseProcess] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -41,8 +42,10 @@ def found(results: Path) -> Iterator[dict[str, TrainingStatus]]:
         try:
             for name in ("running", "killed", "held"):
                 live.append(start(results, name, **ENDLESS))
-                wait_for(lambda name=name: progress(results, name).get("updates", 0) > 10)
-                os.kill(live[-1].pid, signal.SIGSTOP)  # it lives on, and leaves others the machine
+                wait_for(partial(is_under_way, results, name))
+                os.kill(
+                    live[-1].pid or 0, signal.SIGSTOP
+                )  # it lives on, and leaves others the machine
             live[1].kill()
             live[1].join(PATIENCE)
             for one in (
@@ -80,10 +83,9 @@ def quietly(function: Callable[[Any], None], argument: Any) -> None:
         os._exit(error.exit_code)
 
 
-def progress(results: Path, model: str) -> dict[str, Any]:
+def is_under_way(results: Path, model: str) -> bool:
     path = results / f"tiny/models/{model}/seed1/state/progress.json"
-    said: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return said
+    return path.exists() and json.loads(path.read_text())["updates"] > 10
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
@@ -93,7 +95,7 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_each_training_is_told_apart(found: dict[str, TrainingStatus]) -> None:
+def test_each_training_is_told_apart(found: dict[str, Any]) -> None:
     assert {name: one.condition for name, one in found.items()} == {
         "running": "running",
         "held": "locked",
@@ -104,7 +106,7 @@ def test_each_training_is_told_apart(found: dict[str, TrainingStatus]) -> None:
     }
 
 
-def test_a_running_one_says_how_far_it_is(found: dict[str, TrainingStatus]) -> None:
+def test_a_running_one_says_how_far_it_is(found: dict[str, Any]) -> None:
     one = found["running"]
     assert one.owner is not None
     assert one.owner.endswith(f" on {os.uname().nodename}")
@@ -117,13 +119,13 @@ def test_a_running_one_says_how_far_it_is(found: dict[str, TrainingStatus]) -> N
     assert one.state_seconds >= 0
 
 
-def test_a_locked_one_says_by_whom(found: dict[str, TrainingStatus]) -> None:
+def test_a_locked_one_says_by_whom(found: dict[str, Any]) -> None:
     one = found["held"]
     assert one.why.startswith(f"{one.owner} holds it; process ")
     assert one.why.endswith(" was refused")
 
 
-def test_a_crashed_one_says_its_last_words(found: dict[str, TrainingStatus]) -> None:
+def test_a_crashed_one_says_its_last_words(found: dict[str, Any]) -> None:
     killed, diverged = found["killed"], found["diverged"]
     assert killed.why.endswith("has ended without a word: killed, or its machine went down")
     assert any("epoch " in line for line in killed.log)
@@ -132,14 +134,14 @@ def test_a_crashed_one_says_its_last_words(found: dict[str, TrainingStatus]) -> 
     assert len(killed.log) <= SHOWN_LINES
 
 
-def test_a_stopped_one_says_why(found: dict[str, TrainingStatus]) -> None:
+def test_a_stopped_one_says_why(found: dict[str, Any]) -> None:
     one = found["limit"]
     assert "the time limit of 0.0166667 minutes is near; saved in epoch " in one.why
     assert one.log == ()
     assert one.state_seconds is not None
 
 
-def test_a_finished_one_has_its_result(found: dict[str, TrainingStatus]) -> None:
+def test_a_finished_one_has_its_result(found: dict[str, Any]) -> None:
     one = found["finished"]
     assert (one.epoch, one.why) == (2, "the recipe's maximum of 2 epochs is reached")
     assert one.best_epoch in (1, 2)
@@ -147,7 +149,7 @@ def test_a_finished_one_has_its_result(found: dict[str, TrainingStatus]) -> None
 
 
 def test_the_view_names_everything(
-    found: dict[str, TrainingStatus], capsys: pytest.CaptureFixture[str]
+    found: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     from convs2s.pipeline.status_view import console
 
