@@ -142,7 +142,7 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
     assert done.code == 1
     assert len(done.errors) == 1, done.said
     assert "another training is writing here (process 1 on another node)" in done.errors[0]
-    assert finished.files(folder) == [f"{folder}/state/lock"]
+    assert finished.files(folder) == [f"{folder}/state/{name}" for name in ("lock", "refused.json")]
     assert done.errors[0] in (finished / "results/logs/mine_en_nl/small/seed3/train.log").read_text(
         "utf-8"
     )

@@ -202,8 +202,8 @@ def _of_holder(folder: Path, said: str, mine: bool) -> dict[str, Any]:
         return {"condition": "locked", "why": f"{holder} holds it and says nothing of a training"}
     progress = fields_of(folder / "progress.json")
     phase = progress.get("phase")
-    why = None if phase == "training" else phase
-    return {"condition": "running", "why": why, "seconds": progress.get("seconds")}
+    doing = None if phase == "training" else phase
+    return {"condition": "running", "why": doing, "seconds": progress.get("seconds")}
 
 
 def _of_ended(progress: dict[str, Any], said: str) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Ctrl-C while the workflow runs: one line that says how to go on, and no traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from convs2s.pipeline.terminal import GOES_ON
+from tests.support.checkout import Checkout
+
+TARGET = "results/demo_en_fr/corpus/clean/valid.en.zst"
+PATIENCE = 300
+
+
+def test_ctrl_c_says_how_to_go_on(checkout: Checkout) -> None:
+    said = checkout / "said.txt"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "2", TARGET],
+        cwd=checkout.folder,
+        stdout=said.open("w"),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + PATIENCE
+    while "] extract_corpus" not in said.read_text():
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(PATIENCE) == 1
+    text = said.read_text()
+    assert GOES_ON in text
+    for wall in ("Traceback", "CalledProcessError", "Error in rule", "KeyboardInterrupt"):
+        assert wall not in text
+    assert not (checkout / TARGET).exists()
