@@ -25,7 +25,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.writing import NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
-INTERRUPTED = 130
+EXIT_AFTER_CTRL_C = 130
 """Exit code after Ctrl-C, as the shell has it; of work that can be gone on with it is 75."""
 
 EXAMPLES = """examples:
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"convs2s: error: {error}")
     except KeyboardInterrupt:
         print("convs2s: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_AFTER_CTRL_C)
     except BrokenPipeError:
         # The reader has gone (`| head`): end quietly, as other filters do.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.growing_output import growing_output
+from convs2s.decoding.growing_output import DirectOutput, GrowingOutput, growing_output
 from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import read_lines, sha256
@@ -58,15 +58,26 @@ def translate_long_file(
         if output.exists() and output.samefile(source):
             raise UserError(f"{output}: is the input as well: name another --output")
         with growing_output(output, {**identity, "input": checksum}) as growing:
-            try:
-                done = growing.done
-                with closing(_results(translate, source, done, lines, workers, threads)) as results:
-                    for count, text in results:
-                        growing.append(text, count)
-            except Interrupted as signal:
-                raise UnfinishedError(
-                    f"translation is not finished: {signal} was received; {growing.kept(lines)}"
-                ) from None
+            done = growing.done
+            with closing(_results(translate, source, done, lines, workers, threads)) as results:
+                _append_all(growing, results, lines)
+
+
+def _append_all(
+    growing: GrowingOutput | DirectOutput, results: Iterable[tuple[int, str]], lines: int
+) -> None:
+    """Write chunk after chunk of an input of so many lines.
+
+    Raises:
+        UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
+    """
+    try:
+        for count, text in results:
+            growing.append(text, count)
+    except Interrupted as signal:
+        raise UnfinishedError(
+            f"translation is not finished: {signal} was received; {growing.kept(lines)}"
+        ) from None
 
 
 def identity_of(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from convs2s.config.yaml_file import Values
 from convs2s.errors import UserError
 from convs2s.pipeline.status_files import (
     STATE,
@@ -165,12 +166,12 @@ def _training(run: Path, name: str, now: float) -> TrainingStatus:
     return TrainingStatus(**figures | ended)
 
 
-def _figures(progress: dict[str, Any]) -> dict[str, Any]:
+def _figures(progress: Values) -> Values:
     names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
     return {name: progress[name] for name in names - {"why", "owner", "seconds"}}
 
 
-def _of_record(record: dict[str, Any]) -> dict[str, Any]:
+def _of_record(record: Values) -> Values:
     """Return what a finished training's record says."""
     return {
         "condition": "finished",
@@ -185,7 +186,7 @@ def _of_record(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_holder(folder: Path, said: str, mine: bool) -> dict[str, Any]:
+def _of_holder(folder: Path, said: str, mine: bool) -> Values:
     """Return how a training is whose lock somebody holds.
 
     Args:
@@ -206,7 +207,7 @@ def _of_holder(folder: Path, said: str, mine: bool) -> dict[str, Any]:
     return {"condition": "running", "why": doing, "seconds": progress.get("seconds")}
 
 
-def _of_ended(progress: dict[str, Any], said: str) -> dict[str, Any]:
+def _of_ended(progress: Values, said: str) -> Values:
     """Return how a training is that nobody works on, and that has left no record."""
     if not said:
         if progress.get("phase") == "finished":

@@ -9,7 +9,8 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from convs2s.config.yaml_file import Values
 
 STATE = "state"
 
@@ -88,7 +89,7 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def fields_of(path: Path) -> dict[str, Any]:
+def fields_of(path: Path) -> Values:
     """Return what a JSON file says; nothing where it is missing, or damaged."""
     try:
         stated = json.loads(path.read_bytes())

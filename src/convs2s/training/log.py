@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-KEPT = "train.log"
+LOG_NAME = "train.log"
 """Name of the log of all tries, in the folder of the states."""
 
 
@@ -44,7 +44,7 @@ def speaking_as(label: str) -> Iterator[None]:
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
     """Add each line of the block to the log in a folder too."""
-    _speaker.kept = folder / KEPT
+    _speaker.kept = folder / LOG_NAME
     try:
         yield
     finally:

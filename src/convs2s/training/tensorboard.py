@@ -53,7 +53,7 @@ class EventFile:
             path.unlink()
         return {f"{value.tag} {event.step}" for event in kept for value in event.summary.value}
 
-    def add(self, updates: int, scalars: Mapping[str, Any]) -> None:
+    def add(self, updates: int, scalars: Mapping[str, object]) -> None:
         """Add scalars, those that are not None, after so many updates."""
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary

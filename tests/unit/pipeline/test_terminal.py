@@ -25,7 +25,11 @@ def said(shown: ShortMessages, message: str, level: int = logging.INFO, **fields
 
 def test_a_job_is_one_line_that_counts() -> None:
     shown = ShortMessages()
-    job = {"event": Kind.job_info, "rule_name": "tokenize_file", "output": ["a.zst", "b.zst"]}
+    job: dict[str, Any] = {
+        "event": Kind.job_info,
+        "rule_name": "tokenize_file",
+        "output": ["a.zst", "b.zst"],
+    }
     assert said(shown, "", **job).endswith("] tokenize_file: a.zst")
     assert said(shown, "", event=Kind.progress, done=3, total=40) == ""
     assert said(shown, "", **job).endswith("] tokenize_file: a.zst (3 of 40 done)")
@@ -42,7 +46,7 @@ def test_what_a_line_for_each_job_says_is_not_repeated(message: str) -> None:
 
 def test_errors_stay_whole_until_ctrl_c() -> None:
     shown = ShortMessages()
-    error = {"level": logging.ERROR, "event": Kind.job_error}
+    error: dict[str, Any] = {"level": logging.ERROR, "event": Kind.job_error}
     assert said(shown, "Error in rule a", **error) == "whole: Error in rule a"
     shown.is_interrupted = True
     assert said(shown, "Error in rule a", **error) == ""
