@@ -60,9 +60,10 @@ class GrowingOutput:
 
     def kept(self, lines: int) -> str:
         """Return, in words, what of the input's lines stays, and how to go on."""
+        # What the state says counts: a signal may come while a chunk is being added.
+        done = _read_state(self._state)[1] if self._state.is_file() else 0
         return (
-            f"{self.done} of {lines} lines are in {self._path}.part: run the same command again "
-            "to go on"
+            f"{done} of {lines} lines are in {self._path}.part: run the same command again to go on"
         )
 
     def _resume(self, path: Path) -> tuple[int, int]:
