@@ -48,6 +48,8 @@ rule learn_bpe:
         "<logs>/{task}/learn_bpe.log",
     benchmark:
         "<benchmarks>/{task}/learn_bpe.tsv"
+    wildcard_constraints:
+        task=alternatives(LEARNS_VOCABULARY),
     conda:
         "../envs/text.yaml"
     resources:
@@ -80,6 +82,8 @@ rule build_vocabulary:
         "<logs>/{task}/build_vocabulary/{lang}.log",
     benchmark:
         "<benchmarks>/{task}/build_vocabulary/{lang}.tsv"
+    wildcard_constraints:
+        task=alternatives(LEARNS_VOCABULARY),
     conda:
         "../envs/text.yaml"
     params:
@@ -90,6 +94,47 @@ rule build_vocabulary:
         code=script_code("build_vocabulary.py"),
     script:
         "../workflow/scripts/build_vocabulary.py"
+
+
+rule take_codes:
+    input:
+        model=model_of_vocabulary,
+    output:
+        "<results>/{task}/vocabulary/codes",
+    log:
+        "<logs>/{task}/take_codes.log",
+    benchmark:
+        "<benchmarks>/{task}/take_codes.tsv"
+    wildcard_constraints:
+        task=alternatives(TAKES_VOCABULARY),
+    conda:
+        "../envs/train.yaml"
+    params:
+        code=script_code("take_codes.py"),
+    script:
+        "../workflow/scripts/take_codes.py"
+
+
+rule take_vocabulary:
+    input:
+        model=model_of_vocabulary,
+        words=lambda w: words(w, w.lang),
+    output:
+        "<results>/{task}/vocabulary/{lang}.tsv",
+    log:
+        "<logs>/{task}/take_vocabulary/{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/take_vocabulary/{lang}.tsv"
+    wildcard_constraints:
+        task=alternatives(TAKES_VOCABULARY),
+    conda:
+        "../envs/train.yaml"
+    params:
+        side=lambda w: "source" if w.lang == languages(w)[0] else "target",
+        kind=lambda w: tasks[w.task].vocabulary.kind,
+        code=script_code("take_vocabulary.py"),
+    script:
+        "../workflow/scripts/take_vocabulary.py"
 
 
 rule binarize:

@@ -52,12 +52,15 @@ if options.nodes > 1:
 
 
 def tables_of_text(wildcards):
-    """The tables of a text that a training takes, by the names of its options.
+    """The tables of a text that a training takes, by the names of its options, and its beginning.
 
     Only models over words replace unknown ones by the dictionary, unless the task has them copied;
-    some select their vocabulary; some read truecased text.
+    some select their vocabulary; some read truecased text; some start from another model.
     """
     task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
+    start = settings.models[wildcards.model].training.start
+    if start is not None:
+        tables["start"] = local_files([start.model])
     if task.vocabulary.kind == "word" and task.alignment.dictionary == "aligned":
         tables["dictionary"] = [folder.dictionary]
     if settings.models[wildcards.model].architecture.selects_vocabulary:

@@ -1,5 +1,14 @@
 """The input functions of rules/vocabulary.smk."""
 
+# The tasks whose vocabulary is a model's, and those that learn their own.
+TAKES_VOCABULARY = {name for name, task in tasks.items() if task.vocabulary_of}
+LEARNS_VOCABULARY = tasks.keys() - TAKES_VOCABULARY
+
+
+def model_of_vocabulary(wildcards):
+    """The model whose vocabulary a task takes, where downloads put it if it comes from elsewhere."""
+    return local_files([tasks[wildcards.task].vocabulary_of])
+
 
 def words(wildcards, language):
     """How often each word of a side's training text occurs."""

@@ -1,9 +1,11 @@
 """``convs2s train``: a model from a prepared task."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from convs2s.cli.common import add_device, add_products, add_threads
+from convs2s.config.download import Download
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.notes import check_noted
 from convs2s.guards.writing import is_written_in_place
@@ -26,6 +28,12 @@ def add_train(command: argparse.ArgumentParser) -> None:
         type=Path,
         metavar=("SOURCE", "TARGET"),
         help="truecasers of a truecased text",
+    )
+    command.add_argument(
+        "--start",
+        type=Path,
+        metavar="MODEL",
+        help="where the model lies that training.start names [its path, or fetched from its URL]",
     )
     add_device(command)
     add_threads(command)
@@ -54,6 +62,7 @@ def add_train(command: argparse.ArgumentParser) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from convs2s.config.load import load
     from convs2s.config.model import read_training_settings
+    from convs2s.training.fetched_start import fetched_start
     from convs2s.training.job import TrainingJob
     from convs2s.training.launch import launch
 
@@ -64,10 +73,12 @@ def _train(arguments: argparse.Namespace) -> None:
         )
     tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
     check_noted(path for path in (arguments.settings, *tables) if path)
+    downloads: Mapping[str, Download] = {}
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
     else:
-        model = load(Path.cwd()).model(arguments.model)
+        configuration = load(Path.cwd())
+        model, downloads = configuration.model(arguments.model), configuration.downloads
         architecture, recipe = model.architecture, model.training
     job = TrainingJob(
         folder=arguments.folder,
@@ -80,6 +91,7 @@ def _train(arguments: argparse.Namespace) -> None:
         threads=arguments.threads,
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
+        start=arguments.start or fetched_start(recipe, arguments.output, downloads),
         time_limit=arguments.time_limit,
         products=arguments.products,
         label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",

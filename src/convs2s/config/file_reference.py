@@ -62,6 +62,18 @@ def parse_file_reference(reference: str) -> FileReference:
     return FileReference(location, member or None)
 
 
+def parse_model_reference(reference: str, where: str) -> FileReference:
+    """Read what names a model file: a path or an http(s) URL.
+
+    Raises:
+        UserError: it names a member of an archive, or no place that files come from.
+    """
+    file = parse_file_reference(reference)
+    if file.member is not None:
+        raise UserError(f"{where}: {reference}: expected a model file, not a member of an archive")
+    return file
+
+
 def is_of_titles(reference: str) -> bool:
     """Tell text that the workflow makes from papers (``titles`` of a task)."""
     return reference.startswith("titles://")

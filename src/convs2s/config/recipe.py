@@ -6,6 +6,7 @@ from pydantic import Field
 
 from convs2s.config.fields import NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from convs2s.config.section import Section
+from convs2s.config.start import Start
 
 
 class BatchLimits(Section):
@@ -46,6 +47,9 @@ class ScheduleSettings(Section):
 class Recipe(Section):
     """How a model is trained, from the batch of one update to the end of the training."""
 
+    start: Start | None = None
+    """A trained model that the training begins with (docs/fine_tuning.md); null: the seed draws the
+    parameters."""
     batch: BatchLimits = BatchLimits()
     """The batch of one update, over all workers; at least one of sentences and tokens is stated."""
     optimizer: Literal["nesterov", "sgd", "adam"] = "nesterov"

@@ -34,7 +34,7 @@ class Section(BaseModel):
         for base in reversed(cls.__mro__):
             if issubclass(base, Section):
                 for key, text in _attribute_docstrings(base).items():
-                    properties[key]["description"] = text
+                    properties[cls.model_fields[key].alias or key]["description"] = text
         return schema
 
 

@@ -75,6 +75,12 @@ class Settings:
                 pairs.setdefault(task.language_pair, []).append(name)
         return pairs
 
+    def model_references(self) -> set[str]:
+        """Return the model files that trainings start from or tasks take vocabularies of."""
+        starts = (model.training.start for model in self.models.values())
+        taken = (task.vocabulary_of for task in self.tasks.values())
+        return {start.model for start in starts if start} | {model for model in taken if model}
+
     def task(self, name: str) -> Task:
         """Return a task.
 

@@ -33,6 +33,7 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
         UserError: a task refers to a file in a way that cannot be read.
     """
     references = {one for task in settings.tasks.values() for one in task.references()}
+    references |= settings.model_references()
     files = {file.location for file in map(parse_file_reference, references) if file.is_url}
     return {str(local_path(url, Path())): _source(url, settings.downloads) for url in files}
 

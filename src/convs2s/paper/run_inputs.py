@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.model import ModelSettings
 from convs2s.config.preparation import CleanLimits
 from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT, Task
@@ -95,8 +96,20 @@ class RunInputs:
             "pairs": {split: task.file_pairs(split) for split in ("train", "valid")},
             **self._files([*(side for pair in pairs for side in pair), *_papers(task)]),
             **recipe_identity(model.architecture, model.training),
+            **self._start(task, model),
             "version": TRAINING_VERSION,
         }
+
+    def _start(self, task: Task, model: ModelSettings) -> Inputs:
+        """Return the models that a training starts from and has its vocabulary of."""
+        start, found = model.training.start, dict[str, object]()
+        if start is not None:
+            stated = start.model_dump(mode="json")
+            found["start"] = {**stated, **self._files([start.model])}
+        if task.vocabulary_of is not None:
+            files = self._files([task.vocabulary_of])
+            found["vocabulary of"] = {"model": task.vocabulary_of, **files}
+        return found
 
     def _reads_alignment(self, task_name: str, model_name: str, decoding: str | None) -> bool:
         """Say whether numbers rest on the links of aligned words."""

@@ -46,7 +46,7 @@ def _summary(
     figures = None if shortlist is None else shortlist_figures(shortlist, data.valid, job.recipe)
     return TrainingSummary(
         seed=job.seed,
-        epochs=len(state.history),
+        epochs=state.epoch - 1,
         updates=state.updates,
         best_epoch=state.schedule.best_epoch,
         validation_perplexity=perplexity(result.loss),

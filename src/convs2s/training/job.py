@@ -27,6 +27,7 @@ class TrainingJob:
         products: who computes float32 products on a CPU; ``auto``: the fastest on this machine.
         truecasers: those of source and target, to put into the model file, or None.
         label: what its lines begin with, such as ``TASK/MODEL/seed1``.
+        start: where the model lies that ``start`` of the recipe names, if not at the path there.
     """
 
     folder: Path
@@ -42,3 +43,4 @@ class TrainingJob:
     products: Products = "auto"
     truecasers: Sequence[Path] | None = None
     label: str = ""
+    start: Path | None = None

@@ -21,6 +21,7 @@ from convs2s.training.kernel_choice import choose_kernel
 from convs2s.training.log import log, speaking_as
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
+from convs2s.training.start import begin, start_identity
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.tensorboard import FOLDER, EventFile
 from convs2s.training.trainer import Trainer, TrainingResult
@@ -49,6 +50,7 @@ def _train(job: TrainingJob) -> None:
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
+    first_epoch = begin(job, data, network)
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
@@ -66,6 +68,7 @@ def _train(job: TrainingJob) -> None:
             workers=workers,
             shortlist=read_shortlist(job.architecture, job.candidates, data),
             watch=watch_of(job, folder) if workers.is_first else None,
+            first_epoch=first_epoch,
         )
         if workers.is_first:
             say_where(trainer)
@@ -149,6 +152,7 @@ def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
     candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
     return {
         **recipe_identity(job.architecture, job.recipe),
+        **start_identity(job),
         "seed": job.seed,
         "data": data.checksums | candidates,
         "version": TRAINING_VERSION,

@@ -107,8 +107,11 @@ class Trainer:
         workers: Workers,
         shortlist: Shortlist | None = None,
         watch: Watch | None = None,
+        first_epoch: int = 1,
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
+
+        A network that was trained before goes on with ``first_epoch``.
 
         Raises:
             UserError: the state is no state, or the workers have not started from the same.
@@ -122,7 +125,8 @@ class Trainer:
         self.train, self.valid = stores
         self.seed, self.device = seed, device
         self.checkpoint_seconds = 60.0 * recipe.checkpoint_minutes
-        self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate)
+        schedule = Schedule(recipe.learning_rate)
+        self.state = TrainerState(schedule, recipe.learning_rate, epoch=first_epoch)
         if folder.last.is_file():
             self._restore(folder.last)
         workers.check_same("parameters", self.network.state_dict().values())
@@ -277,7 +281,8 @@ class Trainer:
             weights, loss = load_tensors(self.folder.best)[0], best
             self.network.load_state_dict(weights)
         else:
-            weights = mean_of_epochs(self.folder.path, len(self.state.history), average)
+            most = min(average, len(self.state.history))  # a model's own epochs are not here
+            weights = mean_of_epochs(self.folder.path, self.state.epoch - 1, most)
             self.network.load_state_dict(weights)
             loss = self.updater.validate(self.valid)
         return TrainingResult(weights, loss, self._source_use(loss))

@@ -9,8 +9,9 @@ TRAINING_VERSION = 4
 The workflow trains again when it changes, and for no other change of the code.
 """
 
-WITHOUT_EFFECT = {"checkpoint_minutes", "tensorboard", "threads"}
-"""Settings of a recipe that are not part of a training's identity."""
+WITHOUT_EFFECT = {"checkpoint_minutes", "start", "tensorboard", "threads"}
+"""Settings of a recipe that are not part of a training's identity: of its start that is the bytes
+of the file, wherever it lies."""
 
 WITHOUT_EFFECT_ONCE_STATED = {"compare": "previous"}
 """What a schedule no longer states, as it changed nothing: finished trainings keep their names. It

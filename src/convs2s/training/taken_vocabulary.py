@@ -1,0 +1,81 @@
+"""A task's BPE codes and vocabularies out of a model file, in place of learning its own."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+from convs2s.data.vocabulary import read_counts, write_counts
+from convs2s.errors import UserError
+from convs2s.files import atomic_text
+from convs2s.model_file import ModelDescription, describe_model
+from convs2s.text.bpe import Bpe, count_tokens
+
+Side = Literal["source", "target"]
+
+_ENDS_WORD = "</w>"
+_FEW = 0.1
+"""Share of a vocabulary that no merge makes: glossaries, and what fills an imported one."""
+
+
+def take_codes(*, model: Path, output: Path) -> None:
+    """Write the BPE codes of a model.
+
+    Raises:
+        UserError: it is no model, or one of whole words, or of separate codes for its two sides.
+    """
+    description = describe_model(model)
+    if description.bpe_codes is None:
+        raise UserError(
+            f"{model}: reads whole words and has no BPE codes: write `vocabulary: {{kind: word}}`"
+        )
+    _check_joint(model, description)
+    with atomic_text(output) as stream:
+        stream.write(description.bpe_codes)
+
+
+def take_vocabulary(*, model: Path, words: Path, side: Side, kind: str, output: Path) -> None:
+    """Write one side's vocabulary of a model, with how often the task's own text has each type.
+
+    Args:
+        model: the model file.
+        words: how often each word of the side's training text occurs.
+        side: which side.
+        kind: ``bpe`` or ``word``: what the task says of its vocabulary.
+        output: the table to write, in the model's order.
+
+    Raises:
+        UserError: it is no model, of another kind, or has a threshold that its file does not state.
+    """
+    description = describe_model(model)
+    if (description.bpe_codes is None) != (kind == "word"):
+        found = "word" if description.bpe_codes is None else "bpe"
+        raise UserError(f"{model}: its vocabulary is of the kind {found}: write `kind: {found}`")
+    if description.splittable is not None:
+        raise UserError(
+            f"{model}: its vocabulary has a threshold, and counts that its file does not hold: "
+            "another text cannot be split as its own was"
+        )
+    counts = read_counts(words)
+    if description.bpe_codes is not None:
+        tokens = Bpe(description.bpe_codes, None, description.glossaries)
+        counts = iter(count_tokens(counts, tokens).items())
+    found_counts = Counter(dict(counts))
+    types = description.source_types if side == "source" else description.target_types
+    write_counts(output, ((one, found_counts[one]) for one in types))
+
+
+def _check_joint(model: Path, description: ModelDescription) -> None:
+    """Refuse a model whose target side has codes of its own, which its file does not hold."""
+    assert description.bpe_codes is not None
+    merges = (line.split() for line in description.bpe_codes.splitlines()[1:])
+    merged = {"".join(pair) for pair in merges}
+    products = {
+        one.removesuffix(_ENDS_WORD) if one.endswith(_ENDS_WORD) else f"{one}@@" for one in merged
+    }
+    long = [one for one in description.target_types if len(one.removesuffix("@@")) > 1]
+    strange = sum(one not in products for one in long)
+    if strange > _FEW * len(long):
+        raise UserError(
+            f"{model}: its BPE codes make no such target vocabulary ({strange:,} of {len(long):,} "
+            "types): the sides have codes of their own, and its file holds those of the source"
+        )

@@ -1,0 +1,206 @@
+"""A training that begins with a model: what it takes of it, and which models it refuses."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.config.download import Download
+from convs2s.errors import UserError
+from convs2s.files import sha256
+from convs2s.model_file import describe_model, load_model
+from convs2s.training.data import TrainingData
+from convs2s.training.fetched_start import fetched_start
+from convs2s.training.job import TrainingJob
+from convs2s.training.run import identity, initial_network, train
+from convs2s.training.start import begin
+from convs2s.training.state_folder import digest_of
+from convs2s.training.trainer import Trainer
+from tests.support import tiny
+from tests.support.loopback import LoopbackServer, Served
+from tests.support.trained import import_trained
+
+RECIPE: dict[str, Any] = {"maximum_epochs": 2, "learning_rate": 0.05}
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+@pytest.fixture(scope="module")
+def model(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.safetensors"
+    train(tiny.job(task, path, tiny.settings(**RECIPE)))
+    return path
+
+
+def job(
+    task: Path,
+    model: Path | str,
+    output: Path,
+    mode: str = "initialise",
+    architecture: dict[str, Any] | None = None,
+    **recipe: Any,
+) -> TrainingJob:
+    """Return a training that begins with a model."""
+    stated = RECIPE | {"start": {"from": str(model), "as": mode}} | recipe
+    return tiny.job(task, output, tiny.settings(architecture, **stated))
+
+
+def refused(one: TrainingJob) -> str:
+    """Return why a training does not begin with its model, in one line."""
+    with pytest.raises(UserError) as error:
+        train(one)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_it_begins_with_the_models_weights(task: Path, model: Path, tmp_path: Path) -> None:
+    one = job(task, model, tmp_path / "model.safetensors", architecture={"dropout": 0.3})
+    data = TrainingData.read(task)
+    network = initial_network(one, data)
+    assert begin(one, data, network) == 1
+    expected = load_model(model)[0].state_dict()
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_it_is_known_by_the_bytes_of_the_model_wherever_that_lies(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
+    data, copy = TrainingData.read(task), tmp_path / "copy.safetensors"
+    copy.write_bytes(model.read_bytes())
+    output = tmp_path / "model.safetensors"
+    first, same = (identity(job(task, path, output), data) for path in (model, copy))
+    assert first["start"] == {"as": "initialise", "sha256": sha256(model)}
+    assert digest_of(first) == digest_of(same)
+    train(tiny.job(task, copy, tiny.settings(**RECIPE), seed=2))
+    others = [
+        identity(job(task, copy, output), data),
+        identity(job(task, model, output, "continue", maximum_epochs=2), data),
+        identity(tiny.job(task, output, tiny.settings(**RECIPE)), data),
+    ]
+    assert len({digest_of(one) for one in (first, *others)}) == 4
+
+
+def test_a_killed_training_ends_with_the_same_bytes(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
+    whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
+    train(job(task, model, whole))
+    finish = Trainer._finish_epoch
+
+    def finish_and_stop(trainer: Trainer) -> None:
+        finish(trainer)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", finish_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(job(task, model, parts))
+    train(job(task, model, parts))
+    assert sha256(whole) == sha256(parts)
+    stated: Any = describe_model(parts).training["identity"]
+    assert stated["start"]["sha256"] == sha256(model)
+
+
+# ---- as: continue ----
+
+
+def rows(model: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in model.with_name("history.jsonl").read_text().splitlines()]
+
+
+def test_continue_goes_on_after_the_best_epoch(task: Path, model: Path, tmp_path: Path) -> None:
+    best = describe_model(model).training["best_epoch"]
+    assert best == 2
+    output = tmp_path / "model.safetensors"
+    train(job(task, model, output, "continue", maximum_epochs=4, learning_rate=0.02))
+    assert [row["epoch"] for row in rows(output)[:-1]] == [3, 4]
+    assert describe_model(output).training["epochs"] == 4
+    last = rows(model)[-2]["valid_loss"]
+    assert rows(output)[0]["valid_loss"] < last  # not from the beginning
+
+
+def test_continue_averages_its_own_epochs(task: Path, model: Path, tmp_path: Path) -> None:
+    averaged = tmp_path / "averaged.safetensors"
+    train(tiny.job(task, averaged, tiny.settings(**RECIPE, average=3)))
+    output = tmp_path / "further" / "model.safetensors"
+    train(job(task, averaged, output, "continue", maximum_epochs=4, average=3))
+    assert [row["epoch"] for row in rows(output)[:-1]] == [3, 4]
+
+
+def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "model.safetensors"
+    generator = random.Random(1)  # tiny.prepare's, so that the vocabulary is the same
+    sources = [generator.choices(tiny.WORDS, k=generator.randint(1, 8)) for _ in range(180)]
+    backwards = [*sources[159::-1], *sources[160:]]
+    other = tiny.prepare_pairs(tmp_path / "other", backwards, held_out=20, mark="x")
+    assert TrainingData.read(other).types == TrainingData.read(task).types
+    said = refused(job(other, model, output, "continue", maximum_epochs=4))
+    assert "cannot go on with other data or another recipe: data.dataset/train.arrow is" in said
+    said = refused(job(task, model, output, "continue", maximum_epochs=4, clip=0.5))
+    assert "training.clip is 0.1, not 0.5; state the same" in said
+    said = refused(job(task, model, output, "continue"))
+    assert "is of epoch 2, and maximum_epochs is 2: raise it" in said
+
+
+# ---- what does not fit ----
+
+
+def test_a_changed_vocabulary_is_refused(task: Path, model: Path, tmp_path: Path) -> None:
+    sources = [[f"w{number % 12}", f"w{number % 7}"] for number in range(200)]
+    other = tiny.prepare_pairs(tmp_path / "other", sources, held_out=20, mark="y")
+    said = refused(job(other, model, tmp_path / "model.safetensors"))
+    assert f"{model}: this training cannot start from it: its source vocabulary differs" in said
+    assert "take the model's by `vocabulary_of`" in said
+    fewer = tiny.prepare_pairs(tmp_path / "fewer", [["w1"]] * 40, held_out=20)
+    assert "it has 12 types, the task 1;" in refused(job(fewer, model, tmp_path / "model"))
+
+
+def test_another_network_is_refused_by_the_keys_that_differ(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
+    wider = {"output_embedding": 24, "positions": {"maximum": 32}}
+    said = refused(job(task, model, tmp_path / "model.safetensors", architecture=wider))
+    expected = "architecture: output_embedding is 16, not 24, positions.maximum is 16, not 32"
+    assert expected in said
+
+
+def test_other_words_and_codes_are_refused(task: Path, tmp_path: Path) -> None:
+    imported = import_trained(tmp_path)
+    said = refused(job(task, imported, tmp_path / "model.safetensors"))
+    assert "it has 3,000 BPE merges (SHA-256 " in said
+    assert "the task reads whole words; take the model's" in said
+
+
+def test_a_model_that_is_not_there_is_named(task: Path, tmp_path: Path) -> None:
+    said = refused(job(task, "none.safetensors", tmp_path / "model.safetensors"))
+    assert said == "none.safetensors: no such file, though training.start begins with it"
+
+
+# ---- a model that lies elsewhere ----
+
+
+def test_a_url_is_fetched_once_and_checked(
+    task: Path, model: Path, tmp_path: Path, server: LoopbackServer
+) -> None:
+    url = server.serve("/model.safetensors", Served(model.read_bytes()))
+    output = tmp_path / "further" / "model.safetensors"
+    one = job(task, url, output)
+    known = {url: Download(url=url, sha256=sha256(model))}
+    place = output.with_name("start.safetensors")
+    assert fetched_start(one.recipe, output, known) == place
+    assert fetched_start(one.recipe, output, known) == place
+    assert len(server.answers) == 1
+    assert sha256(place) == sha256(model)
+    wrong = {url: Download(url=url, sha256="0" * 64)}
+    with pytest.raises(UserError, match="has sha256"):
+        fetched_start(one.recipe, tmp_path / "other" / "model.safetensors", wrong)
+    assert fetched_start(job(task, model, output).recipe, output, {}) is None

@@ -1,0 +1,82 @@
+"""A task's codes and vocabularies out of a model file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from convs2s.data.vocabulary import read_counts, write_counts
+from convs2s.errors import UserError
+from convs2s.model_file import ModelDescription, load_model, save_model
+from convs2s.text.bpe import read_codes
+from convs2s.training.taken_vocabulary import take_codes, take_vocabulary
+from tests.support import tiny
+from tests.support.trained import import_trained
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_trained(tmp_path_factory.mktemp("model"))
+
+
+def changed(model: Path, output: Path, **changes: object) -> Path:
+    """Write a model that says something else of itself."""
+    network, description = load_model(model)
+    other: ModelDescription = replace(description, **changes)  # type: ignore[arg-type]
+    save_model(output, network.state_dict(), other)
+    return output
+
+
+def words(folder: Path) -> Path:
+    table = folder / "words.tsv"
+    write_counts(table, [("the", 3), ("thethe", 2)])
+    return table
+
+
+def test_codes_and_types_are_the_models_and_counts_the_texts(model: Path, tmp_path: Path) -> None:
+    _, description = load_model(model)
+    take_codes(model=model, output=tmp_path / "codes")
+    assert read_codes(tmp_path / "codes") == description.bpe_codes
+    taken = {"model": model, "words": words(tmp_path), "kind": "bpe"}
+    for side, types in (
+        ("source", description.source_types),
+        ("target", description.target_types),
+    ):
+        output = tmp_path / f"{side}.tsv"
+        take_vocabulary(**taken, side=side, output=output)  # type: ignore[arg-type]
+        counts = dict(read_counts(output))
+        assert list(counts) == types
+    source = dict(read_counts(tmp_path / "source.tsv"))
+    assert source["the"] in (3, 5)  # "thethe" ends with it, unless the codes split it elsewhere
+    assert 0 in source.values()
+
+
+def test_a_model_of_words_gives_a_word_task_its_words(tmp_path: Path) -> None:
+    model = tiny.trained_model(tmp_path)
+    with pytest.raises(UserError, match="reads whole words and has no BPE codes"):
+        take_codes(model=model, output=tmp_path / "codes")
+    output, table = tmp_path / "en.tsv", tmp_path / "counts.tsv"
+    write_counts(table, [("w3", 7), ("unheard", 9)])
+    take_vocabulary(model=model, words=table, side="source", kind="word", output=output)
+    counts = dict(read_counts(output))
+    assert counts["w3"] == 7
+    assert "unheard" not in counts
+    with pytest.raises(UserError, match="is of the kind word: write `kind: word`"):
+        take_vocabulary(model=model, words=table, side="source", kind="bpe", output=output)
+
+
+def test_what_a_model_file_does_not_hold_is_refused(model: Path, tmp_path: Path) -> None:
+    _, description = load_model(model)
+    threshold = changed(model, tmp_path / "threshold", splittable=["the"])
+    with pytest.raises(UserError, match="its vocabulary has a threshold"):
+        take_vocabulary(
+            model=threshold,
+            words=words(tmp_path),
+            side="source",
+            kind="bpe",
+            output=tmp_path / "en.tsv",
+        )
+    others = [f"other{number}" for number in range(len(description.target_types))]
+    separate = changed(model, tmp_path / "separate", target_types=others)
+    with pytest.raises(UserError, match="the sides have codes of their own"):
+        take_codes(model=separate, output=tmp_path / "codes")

@@ -1,0 +1,12 @@
+"""Take the BPE codes of a model."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.pipeline.job import job
+from convs2s.training.taken_vocabulary import take_codes
+
+snakemake: Any
+
+with job(snakemake):
+    take_codes(model=Path(snakemake.input.model), output=Path(snakemake.output[0]))

@@ -1,0 +1,18 @@
+"""Take one side's vocabulary of a model."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.pipeline.job import job
+from convs2s.training.taken_vocabulary import take_vocabulary
+
+snakemake: Any
+
+with job(snakemake):
+    take_vocabulary(
+        model=Path(snakemake.input.model),
+        words=Path(snakemake.input.words),
+        side=snakemake.params.side,
+        kind=snakemake.params.kind,
+        output=Path(snakemake.output[0]),
+    )
