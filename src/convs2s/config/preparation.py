@@ -7,7 +7,16 @@ from pydantic import Field
 from convs2s.config.fields import NonNegativeInt, PositiveInt
 from convs2s.config.section import Section
 
-PreparationRecipe = Literal["moses_train", "moses_test", "stanford", "wmt16", "wmt16_plain", "none"]
+PreparationRecipe = Literal[
+    "moses_train",
+    "moses_test",
+    "stanford",
+    "wmt16",
+    "wmt16_plain",
+    "lowercase",
+    "lowercase_test",
+    "none",
+]
 """A recipe of `convs2s.text.preparation`."""
 
 
@@ -17,9 +26,11 @@ class PreparationRecipes(Section):
     train: PreparationRecipe = "moses_train"
     """Recipe for training and validation text: moses_train also normalizes punctuation; wmt16 is
     Sennrich et al.'s for Romanian, wmt16_plain the same without diacritics; stanford is for the
-    text that Luong et al. tokenized; none takes the words of text that comes tokenized."""
+    text that Luong et al. tokenized; lowercase leaves hyphens within words and lowers all letters,
+    as fairseq's script does to talks; none takes the words of text that comes tokenized."""
     test: PreparationRecipe = "moses_test"
-    """Recipe for test text, and for what convs2s translate is given; none of both is for text whose
+    """Recipe for test text, and for what convs2s translate is given; lowercase_test is lowercase
+    with straight apostrophes; none of both is for text whose
     words are what blanks separate, and translations are then such words, too."""
     truecase: bool = False
     """Whether words that start a sentence are given the case that they have elsewhere in the

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from convs2s.config.architecture import Architecture
 from convs2s.config.claims import check_claim
 from convs2s.config.corpus import TITLE_FILES
-from convs2s.config.file_reference import is_of_titles
+from convs2s.config.file_reference import is_of_titles, parse_model_reference
 from convs2s.config.messages import unknown
 from convs2s.config.model import ModelSettings
 from convs2s.config.paper import Row, RunsToCompare, Table
@@ -65,6 +65,8 @@ def _check_scale(where: str, settings: Settings) -> None:
 
 
 def _check_model(where: str, model: ModelSettings) -> None:
+    if model.training.start is not None:
+        parse_model_reference(model.training.start.model, f"{where}.training.start.from")
     recipe, schedule = model.training, model.training.schedule
     _check_attention(f"{where}.architecture", model.architecture)
     if recipe.batch.sentences is None and recipe.batch.tokens is None:
@@ -80,7 +82,16 @@ def _check_model(where: str, model: ModelSettings) -> None:
 
 
 def _check_attention(where: str, architecture: Architecture) -> None:
-    if architecture.kind == "lstm" or architecture.attention == "all":
+    if architecture.kind == "lstm":
+        return
+    layers = zip(architecture.decoder_layers, architecture.attends, strict=True)
+    widths = sorted({layer.width for layer, attends in layers if attends})
+    if architecture.attention_weights == "shared" and len(widths) > 1:
+        raise UserError(
+            f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} channels cannot "
+            "share them: give the attending blocks one width"
+        )
+    if architecture.attention == "all":
         return
     highest, layers = max(architecture.attention), len(architecture.decoder_layers)
     if highest > layers:
@@ -96,6 +107,14 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
+    vocabulary = task.vocabulary
+    if task.vocabulary_of is not None:
+        parse_model_reference(task.vocabulary_of, f"{where}: vocabulary_of")
+    if task.vocabulary_of is not None and (not vocabulary.joint or vocabulary.threshold):
+        raise UserError(
+            f"{where}: vocabulary: one that a model has (vocabulary_of) is joint and without a "
+            "threshold; leave out joint and threshold"
+        )
     _check_corpus(f"{where}: corpus", task, settings)
     for test in task.rouge:
         _known(f"{where}: rouge", "test set", test, task.corpus.tests)

@@ -98,7 +98,8 @@ class Task(Section):
     """The files. Each is a path (from the folder where the workflow runs), an http(s) URL,
     demo://TASK/FILE or titles://TASK/FILE; #MEMBER names a file of an archive. Text is UTF-8, line
     N of the source translates to line N of the target; .gz, .xz, .bz2 and .zst are understood,
-    .sgm is read by its segments, and .jsonl by the field after #: NAME, or NAME[N] of a list."""
+    .sgm and .xml are read by their segments, train.tags.* as transcripts of talks without what is
+    about the talks, and .jsonl by the field after #: NAME, or NAME[N] of a list."""
     titles: Titles | None = None
     """Papers, from whose abstracts and titles the workflow makes the text of titles://; null:
     none."""
@@ -114,6 +115,10 @@ class Task(Section):
     none."""
     vocabulary: VocabularySettings = VocabularySettings()
     """What a token is."""
+    vocabulary_of: Text | None = None
+    """A model file, by its path or an http(s) URL, whose BPE codes and vocabularies the task takes,
+    so that trainings can start from it (docs/fine_tuning.md); merges, sizes and minimum_count then
+    say nothing. null: they are learned on the task's text."""
     alignment: AlignmentSettings = AlignmentSettings()
     """Word alignment, from which the dictionary for unknown words is made."""
     n_best: dict[str, Text] = {}

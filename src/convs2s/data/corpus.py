@@ -10,6 +10,7 @@ from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.data.records import read_field
 from convs2s.data.sgm import Segment, read_segments
+from convs2s.data.talks import is_of_talks, spoken_lines
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import (
@@ -155,8 +156,10 @@ def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[
         lines = text_lines(stream, name)
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
-        elif ".sgm" in PurePath(member or path).suffixes[-2:]:
+        elif {".sgm", ".xml"} & set(PurePath(member or path).suffixes[-2:]):
             lines = read_segments(lines, name)
+        elif is_of_talks(PurePath(member or path).name):
+            lines = spoken_lines(lines)
         yield name, lines
 
 

@@ -91,6 +91,11 @@ class Block(nn.Module):
         self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
         self.attention = attention
 
+    def share_attention(self, owner: "Block") -> None:
+        """Attend by another block's weights, which stay its own parameters and no one else's."""
+        del self.attention
+        object.__setattr__(self, "attention", owner.attention)
+
 
 class Stack(nn.ModuleList):
     """The blocks of one side, bottom first."""
@@ -109,6 +114,10 @@ class Stack(nn.ModuleList):
             )
             for width, layer, attend in zip(inputs, layers, attends, strict=True)
         )
+        if architecture.attention_weights == "shared":
+            first, *others = [block for block in self if block.attention is not None]
+            for block in others:
+                block.share_attention(first)
 
     def __iter__(self) -> Iterator[Block]:
         return cast(Iterator[Block], super().__iter__())

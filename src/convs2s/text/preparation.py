@@ -50,6 +50,16 @@ def _stanford(language: str) -> tuple[Step, ...]:
     return mark_hyphens_as_moses, remove_bars
 
 
+def _lowercase(language: str) -> tuple[Step, ...]:
+    """Training text of fairseq's prepare-iwslt14.sh: hyphens are left, all letters lowered."""
+    return Tokenizer(language, aggressive=False), str.lower
+
+
+def _lowercase_test(language: str) -> tuple[Step, ...]:
+    """Test text of the same script."""
+    return straighten_apostrophes, *_lowercase(language)
+
+
 def _none(language: str) -> tuple[Step, ...]:
     """Text that comes tokenized (Gigaword, DUC): its words as they are, ``#`` and ``<unk>`` too."""
     return (join_words,)
@@ -80,6 +90,8 @@ PREPARATIONS: dict[str, Callable[[str], tuple[Step, ...]]] = {
     "stanford": _stanford,
     "wmt16": _wmt16,
     "wmt16_plain": _wmt16_plain,
+    "lowercase": _lowercase,
+    "lowercase_test": _lowercase_test,
     "none": _none,
 }
 
