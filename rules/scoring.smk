@@ -22,6 +22,7 @@ rule evaluate_bleu:
     params:
         run=run_header,
         decoding=decoding,
+        learned_metric=options.learned_metric and options.learned_metric.model_dump(mode="json"),
         code=script_code("evaluate_bleu.py"),
     script:
         "../workflow/scripts/evaluate_bleu.py"

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.config.learned_metric import LearnedMetric
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import evaluate_bleu
@@ -13,11 +14,13 @@ snakemake: Any
 with job(snakemake):
     translations = Path(snakemake.input.translations)
     decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
+    learned = snakemake.params.learned_metric
     evaluate_bleu(
         translations=translations,
         raw=Path(snakemake.input.raw),
         tokenized=Path(snakemake.input.tokenized),
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
+        learned_metric=learned and LearnedMetric.model_validate(learned),
         manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
     )

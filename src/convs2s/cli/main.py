@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from convs2s import __version__
+from convs2s.cli.attention import add_attention
 from convs2s.cli.card import add_card
+from convs2s.cli.compare_outputs import add_compare_outputs
 from convs2s.cli.config import add_config
 from convs2s.cli.export_results import add_export_results
 from convs2s.cli.import_model import add_import
@@ -36,6 +38,8 @@ EXAMPLES = """examples:
   convs2s score bleu --reference test.fr < translations.fr
   convs2s score rouge --reference titles.txt --stem outputs.txt
   convs2s score compare --reference test.fr baseline.fr system.fr
+  convs2s compare-outputs baseline.fr system.fr --reference test.fr
+  convs2s attention model.safetensors "The man sees two red cars." > page.html
   convs2s score-pairs model.safetensors --source test.en --n-best test.nbest > scored.nbest
   convs2s rerank scored.nbest > best.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
@@ -82,6 +86,8 @@ COMMANDS = {
     "train": (add_train, "train a model on a prepared task"),
     "status": (add_status, "how trainings and jobs are"),
     "score": (add_score, "score translations"),
+    "compare-outputs": (add_compare_outputs, "two systems' translations side by side"),
+    "attention": (add_attention, "where a model looks, as a page"),
     "score-pairs": (add_score_pairs, "log-probabilities of translations"),
     "rerank": (add_rerank, "choose from an n-best list"),
     "tokenize": (add_tokenize, "tokenize the standard input"),

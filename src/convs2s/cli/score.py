@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.common import standard_input
+from convs2s.cli.learned import add_learned
 from convs2s.cli.oracle import add_oracle
 from convs2s.cli.rouge import add_rouge
 from convs2s.files import read_lines
@@ -26,6 +27,7 @@ def add_score(command: argparse.ArgumentParser) -> None:
         "--reference", type=Path, action="append", required=True, help="of several, give each so"
     )
     comparison.set_defaults(run=_score_compare)
+    add_learned(metrics.add_parser("learned", help="COMET or BLEURT, where they are installed"))
     oracle = metrics.add_parser("oracle", help="the best that an n-best list has")
     add_oracle(oracle)
     for metric in (bleu, comparison, oracle):

@@ -11,7 +11,7 @@ from convs2s.config.messages import validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import Section
 from convs2s.errors import UserError
-from convs2s.guards.limits import MOST_PROCESSES, MOST_RESAMPLES
+from convs2s.guards.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 from convs2s.guards.writing import check_parent, check_place
 
 
@@ -32,6 +32,8 @@ class CommandOptions(Section):
     """Bytes to cut texts to."""
     samples: Annotated[int, Field(ge=1, le=MOST_RESAMPLES)] = 1000
     """Resamples of the bootstrap."""
+    most: Annotated[int, Field(ge=1, le=MOST_LINES_SHOWN)] = 100
+    """Lines to show."""
     feature: Annotated[
         str, matching(r"^[^\s=|]+$", "expected a name without blanks, '=' and '|'")
     ] = "Model"

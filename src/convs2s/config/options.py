@@ -1,11 +1,11 @@
 """config.yaml: every knob that a user turns."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from convs2s.config.fields import Items, PositiveInt, Text
+from convs2s.config.learned_metric import LearnedMetric, with_home
 from convs2s.config.section import Section
 from convs2s.config.yaml_file import Values
 from convs2s.guards.limits import MOST_PROCESSES
@@ -17,12 +17,6 @@ Device = Literal["auto", "cpu", "cuda"]
 """Where work is done; auto is a GPU where there is one."""
 
 Products = Literal["auto", "blas", "onednn"]
-
-
-def _with_home(place: str) -> str:
-    """Write ``~`` at the start of a path as the user's home folder."""
-    is_at_home = place == "~" or place.startswith("~/")
-    return f"{Path.home()}{place.removeprefix('~')}" if is_at_home else place
 
 
 class Plots(Section):
@@ -56,7 +50,7 @@ class Options(Section):
     tasks: Items[str] | None = None
     """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
     cover; null takes those of the paper's tables."""
-    mirrors: Items[Annotated[Text, AfterValidator(_with_home)]] = ()
+    mirrors: Items[Annotated[Text, AfterValidator(with_home)]] = ()
     """Folders or base URLs asked before the hosts themselves; a mirror holds https://HOST/PATH as
     MIRROR/HOST/PATH."""
     shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2
@@ -83,10 +77,14 @@ class Options(Section):
     container: Text | None = None
     """Image in which snakemake --sdm apptainer runs each job: a .sif file, or an address such as
     docker://NAME; null: none."""
-    rouge_exceptions: Annotated[Text, AfterValidator(_with_home)] | None = None
+    rouge_exceptions: Annotated[Text, AfterValidator(with_home)] | None = None
     """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
     (docs/rouge.md says how to make it); null: it stems without."""
-    published: Annotated[Text, AfterValidator(_with_home)] | None = None
+    learned_metric: LearnedMetric | None = None
+    """A learned metric by which test sets are scored as well, where its package and model are
+    installed (docs/scores.md), for example {name: comet, model: models/wmt22-comet-da.ckpt}; null:
+    none."""
+    published: Annotated[Text, AfterValidator(with_home)] | None = None
     """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
     paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is
     trained for them; null: every run is made here."""

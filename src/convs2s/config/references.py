@@ -87,8 +87,9 @@ def _check_attention(where: str, architecture: Architecture) -> None:
     layers = zip(architecture.decoder_layers, architecture.attends, strict=True)
     widths = sorted({layer.width for layer, attends in layers if attends})
     if architecture.attention_weights == "shared" and len(widths) > 1:
+        shown = " and ".join(map(str, widths))
         raise UserError(
-            f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} channels cannot "
+            f"{where}.attention_weights: blocks of {shown} channels cannot "
             "share them: give the attending blocks one width"
         )
     if architecture.attention == "all":

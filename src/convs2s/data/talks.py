@@ -1,7 +1,7 @@
 """Transcripts of TED talks as IWSLT has them (``train.tags.de-en.de``).
 
-Among the lines that somebody says stand lines about the talk. Of those the title and the description
-are text, translated like all other; an address, numbers, keywords and names are not.
+Among the lines that somebody says stand lines about the talk. Of those the title and the
+description are text, translated like all other; an address, numbers, keywords and names are not.
 """
 
 import re

@@ -67,6 +67,9 @@ MOST_PROCESSES = 1 << 10
 MOST_RESAMPLES = 1 << 20
 """Resamples of a bootstrap."""
 
+MOST_LINES_SHOWN = 1 << 20
+"""Lines of a comparison that are printed."""
+
 WIDEST_BEAM = 1 << 10
 """Hypotheses kept at each step of a search."""
 

@@ -114,10 +114,10 @@ class Stack(nn.ModuleList):
             )
             for width, layer, attend in zip(inputs, layers, attends, strict=True)
         )
+        attending = [block for block in self if block.attention is not None]
         if architecture.attention_weights == "shared":
-            first, *others = [block for block in self if block.attention is not None]
-            for block in others:
-                block.share_attention(first)
+            for block in attending[1:]:
+                block.share_attention(attending[0])
 
     def __iter__(self) -> Iterator[Block]:
         return cast(Iterator[Block], super().__iter__())

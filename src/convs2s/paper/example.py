@@ -1,72 +1,18 @@
 """One sentence's attention in each decoder layer, as a figure of a paper (the paper's figure 3)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic import TypeAdapter
 
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.paper.example_record import read_example
 from convs2s.paper.figures import draw_map, shorten
 from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, note_stand_in, save, style
 
 _COLUMNS = 2
 _LABELS, _TITLE, _AROUND = 0.5, 0.2, 0.9
 """Inches: of the words beside the maps, of a map's title, and of what stands below and above."""
-
-
-@dataclass(frozen=True)
-class LayerCount:
-    """How many decoder layers attend.
-
-    Attributes:
-        score: their number.
-        signature: of what sentence, by which model.
-    """
-
-    score: int
-    signature: str
-
-
-@dataclass(frozen=True)
-class ExampleAttention:
-    """The attention of a model that translates one sentence.
-
-    Attributes:
-        task, model, run: whose model it is.
-        scale: of the run.
-        stand_in: what its data is, where it is not the paper's.
-        source: the sentence.
-        source_tokens: what the model reads of it, ``</s>`` last.
-        translation: of the sentence.
-        target_tokens: what the model writes, ``</s>`` last.
-        layers: those of the decoder that attend.
-        weights: (layers, target, source), each row over the source summing to 1.
-    """
-
-    task: str
-    model: str
-    run: str
-    scale: str
-    stand_in: str | None
-    source: str
-    source_tokens: Sequence[str]
-    translation: str
-    target_tokens: Sequence[str]
-    layers: LayerCount
-    weights: Sequence[Sequence[Sequence[float]]]
-
-
-def read_example(path: Path) -> ExampleAttention:
-    """Read an example; its manifest is for people.
-
-    Raises:
-        UserError: the file is no example.
-    """
-    with faults_of_file(str(path), "no example's attention; delete it and ask for it again"):
-        return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
 
 
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:

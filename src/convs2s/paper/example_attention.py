@@ -14,7 +14,7 @@ from convs2s.decoding.translate import Translation, Translator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_json
 from convs2s.model_file import load_model
-from convs2s.paper.example import ExampleAttention, LayerCount
+from convs2s.paper.example_record import ExampleAttention, LayerCount
 
 _DIGITS = 4
 
@@ -43,12 +43,28 @@ def attend_to_example(
     Raises:
         UserError: the model has no attention.
     """
+    written = example_of(model, sentence, settings, header, stand_in)
+    write_json(output, {**asdict(written), "manifest": manifest})
+
+
+def example_of(
+    model: Path,
+    sentence: str,
+    settings: DecodingSettings,
+    header: Mapping[str, str],
+    stand_in: str | None,
+) -> ExampleAttention:
+    """Translate a sentence and return where each decoder layer looks meanwhile.
+
+    The arguments are those of `attend_to_example`.
+
+    Raises:
+        UserError: the model has no attention.
+    """
     found, weights = _attend(model, sentence, settings)
-    told, end = (
-        f'"{sentence}" as "{found.text}" by {header["model"]} {header["run"]}',
-        SPECIAL_TOKENS[END],
-    )
-    written = ExampleAttention(
+    told = f'"{sentence}" as "{found.text}" by {header["model"]} {header["run"]}'
+    end = SPECIAL_TOKENS[END]
+    return ExampleAttention(
         **header,
         stand_in=stand_in,
         source=sentence,
@@ -58,7 +74,6 @@ def attend_to_example(
         layers=LayerCount(len(weights), told),
         weights=weights,
     )
-    write_json(output, {**asdict(written), "manifest": manifest})
 
 
 def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> str:

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from convs2s.config.learned_metric import LearnedMetric
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_json
 from convs2s.scoring.bleu import Score, chrf, detokenized_bleu, length_ratio, tokenized_bleu
+from convs2s.scoring.learned import learned_scores
 from convs2s.scoring.sentence_statistics import encode, statistics_of
 from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
 
@@ -54,6 +56,7 @@ class Evaluation:
         manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
         sentences: of which each tokenized BLEU is made, by the names of `SENTENCES`:
             `sentence_statistics.decode` reads it.
+        learned: the score of a learned metric, where one was asked for.
     """
 
     test_set: str
@@ -65,6 +68,7 @@ class Evaluation:
     unknown_words: UnknownWords
     manifest: Mapping[str, object]
     sentences: Mapping[str, str]
+    learned: Score | None = None
 
 
 def evaluate_bleu(
@@ -75,6 +79,7 @@ def evaluate_bleu(
     output: Path,
     test_set: str,
     manifest: Mapping[str, object],
+    learned_metric: LearnedMetric | None = None,
 ) -> None:
     """Score a decoded test set and write the scores as JSON.
 
@@ -85,9 +90,11 @@ def evaluate_bleu(
         output: the JSON file, of the fields of `Evaluation`.
         test_set: the test set's name.
         manifest: what the numbers rest on.
+        learned_metric: a metric to score by as well; None: no other.
 
     Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
+        UserError: a file is missing or malformed, or the files differ in their number of lines, or
+            a learned metric is not installed.
     """
     system = read_translations(translations)
     words, text = [" ".join(line.words) for line in system], [line.text for line in system]
@@ -95,6 +102,10 @@ def evaluate_bleu(
     raw_lines = read_reference(raw, translations, len(system))
     tokenized_lines = read_reference(tokenized, translations, len(system))
     bleu_before = bleu_scores(before[0], tokenized_lines, before[1], raw_lines)
+    learned = None
+    if learned_metric is not None:
+        sources = [one.source for one in system]
+        learned = learned_scores(learned_metric, sources, text, raw_lines).whole
     evaluation = Evaluation(
         test_set=test_set,
         lines=len(system),
@@ -105,6 +116,7 @@ def evaluate_bleu(
         unknown_words=count_unknown_words(system),
         manifest=manifest,
         sentences=_sentences((words, before[0]), tokenized_lines),
+        learned=learned,
     )
     write_json(output, evaluation)
 

@@ -68,6 +68,7 @@ class Summary:
     before_replacement: MeanBeforeReplacement
     unknown_words: MeanUnknownWords
     runs: Mapping[str, Evaluation]
+    learned: MeanScore | None = None
 
 
 def summarize(evaluations: Mapping[str, Path]) -> Summary:
@@ -90,6 +91,7 @@ def summarize(evaluations: Mapping[str, Path]) -> Summary:
         ),
         unknown_words=mean_unknown_words([one.unknown_words for one in results]),
         runs=runs,
+        learned=_mean_learned([one.learned for one in results]),
     )
 
 
@@ -148,6 +150,7 @@ def _measures(evaluation: Evaluation) -> dict[str, int | str]:
         "tokenized BLEU": evaluation.bleu.tokenized.signature,
         "detokenized BLEU": evaluation.bleu.detokenized.signature,
         "chrF": evaluation.chrf.signature,
+        "learned metric": "none" if evaluation.learned is None else evaluation.learned.signature,
     }
 
 
@@ -156,6 +159,12 @@ def _mean_bleu(scores: Sequence[BleuScores]) -> MeanBleu:
         mean_score([one.tokenized for one in scores]),
         mean_score([one.detokenized for one in scores]),
     )
+
+
+def _mean_learned(scores: Sequence[Score | None]) -> MeanScore | None:
+    """Return the mean of a learned metric, which all runs have or none."""
+    known = [score for score in scores if score is not None]
+    return mean_score(known) if known else None
 
 
 def mean_score(scores: Sequence[Score]) -> MeanScore:

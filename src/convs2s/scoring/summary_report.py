@@ -74,6 +74,9 @@ def _metrics(summary: Summary) -> Iterator[tuple[str, str, int, Mean]]:
     }
     for name, score in scores.items():
         yield name, score.signature, 2, score
+    if summary.learned is not None:
+        signature = summary.learned.signature
+        yield signature.partition("|")[0], signature, 4, summary.learned
     unit = "words of the translation / words of the reference"
     yield "length ratio", unit, 3, summary.length_ratio
 
@@ -81,7 +84,9 @@ def _metrics(summary: Summary) -> Iterator[tuple[str, str, int, Mean]]:
 def _by_run(runs: Mapping[str, Evaluation]) -> Iterator[list[str]]:
     for run, result in runs.items():
         scores = [result.bleu.tokenized, result.bleu.detokenized, result.chrf]
-        yield [run, *(f"{one.score:.2f}" for one in scores), f"{result.length_ratio:.3f}"]
+        learned = [] if result.learned is None else [f"{result.learned.score:.4f}"]
+        shown = [*(f"{one.score:.2f}" for one in scores), *learned]
+        yield [run, *shown, f"{result.length_ratio:.3f}"]
 
 
 def _replacements(summary: Summary) -> Iterator[list[str]]:

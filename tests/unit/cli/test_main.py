@@ -28,6 +28,8 @@ EVERY_RECIPE = {
     "stanford": "“It’s low-cost”  <unk> ##.",
     "wmt16": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
     "wmt16_plain": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
+    "lowercase": "“ it ’ s low-cost ” &#124; &lt; unk &gt; # # .",
+    "lowercase_test": "“ it &apos;s low-cost ” &#124; &lt; unk &gt; # # .",
     "none": "“It’s low-cost” | <unk> ##.",
 }
 

@@ -1,5 +1,7 @@
 """Incremental decoding equals the full forward pass for every model of config/models.yaml."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import Tensor
@@ -50,3 +52,31 @@ def sentences() -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("name", SETTINGS.models)
 def test_incremental_equals_full(name: str) -> None:
     assert_incremental_equals_full(network(name), *sentences())
+
+
+# ---- weights of attention that blocks share ----
+
+
+def test_the_tutorials_network_has_its_number_of_parameters() -> None:
+    """37,351,685 with the tutorial's vocabularies; weight normalization adds a length a row."""
+    architecture = SETTINGS.model("tutorial_de_en").architecture
+    with torch.device("meta"):
+        tutorial = build_network(architecture, 7855, 5893)
+    sizes = {name: one.numel() for name, one in tutorial.named_parameters()}
+    lengths = sum(size for name, size in sizes.items() if name.endswith("weight_g"))
+    assert sum(sizes.values()) - lengths == 37_351_685
+    assert round(sum(sizes.values()) / 1e6, 1) == 37.4
+
+
+def test_shared_weights_are_one_parameter_that_every_block_trains() -> None:
+    shared = network("tutorial_de_en")
+    names = [name for name in shared.state_dict() if "attention.in_projection.bias" in name]
+    assert names == ["decoder.blocks.0.attention.in_projection.bias"]
+    copied = deepcopy(shared)
+    blocks = copied.decoder.blocks
+    assert all(block.attention is blocks[0].attention for block in blocks)
+    assert blocks[0].attention is not shared.decoder.blocks[0].attention
+    bias = blocks[0].attention.in_projection.bias
+    source, previous = sentences()
+    copied(source, previous)[1][-1].square().sum().backward()  # the last block's attention alone
+    assert bias.grad.abs().sum() > 0

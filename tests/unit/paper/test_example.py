@@ -11,8 +11,9 @@ from convs2s.decoding.attention import attention_of
 from convs2s.decoding.translate import Translator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
-from convs2s.paper.example import plot_example, read_example
+from convs2s.paper.example import plot_example
 from convs2s.paper.example_attention import attend_to_example, sentence_of
+from convs2s.paper.example_record import read_example
 from tests.support.documents import svg_texts
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}

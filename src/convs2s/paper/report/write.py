@@ -10,7 +10,7 @@ import numpy as np
 
 from convs2s.config.paper import Table
 from convs2s.files import atomic_text
-from convs2s.paper.example import ExampleAttention, read_example
+from convs2s.paper.example_record import ExampleAttention, read_example
 from convs2s.paper.report.charts import (
     ChartSpec,
     attention_charts,
@@ -39,15 +39,6 @@ class ShownAttention:
 
     example: ExampleAttention
     charts: Sequence[ChartSpec]
-
-    def strongest(self) -> list[tuple[str, list[str]]]:
-        """Return each target word with the source word that each layer looks at most."""
-        places = np.array(self.example.weights).argmax(axis=2).T  # (target, layers)
-        words = self.example.source_tokens
-        return [
-            (word, [words[place] for place in row])
-            for word, row in zip(self.example.target_tokens, places, strict=True)
-        ]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,42 @@
+"""``convs2s attention``: where a model looks while it translates a sentence."""
+
+import argparse
+from pathlib import Path
+
+from convs2s.cli.common import write_utf8
+from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
+
+
+def add_attention(command: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    command.description = (
+        "Translate a sentence and print a page (HTML) that shows, layer by layer, where the "
+        "decoder looks: point at a token, or go to it by Tab and arrow keys. The page fetches "
+        "nothing."
+    )
+    command.epilog = (
+        'example: convs2s attention model.safetensors "The man sees two red cars." > page.html'
+    )
+    command.add_argument("model", type=Path, help="model file")
+    command.add_argument("sentence", help="raw text")
+    add_decoding_options(command)
+    command.set_defaults(run=_attention)
+
+
+def _attention(arguments: argparse.Namespace) -> None:
+    from convs2s.model_file import describe_model
+    from convs2s.paper.example_attention import example_of
+    from convs2s.paper.report.attention_page import attention_page
+
+    model: Path = arguments.model
+    description = describe_model(model)
+    stand_in = description.training.get("stand_in")
+    example = example_of(
+        model,
+        arguments.sentence,
+        decoding_settings(arguments),
+        {"task": description.task, "model": model.name, "run": model.parent.name, "scale": ""},
+        None if stand_in is None else str(stand_in),
+    )
+    write_utf8()
+    print(attention_page(example))

@@ -1,0 +1,65 @@
+"""``convs2s compare-outputs``: two systems' translations side by side."""
+
+import argparse
+from pathlib import Path
+
+from convs2s.cli.common import write_utf8
+from convs2s.files import read_lines
+
+MOST_LINES = 100
+"""Lines that are shown where nothing else is asked for."""
+
+
+def add_compare_outputs(command: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    command.description = (
+        "Print two systems' translations side by side, the words marked in which they differ: the "
+        "lines whose own BLEU differs most, from the largest gain to the largest loss; and BLEU of "
+        "the whole with a paired bootstrap."
+    )
+    command.epilog = (
+        "example: convs2s compare-outputs a.fr b.fr --reference test.fr --source test.en --html "
+        "> page.html"
+    )
+    command.add_argument("baseline", type=Path, help="file of one system's lines")
+    command.add_argument("system", type=Path, help="file of the other system's lines")
+    command.add_argument(
+        "--reference", type=Path, action="append", required=True, help="of several, give each so"
+    )
+    command.add_argument("--source", type=Path, help="file of what was translated, to be shown")
+    command.add_argument(
+        "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
+    )
+    command.add_argument("--html", action="store_true", help="print a page, not plain text")
+    command.add_argument(
+        "--most", type=int, default=MOST_LINES, help=f"lines to show [{MOST_LINES}]"
+    )
+    command.set_defaults(run=_compare_outputs)
+
+
+def _compare_outputs(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.side_by_side import as_text, side_by_side
+
+    baseline, system, source = (
+        None if path is None else list(read_lines(path))
+        for path in (arguments.baseline, arguments.system, arguments.source)
+    )
+    assert baseline is not None
+    assert system is not None
+    found = side_by_side(
+        baseline,
+        system,
+        *(list(read_lines(path)) for path in arguments.reference),
+        kind="tokenized" if arguments.tokenized else "detokenized",
+        names=(str(arguments.baseline), str(arguments.system)),
+        most=arguments.most,
+        source=source,
+    )
+    write_utf8()
+    if arguments.html:
+        from convs2s.paper.report.outputs_page import outputs_page
+
+        print(outputs_page(found))
+        return
+    for line in as_text(found):
+        print(line)

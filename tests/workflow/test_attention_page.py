@@ -1,0 +1,132 @@
+"""The pages that commands print, in a browser: nothing complains, nothing is fetched."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.paper.example_record import ExampleAttention, LayerCount
+from convs2s.paper.report.attention_page import attention_page
+from convs2s.paper.report.outputs_page import outputs_page
+from convs2s.scoring.side_by_side import side_by_side
+from tests.support.chromium import Page, chromium
+
+HOSTILE = "</script><b>&"
+WEIGHTS = [[[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]]
+EXAMPLE = ExampleAttention(
+    task="tiny",
+    model="model.safetensors",
+    run="seed1",
+    scale="",
+    stand_in="a test's",
+    source=f"the {HOSTILE}",
+    source_tokens=["the", HOSTILE, "</s>"],
+    translation="das",
+    target_tokens=["das", "</s>"],
+    layers=LayerCount(2, "a test"),
+    weights=WEIGHTS,
+)
+SHOWN = "document.querySelector('.attention output').textContent"
+SHARES = (
+    "[...document.querySelectorAll('.attention .source .token')]"
+    ".map(one => one.style.getPropertyValue('--weight'))"
+)
+
+
+@pytest.fixture(scope="module")
+def pictures(root: Path) -> Path:
+    """Where screenshots are kept, for people to look at."""
+    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    program = chromium()
+    if program is None:
+        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
+    with Page(program, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def attention(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("attention") / "page.html"
+    output.write_text(attention_page(EXAMPLE), "utf-8")
+    return output
+
+
+def press(page: Page, key: str, code: int) -> None:
+    stated = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+    page.call("Input.dispatchKeyEvent", type="keyDown", **stated)
+    page.call("Input.dispatchKeyEvent", type="keyUp", **stated)
+
+
+def test_pointing_at_a_token_shows_where_it_looks(
+    page: Page, attention: Path, pictures: Path
+) -> None:
+    page.open(attention, width=1000, scheme="light")
+    asked = page.run(SHOWN)
+    assert asked.startswith("Point at a token")
+    page.point(".attention .target .token", 0)
+    page.wait(f"{SHOWN}.startsWith('das looks at')")
+    # The mean of both layers.
+    assert page.run(SHOWN) == f"das looks at: </s> 0.45, the 0.40, {HOSTILE} 0.15"
+    assert page.run(SHARES) == ["0.4000", "0.1500", "0.4500"]
+    page.picture(pictures / "attention.png")
+    page.point("h1")
+    page.wait(f"{SHOWN} === {asked!r}")
+    assert page.run(SHARES) == ["", "", ""]
+
+
+def test_a_layer_is_chosen_and_keys_go_from_token_to_token(page: Page, attention: Path) -> None:
+    page.open(attention, width=1000, scheme="light")
+    page.run("document.querySelector('.attention input[value=\"1\"]').click()")
+    page.run("document.querySelector('.attention .target .token').focus()")
+    page.wait(f"{SHOWN}.startsWith('das looks at: </s> 0.80')")
+    press(page, "ArrowRight", 39)
+    page.wait(f"{SHOWN}.startsWith('</s> looks at: </s> 0.40')")
+    press(page, "ArrowUp", 38)
+    page.wait(f"{SHOWN} === {HOSTILE!r} + ' is looked at by: </s> 0.30, das 0.10'")
+    press(page, "Escape", 27)
+    page.wait(f"{SHOWN}.startsWith('Point at a token')")
+
+
+@pytest.mark.parametrize("width", [1000, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_looks_alike_everywhere(
+    page: Page, attention: Path, scheme: str, width: int, pictures: Path
+) -> None:
+    page.open(attention, width=width, scheme=scheme)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    ground = page.run("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    assert page.complaints == []
+    assert set(page.fetched) == {attention.as_uri()}
+    assert page.run("document.querySelectorAll('main b').length") == 0
+    page.picture(pictures / f"attention_{scheme}_{width}.png", whole=True)
+
+
+def test_outputs_side_by_side(page: Page, tmp_path: Path, pictures: Path) -> None:
+    found = side_by_side(
+        ["a red car .", f"no {HOSTILE}"],
+        ["two red cars .", f"yes {HOSTILE}"],
+        ["two red cars .", f"no {HOSTILE}"],
+        kind="tokenized",
+        names=("old.fr", "new.fr"),
+        most=9,
+        source=["zwei rote Autos .", "nein"],
+    )
+    output = tmp_path / "page.html"
+    output.write_text(outputs_page(found), "utf-8")
+    page.complaints.clear()
+    for scheme in ("light", "dark"):
+        page.open(output, width=400, scheme=scheme)
+        assert page.run("document.documentElement.scrollWidth") <= 400
+        page.picture(pictures / f"outputs_{scheme}.png", whole=True)
+    assert page.complaints == []
+    texts = "[...document.querySelectorAll('{} {}')].map(one => one.textContent)"
+    assert page.run(texts.format("article:nth-of-type(1)", "del")) == ["a", "car"]
+    assert page.run(texts.format("article:nth-of-type(1)", "ins")) == ["two", "cars"]
+    assert page.run(texts.format("article:nth-of-type(2)", "ins")) == ["yes"]
+    assert page.run("document.querySelectorAll('main b').length") == 0
