@@ -14,11 +14,11 @@ from tests.unit.config.writing import fault, write
         ("scael: demo", "config.yaml: unknown key 'scael'; did you mean 'scale'?"),
         ("sentences: [1]", "config.yaml: unknown key 'sentences'; did you mean 'plots.sentences'?"),
         ("1: 2", "config.yaml: unknown key '1'; expected one of container, cores, device, gpus, "
-         "keep_intermediates, mirrors, nodes, overrides, plots, products, published, "
-         "rouge_exceptions, ..."),
+         "keep_intermediates, learned_metric, mirrors, nodes, overrides, plots, products, "
+         "published, ..."),
         ("null: 2", "config.yaml: unknown key 'None'; expected one of container, cores, device, "
-         "gpus, keep_intermediates, mirrors, nodes, overrides, plots, products, published, "
-         "rouge_exceptions, ..."),
+         "gpus, keep_intermediates, learned_metric, mirrors, nodes, overrides, plots, products, "
+         "published, ..."),
         ("plots: {null: 2}", "config.yaml: plots: unknown key 'None'; expected sentences"),
         ("plots: {shards: 2}", "config.yaml: plots: unknown key 'shards'; it belongs beside "
          "'plots', not in it"),
