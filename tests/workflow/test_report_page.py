@@ -98,6 +98,13 @@ def test_pointing_at_a_value_shows_it(
     page.picture(pictures / f"pointed_at_{place[1:]}.png")
 
 
+def test_attention_is_shown_token_by_token(page: Page) -> None:
+    page.point("#figure3 .attention .target .token", 0)
+    shown = "document.querySelector('#figure3 .attention output').textContent"
+    page.wait(f"{shown}.includes(' looks at: ')")
+    page.point("h1")
+
+
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_looks_alike_everywhere(

@@ -84,13 +84,12 @@ def _check_model(where: str, model: ModelSettings) -> None:
 def _check_attention(where: str, architecture: Architecture) -> None:
     if architecture.kind == "lstm":
         return
-    layers = zip(architecture.decoder_layers, architecture.attends, strict=True)
-    widths = sorted({layer.width for layer, attends in layers if attends})
+    blocks = zip(architecture.decoder_layers, architecture.attends, strict=True)
+    widths = sorted({block.width for block, attends in blocks if attends})
     if architecture.attention_weights == "shared" and len(widths) > 1:
-        shown = " and ".join(map(str, widths))
         raise UserError(
-            f"{where}.attention_weights: blocks of {shown} channels cannot "
-            "share them: give the attending blocks one width"
+            f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} channels "
+            "cannot share them: give the attending blocks one width"
         )
     if architecture.attention == "all":
         return
@@ -108,14 +107,7 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
-    vocabulary = task.vocabulary
-    if task.vocabulary_of is not None:
-        parse_model_reference(task.vocabulary_of, f"{where}: vocabulary_of")
-    if task.vocabulary_of is not None and (not vocabulary.joint or vocabulary.threshold):
-        raise UserError(
-            f"{where}: vocabulary: one that a model has (vocabulary_of) is joint and without a "
-            "threshold; leave out joint and threshold"
-        )
+    _check_vocabulary(where, task)
     _check_corpus(f"{where}: corpus", task, settings)
     for test in task.rouge:
         _known(f"{where}: rouge", "test set", test, task.corpus.tests)
@@ -141,6 +133,18 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
     }
     for reference in filter(is_of_titles, task.references()):
         _known(where, "file", reference, made)
+
+
+def _check_vocabulary(where: str, task: Task) -> None:
+    """Check that a task which takes a model's vocabulary says nothing else of it."""
+    if task.vocabulary_of is None:
+        return
+    parse_model_reference(task.vocabulary_of, f"{where}: vocabulary_of")
+    if not task.vocabulary.joint or task.vocabulary.threshold:
+        raise UserError(
+            f"{where}: vocabulary: one that a model has (vocabulary_of) is joint and without a "
+            "threshold; leave out joint and threshold"
+        )
 
 
 def _check_headline(where: str, task: Task, settings: Settings) -> None:

@@ -79,6 +79,8 @@ def _commands(samples: Path) -> dict[str, tuple[list[str], dict[str, list[str]]]
         "score bleu": (["--reference", text], {"--reference": [text], "--lowercase": []}),
         "score rouge": ([text], rouge),
         "score compare": ([text, text, "--reference", text], {"--tokenized": []}),
+        "compare-outputs": ([text, text, "--reference", text], {"--most": ["9"], "--html": []}),
+        "attention": ([model, "w1"], {"--beam": ["2"]}),
         "score oracle": ([nbest], {"--reference": [text]}),
         "score-pairs": ([model], {**threads, **pairs, "--length-penalty": ["1"]}),
         "rerank": ([nbest], {"--feature": ["LogLikelihood"], "--n-best": [], "--tokenized": []}),
