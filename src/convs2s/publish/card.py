@@ -73,6 +73,7 @@ def _training(training: Facts) -> Iterator[str]:
         return
     identity = _mapping(training, "identity")
     perplexity, use = training.get("validation_perplexity"), _mapping(training, "source_use")
+    start = _mapping(identity, "start")
     yield from _listed(
         {
             "seed": training.get("seed", NOT_RECORDED),
@@ -90,6 +91,7 @@ def _training(training: Facts) -> Iterator[str]:
             "ended": training.get("stop_reason", NOT_RECORDED),
             "version of training": identity.get("version", NOT_RECORDED),
             "fingerprint": digest_of(identity) if identity else NOT_RECORDED,
+            **({"started from": f"the model `{start['sha256']}`, {start['as']}"} if start else {}),
         }
     )
     yield from _section("Recipe")

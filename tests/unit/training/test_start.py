@@ -12,6 +12,7 @@ from convs2s.config.download import Download
 from convs2s.errors import UserError
 from convs2s.files import sha256
 from convs2s.model_file import describe_model, load_model
+from convs2s.publish.card import model_card
 from convs2s.training.data import TrainingData
 from convs2s.training.fetched_start import fetched_start
 from convs2s.training.job import TrainingJob
@@ -106,6 +107,7 @@ def test_a_killed_training_ends_with_the_same_bytes(
     assert sha256(whole) == sha256(parts)
     stated: Any = describe_model(parts).training["identity"]
     assert stated["start"]["sha256"] == sha256(model)
+    assert f"started from: the model `{sha256(model)}`, initialise" in model_card(parts)
 
 
 # ---- as: continue ----
