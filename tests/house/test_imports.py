@@ -38,6 +38,8 @@ RUN_A_NETWORK = {
     "preflight.py",
     "project_phrases.py",
     "score_n_best.py",
+    "take_codes.py",  # out of a model file, as the next
+    "take_vocabulary.py",
     "time_decoding.py",
     "write_mirror.py",  # a released model's checkpoint
 }

@@ -13,6 +13,8 @@ BRITISH = re.compile(
     r"(?i)(normal|token|optim|initial|binar|symmetr|summar|recogn|organ|capital|quant|serial)is"
     r"(?=(?:e|ed|es|er|ers|ing|ation|ations)(?![a-z]))"
 )
+START_AS = "initialise"
+"""A value of ``training.start.as``, by the name that its users asked for."""
 
 
 def public_names(path: Path) -> list[str]:
@@ -41,7 +43,8 @@ def test_the_libraries_spelling(root: Path) -> None:
     for folder in folders:
         for path in (root / folder).rglob("*"):
             if path.suffix in (".py", ".smk", ".yaml", ".md") and path.name != Path(__file__).name:
-                found = BRITISH.search(path.read_text("utf-8"))
+                text = path.read_text("utf-8").replace(START_AS, "")
+                found = BRITISH.search(text)
                 assert found is None, f"{path.relative_to(root)}: {found and found[0]}"
 
 

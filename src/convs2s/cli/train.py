@@ -35,6 +35,12 @@ def add_train(command: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="where the model lies that training.start names [its path, or fetched from its URL]",
     )
+    _add_machine(command)
+    command.set_defaults(run=_train)
+
+
+def _add_machine(command: argparse.ArgumentParser) -> None:
+    """Add what is granted to a training."""
     add_device(command)
     add_threads(command)
     add_products(command)
@@ -56,7 +62,6 @@ def add_train(command: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="save and end with exit code 75 shortly before so many minutes have passed",
     )
-    command.set_defaults(run=_train)
 
 
 def _train(arguments: argparse.Namespace) -> None:

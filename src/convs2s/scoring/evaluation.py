@@ -93,32 +93,38 @@ def evaluate_bleu(
         learned_metric: a metric to score by as well; None: no other.
 
     Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines, or
-            a learned metric is not installed.
+        UserError: a file is missing, malformed or of other lines, or a metric is not installed.
     """
     system = read_translations(translations)
     words, text = [" ".join(line.words) for line in system], [line.text for line in system]
-    before = [" ".join(line.words_before) for line in system], [one.text_before for one in system]
+    words_before = [" ".join(line.words_before) for line in system]
     raw_lines = read_reference(raw, translations, len(system))
     tokenized_lines = read_reference(tokenized, translations, len(system))
-    bleu_before = bleu_scores(before[0], tokenized_lines, before[1], raw_lines)
-    learned = None
-    if learned_metric is not None:
-        sources = [one.source for one in system]
-        learned = learned_scores(learned_metric, sources, text, raw_lines).whole
+    text_before = [line.text_before for line in system]
+    before = bleu_scores(words_before, tokenized_lines, text_before, raw_lines)
     evaluation = Evaluation(
         test_set=test_set,
         lines=len(system),
         bleu=bleu_scores(words, tokenized_lines, text, raw_lines),
         chrf=chrf(text, raw_lines),
         length_ratio=length_ratio(words, tokenized_lines).score,
-        before_replacement=BeforeReplacement(bleu_before),
+        before_replacement=BeforeReplacement(before),
         unknown_words=count_unknown_words(system),
         manifest=manifest,
-        sentences=_sentences((words, before[0]), tokenized_lines),
-        learned=learned,
+        sentences=_sentences((words, words_before), tokenized_lines),
+        learned=_learned(learned_metric, system, raw_lines),
     )
     write_json(output, evaluation)
+
+
+def _learned(
+    metric: LearnedMetric | None, system: Sequence[DecodedLine], references: Sequence[str]
+) -> Score | None:
+    """Return the score of a learned metric, where one is asked for."""
+    if metric is None:
+        return None
+    sources, text = [one.source for one in system], [one.text for one in system]
+    return learned_scores(metric, sources, text, references).whole
 
 
 def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:

@@ -98,26 +98,35 @@ def side_by_side(
     whole = compare(baseline, system, *references, kind=kind, names=names)
     if source is not None and len(source) != len(system):
         raise UserError(f"the source has {len(source)} lines, but {names[1]} has {len(system)}")
-    score = SentenceBleu(kind)
-    gains = []
-    for number, (one, other, *right) in enumerate(zip(baseline, system, *references, strict=True)):
-        if one != other:
-            scores = score(one, *right), score(other, *right)
-            gains.append((scores[1] - scores[0], number, scores))
-    largest = sorted(gains, key=lambda gain: (-abs(gain[0]), gain[1]))[:most]
-    shown = (
-        ComparedLine(
-            number + 1,
-            None if source is None else source[number],
-            tuple(reference[number] for reference in references),
-            *marked(baseline[number], system[number]),
-            *scores,
-        )
-        for _, number, scores in sorted(largest, key=lambda gain: (-gain[0], gain[1]))
-    )
-    better, worse = (sum(sign * gain > 0 for gain, _, _ in gains) for sign in (1, -1))
-    same = len(system) - len(gains)
+    score, texts = SentenceBleu(kind), zip(*references, strict=True)
+    differing = [
+        _compared(number, *lines, score, source)
+        for number, lines in enumerate(zip(baseline, system, texts, strict=True))
+        if lines[0] != lines[1]
+    ]
+    largest = sorted(differing, key=lambda line: (-abs(line.difference), line.number))[:most]
+    shown = sorted(largest, key=lambda line: (-line.difference, line.number))
+    better, worse = (sum(sign * one.difference > 0 for one in differing) for sign in (1, -1))
+    same = len(system) - len(differing)
     return SideBySide(names, whole, len(system), same, better, worse, tuple(shown))
+
+
+def _compared(
+    number: int,
+    baseline: str,
+    system: str,
+    references: tuple[str, ...],
+    score: SentenceBleu,
+    source: Sequence[str] | None,
+) -> ComparedLine:
+    return ComparedLine(
+        number + 1,
+        None if source is None else source[number],
+        references,
+        *marked(baseline, system),
+        score(baseline, *references),
+        score(system, *references),
+    )
 
 
 def marked(baseline: str, system: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

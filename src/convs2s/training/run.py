@@ -33,8 +33,7 @@ from convs2s.training.workers import is_worker, joined
 def train(job: TrainingJob) -> None:
     """Train, or go on from where an earlier process was killed, and write the model file.
 
-    A finished training is exported again, never repeated. As one of several workers, train with
-    the others.
+    A finished training is exported again, never repeated. Several workers train together.
 
     Raises:
         UserError: bad input, or training diverged.
@@ -49,8 +48,7 @@ def _train(job: TrainingJob) -> None:
     keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
-    network = initial_network(job, data)
-    first_epoch = begin(job, data, network)
+    network, first_epoch = beginning(job, data)
     folder = StateFolder(job.output.parent / "state", identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
@@ -103,6 +101,17 @@ def live_history(output: Path) -> Path | None:
 def _interruption(job: TrainingJob) -> Interruption:
     launcher = os.getppid() if is_worker() else None
     return Interruption(job.time_limit, launcher, end_of_job(os.environ))
+
+
+def beginning(job: TrainingJob, data: TrainingData) -> tuple[Network, int]:
+    """Return the network that a training begins with, and its first epoch, from 1.
+
+    Raises:
+        UserError: a pair is longer than the network has positions, or the model does not fit that
+            the training starts from.
+    """
+    network = initial_network(job, data)
+    return network, begin(job, data, network)
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:

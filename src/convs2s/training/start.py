@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from convs2s.config.architecture import Architecture
 from convs2s.config.start import Start
@@ -26,7 +25,7 @@ _MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum
 _MOST_SHOWN = 3
 
 
-def start_identity(job: TrainingJob) -> dict[str, Any]:
+def start_identity(job: TrainingJob) -> dict[str, object]:
     """Return what of its beginning a training is known by: nothing where the seed alone decides.
 
     Raises:
@@ -110,7 +109,7 @@ def _of_networks(its: Architecture, ours: Architecture) -> Iterator[str]:
         yield f"its network is another one: architecture: {changed}"
 
 
-def _changes(its: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:
     """Name the keys of two mappings that differ, the first few with their values."""
     keys = [key for key in sorted({*its, *ours}) if its.get(key) != ours.get(key)]
     shown = [f"{key} is {its.get(key)}, not {ours.get(key)}" for key in keys[:_MOST_SHOWN]]
@@ -131,7 +130,7 @@ def _epochs_before(
             f"{path}: does not say how it was trained, as an imported model does not: start from "
             "it by `as: initialise`"
         )
-    its = {"data": dict(identity["data"]), "training": dict(identity["training"])}
+    its = {part: identity[part] for part in ("data", "training")}
     ours = {
         "data": data.checksums,
         "training": recipe_identity(job.architecture, job.recipe)["training"],

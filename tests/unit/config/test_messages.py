@@ -148,10 +148,6 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
         ("source: train.en", "source: titles://arxiv_titles/train.sentnce",
          "corpus: unknown file 'titles://arxiv_titles/train.sentnce'; did you mean "
          "'titles://arxiv_titles/train.sentence'?"),
-        ("description: A user's own language pair\n",
-         "description: a\nvocabulary_of: m.safetensors\nvocabulary: {joint: false}\n",
-         "vocabulary: one that a model has (vocabulary_of) is joint and without a threshold; leave "
-         "out joint and threshold"),
         ("description: A user's own language pair\n", "",
          "key 'description' is missing (One line: what the corpus is)"),
         ("description: A user's own language pair\n", "description: a\nname: mine\n",
@@ -264,23 +260,6 @@ def test_a_task_is_not_named_as_a_folder_of_the_results(copy: Path, name: str) -
         (
             "{extends: small, training: {positions: {}}}",
             "mine: training: unknown key 'positions'; did you mean 'architecture.positions'?",
-        ),
-        (
-            "{extends: small, training: {start: {from: a.safetensors, as: 3}}}",
-            "mine: training.start.as: expected one of continue, initialise, not 3",
-        ),
-        (
-            "{extends: small, training: {start: {from: a.safetensors, as: init}}}",
-            "mine: training.start.as: unknown value 'init'; did you mean 'initialise'?",
-        ),
-        (
-            "{extends: small, training: {start: {from: a.zip#b, as: continue}}}",
-            "mine.training.start.from: a.zip#b: expected a model file, not a member of an archive",
-        ),
-        (
-            "{extends: wmt14_en_de, architecture: {attention_weights: shared}}",
-            "mine.architecture.attention_weights: blocks of 512 and 768 and 2048 channels cannot "
-            "share them: give the attending blocks one width",
         ),
         (
             "{extends: small, training: {momentum: 1}}",

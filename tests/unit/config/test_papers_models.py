@@ -25,6 +25,7 @@ CONVS2S: Json = {
     "embedding": 512,
     "output_embedding": 512,
     "attention": "all",
+    "attention_weights": None,
     "positions": {"source": True, "target": True, "maximum": 1024},
     "vocabulary_selection": None,
     "gradient_scaling": "paper",
@@ -113,6 +114,19 @@ NETWORKS: dict[str, Json] = {
     "fconv_wmt_en_de": convs2s(FAIRSEQ_GERMAN, FAIRSEQ_GERMAN, 0.2, embedding=768, **FAIRSEQ),
     "fconv_wmt_en_fr": convs2s(FAIRSEQ_FRENCH, FAIRSEQ_FRENCH, 0.1, embedding=768, **FAIRSEQ),
     "fconv_wmt_en_ro": convs2s(ROMANIAN, ROMANIAN, 0.1, **FAIRSEQ),
+    "fconv_iwslt_de_en": convs2s(
+        [(4, 256, 3)], [(3, 256, 3)], 0.2, embedding=256, output_embedding=256, **FAIRSEQ
+    ),
+    "tutorial_de_en": convs2s(
+        [(10, 512, 3)],
+        [(10, 512, 3)],
+        0.25,
+        embedding=256,
+        output_embedding=256,
+        attention_weights="shared",
+        positions={"source": True, "target": True, "maximum": 100},
+        gradient_scaling="none",
+    ),
     "ablation": ablation(),
     # Table 4
     "ablation_no_source_position": ablation(**positions(False, True)),
@@ -177,6 +191,21 @@ RECIPES: dict[str, Json] = {
     "fconv_wmt_en_de": fairseq_recipe(4000),
     "fconv_wmt_en_fr": fairseq_recipe(3000),
     "fconv_wmt_en_ro": fairseq_recipe(4000),
+    # fairseq's getting-started page
+    "fconv_iwslt_de_en": {
+        **RECIPE,
+        "batch": {**BATCH, "sentences": None, "tokens": 4000},
+        "schedule": {**PLATEAU, "minimum": 1e-5},
+        "velocity": "rescale",
+    },
+    # the tutorial's: the same rate for ten epochs
+    "tutorial_de_en": {
+        **sentences(128),
+        "optimizer": "adam",
+        "learning_rate": 1e-3,
+        "schedule": {**PLATEAU, "kind": "step", "hold": 10.0},
+        "maximum_epochs": 10.0,
+    },
     "lstm": LSTM_RECIPE,
     "lstm_forward": LSTM_RECIPE,
 }
@@ -206,6 +235,12 @@ LSTM_SEARCH: Json = {
 }
 DECODINGS: dict[str, Json] = {
     "greedy": {**SEARCH, "beam": 1},
+    "greedy_unknown": {
+        **SEARCH,
+        "beam": 1,
+        "replace_unknown": False,
+        "maximum_length": {"factor": 0.0, "offset": 50},
+    },
     "beam5": SEARCH,
     "beam5_bf16": {**SEARCH, "precision": "bf16"},
     "beam5_int8": {**SEARCH, "precision": "int8"},
@@ -228,7 +263,7 @@ DECODINGS: dict[str, Json] = {
 OF_THIS_PROJECT = ("small", "demo")
 """What the names of models begin with that are in no paper."""
 
-WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "tensorboard"}
+WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import pytest
 
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.errors import UserError
+from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
 from convs2s.model_file import ModelDescription, load_model, save_model
 from convs2s.text.bpe import read_codes
-from convs2s.training.taken_vocabulary import take_codes, take_vocabulary
 from tests.support import tiny
 from tests.support.trained import import_trained
 

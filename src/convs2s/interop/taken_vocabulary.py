@@ -10,8 +10,6 @@ from convs2s.files import atomic_text
 from convs2s.model_file import ModelDescription, describe_model
 from convs2s.text.bpe import Bpe, count_tokens
 
-Side = Literal["source", "target"]
-
 _ENDS_WORD = "</w>"
 _FEW = 0.1
 """Share of a vocabulary that no merge makes: glossaries, and what fills an imported one."""
@@ -33,7 +31,9 @@ def take_codes(*, model: Path, output: Path) -> None:
         stream.write(description.bpe_codes)
 
 
-def take_vocabulary(*, model: Path, words: Path, side: Side, kind: str, output: Path) -> None:
+def take_vocabulary(
+    *, model: Path, words: Path, side: Literal["source", "target"], kind: str, output: Path
+) -> None:
     """Write one side's vocabulary of a model, with how often the task's own text has each type.
 
     Args:

@@ -1,0 +1,60 @@
+"""What the configuration says of models that trainings start from, and its faults."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.errors import UserError
+from tests.support.user_task import TASK
+
+
+def fault(copy: Path) -> str:
+    with pytest.raises(UserError) as error:
+        load(copy)
+    return str(error.value)
+
+
+def add_model(copy: Path, entry: str) -> None:
+    with (copy / "config/models.yaml").open("a", encoding="utf-8") as models:
+        models.write(f"\nmine: {entry}\n")
+
+
+def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
+    add_model(copy, "{extends: small, training: {start: {from: a.safetensors, as: continue}}}")
+    stated = load(copy).model("mine").training_settings()["training"]
+    assert isinstance(stated, dict)
+    assert stated["start"] == {"from": "a.safetensors", "as": "continue"}
+    assert load(copy).model_references() == {"a.safetensors"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            "{extends: small, training: {start: {from: a, as: initialize}}}",
+            "mine: training.start.as: unknown value 'initialize'; did you mean 'initialise'?",
+        ),
+        (
+            "{extends: small, training: {start: {from: a.zip#b, as: continue}}}",
+            "mine.training.start.from: a.zip#b: expected a model file, not a member of an archive",
+        ),
+        (
+            "{extends: wmt14_en_de, architecture: {attention_weights: shared}}",
+            "mine.architecture.attention_weights: blocks of 512 and 768 and 2048 channels cannot "
+            "share them: give the attending blocks one width",
+        ),
+    ],
+)
+def test_faults_of_a_model(copy: Path, entry: str, message: str) -> None:
+    add_model(copy, entry)
+    assert fault(copy) == f"config/models.yaml: {message}"
+
+
+def test_a_vocabulary_of_a_model_is_joint(copy: Path) -> None:
+    taken = "vocabulary_of: m.safetensors\nvocabulary: {joint: false}\n"
+    (copy / "config/tasks/mine.yaml").write_text(TASK + taken, "utf-8")
+    assert fault(copy) == (
+        "config/tasks/mine.yaml: vocabulary: one that a model has (vocabulary_of) is joint and "
+        "without a threshold; leave out joint and threshold"
+    )
