@@ -96,24 +96,10 @@ def evaluate_bleu(
         UserError: a file is missing, malformed or of other lines, or a metric is not installed.
     """
     system = read_translations(translations)
-    words, text = [" ".join(line.words) for line in system], [line.text for line in system]
-    words_before = [" ".join(line.words_before) for line in system]
     raw_lines = read_reference(raw, translations, len(system))
     tokenized_lines = read_reference(tokenized, translations, len(system))
-    text_before = [line.text_before for line in system]
-    before = bleu_scores(words_before, tokenized_lines, text_before, raw_lines)
-    evaluation = Evaluation(
-        test_set=test_set,
-        lines=len(system),
-        bleu=bleu_scores(words, tokenized_lines, text, raw_lines),
-        chrf=chrf(text, raw_lines),
-        length_ratio=length_ratio(words, tokenized_lines).score,
-        before_replacement=BeforeReplacement(before),
-        unknown_words=count_unknown_words(system),
-        manifest=manifest,
-        sentences=_sentences((words, words_before), tokenized_lines),
-        learned=_learned(learned_metric, system, raw_lines),
-    )
+    learned = _learned(learned_metric, system, raw_lines)
+    evaluation = _evaluation(test_set, system, raw_lines, tokenized_lines, manifest, learned)
     write_json(output, evaluation)
 
 
@@ -125,6 +111,30 @@ def _learned(
         return None
     sources, text = [one.source for one in system], [one.text for one in system]
     return learned_scores(metric, sources, text, references).whole
+
+
+def _evaluation(
+    test_set: str,
+    system: Sequence[DecodedLine],
+    raw: Sequence[str],
+    tokenized: Sequence[str],
+    manifest: Mapping[str, object],
+    learned: Score | None,
+) -> Evaluation:
+    words, text = [" ".join(line.words) for line in system], [line.text for line in system]
+    before = [" ".join(line.words_before) for line in system], [one.text_before for one in system]
+    return Evaluation(
+        test_set=test_set,
+        lines=len(system),
+        bleu=bleu_scores(words, tokenized, text, raw),
+        chrf=chrf(text, raw),
+        length_ratio=length_ratio(words, tokenized).score,
+        before_replacement=BeforeReplacement(bleu_scores(before[0], tokenized, before[1], raw)),
+        unknown_words=count_unknown_words(system),
+        manifest=manifest,
+        sentences=_sentences((words, before[0]), tokenized),
+        learned=learned,
+    )
 
 
 def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
