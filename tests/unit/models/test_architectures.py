@@ -10,6 +10,7 @@ from convs2s.config.architecture import Blocks, LstmArchitecture
 from convs2s.config.load import load
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.build import build_network
+from convs2s.models.convs2s import ConvS2S
 from convs2s.models.network import Network
 from tests.conftest import ROOT
 from tests.support.networks import assert_incremental_equals_full
@@ -70,13 +71,17 @@ def test_the_tutorials_network_has_its_number_of_parameters() -> None:
 
 def test_shared_weights_are_one_parameter_that_every_block_trains() -> None:
     shared = network("tutorial_de_en")
+    assert isinstance(shared, ConvS2S)
     names = [name for name in shared.state_dict() if "attention.in_projection.bias" in name]
     assert names == ["decoder.blocks.0.attention.in_projection.bias"]
     copied = deepcopy(shared)
-    blocks = copied.decoder.blocks
-    assert all(block.attention is blocks[0].attention for block in blocks)
-    assert blocks[0].attention is not shared.decoder.blocks[0].attention
-    bias = blocks[0].attention.in_projection.bias
+    attentions = [block.attention for block in copied.decoder.blocks]
+    first = attentions[0]
+    assert first is not None
+    assert all(one is first for one in attentions)
+    assert all(block.attention is not first for block in shared.decoder.blocks)
     source, previous = sentences()
     copied(source, previous)[1][-1].square().sum().backward()  # the last block's attention alone
-    assert bias.grad.abs().sum() > 0
+    gradient = first.in_projection.bias.grad
+    assert gradient is not None
+    assert gradient.abs().sum() > 0
