@@ -7,7 +7,7 @@ LEARNS_VOCABULARY = tasks.keys() - TAKES_VOCABULARY
 
 def model_of_vocabulary(wildcards):
     """The model whose vocabulary a task takes, where downloads put it if it comes from elsewhere."""
-    return local_files([tasks[wildcards.task].vocabulary_of])
+    return local_files([tasks[wildcards.task].vocabulary_of])[0]
 
 
 def words(wildcards, language):
