@@ -1,8 +1,14 @@
-"""Refuses settings of a job that there is not, of which Snakemake would say nothing.
+"""Refuses what the command line asks for and there is not, in one line with the nearest name.
 
 The last file that is read, as the names of all rules must be known.
 """
 
+import sys
+
+from snakemake.cli import get_argument_parser
+
+from convs2s.errors import UserError
+from convs2s.pipeline.asked import check_mirrors, check_targets
 from convs2s.pipeline.overrides import check_names
 
 
@@ -11,6 +17,20 @@ def jobs_of(target):
     files = workflow.get_rule(target).input
     makers = [rule for rule in workflow.rules if any(map(rule.is_producer, files))]
     return [rule.name for rule in makers]
+
+
+def check_asked_for(rules):
+    """Check the targets; Snakemake itself knows them only once all files are read.
+
+    Its parser takes a fifth of a second to build, so every word of the command line is taken for a
+    target first, and only where one would be refused is it asked which ones are.
+    """
+    try:
+        check_targets(sys.argv[1:], rules, on_disk)
+    except UserError:
+        check_targets(
+            get_argument_parser().parse_known_args(sys.argv[1:])[0].targets, rules, on_disk
+        )
 
 
 # Another workflow has jobs of its own, some of them not yet known here.
@@ -23,3 +43,6 @@ with failures_in_one_line():
     for option, names in () if IS_MODULE else options_of_jobs.items():
         targets = {name: jobs_of(name) for name in {*names} - {*jobs} if workflow.is_rule(name)}
         check_names(option, names, jobs, targets)
+    if not IS_MODULE and workflow.is_main_process:
+        check_mirrors(options.mirrors)
+        check_asked_for([rule.name for rule in workflow.rules])

@@ -146,3 +146,12 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
     assert done.errors[0] in (finished / "results/logs/mine_en_nl/small/seed3/train.log").read_text(
         "utf-8"
     )
+
+
+def test_a_name_with_a_typo_ends_the_run_before_its_plan(checkout: Checkout) -> None:
+    done = checkout.snakemake("-n", "results/demo_en_fr/models/dmo/seed1/model.safetensors")
+    assert done.code == 1
+    assert done.errors == [
+        "error: results/demo_en_fr/models/dmo/seed1/model.safetensors: unknown model 'dmo'; did "
+        "you mean 'demo'?"
+    ]

@@ -1,11 +1,13 @@
 """``convs2s tokenize`` and ``detokenize``: the standard input, by a preparation."""
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
 from convs2s.cli.common import standard_input
 from convs2s.config.preparation import PreparationRecipes
+from convs2s.errors import UserError
 
 if TYPE_CHECKING:
     from convs2s.text.preparation import Preparation
@@ -48,6 +50,11 @@ def _detokenize(arguments: argparse.Namespace) -> None:
 def _preparation(arguments: argparse.Namespace) -> "Preparation":
     from convs2s.text.preparation import Preparation
 
+    if not re.fullmatch("[a-z]{2,3}(_[a-z]+)?", arguments.language):
+        raise UserError(
+            f"--language {arguments.language}: expected a code of two or three small letters, such "
+            "as en for English"
+        )
     return Preparation(arguments.preparation, arguments.language)
 
 

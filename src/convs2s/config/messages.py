@@ -26,6 +26,9 @@ _ANY_NAME = {"patternErrorMessage": "expected names that are text"}
 
 S = TypeVar("S", bound=Section)
 
+# Where likeness of letters would find another name: cpu for gpu.
+_OFTEN_MEANT = {"gpu": "cuda"}
+
 _TYPES = {
     "object": "a mapping of keys to values",
     "array": "a list",
@@ -91,6 +94,8 @@ def shown(value: object) -> str:
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
+    if _OFTEN_MEANT.get(name) in names:
+        return _OFTEN_MEANT[name]
     return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=0.6)), None)
 
 

@@ -59,6 +59,14 @@ def test_a_preparation_that_there_is_not(run: Terminal, command: str) -> None:
         run(command, "--language", "en", "--preparation", "mose_test", text=b"a\n")
 
 
+@pytest.mark.parametrize("command", ["tokenize", "detokenize"])
+def test_a_language_is_named_by_its_code(run: Terminal, command: str) -> None:
+    message = r"^convs2s: error: --language english: expected a code of two or three small letters"
+    with pytest.raises(SystemExit, match=message):
+        run(command, "--language", "english", text=b"a\n")
+    assert run(command, "--language", "en_title", text=b"a\n") == "a\n"
+
+
 def test_help_lists_the_preparations(run: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run("tokenize", "--help")

@@ -29,7 +29,7 @@ from tests.unit.config.writing import fault, write
         ("shards: true", "config.yaml: shards: expected a whole number, not true"),
         ("shards: 1000000000000", "config.yaml: shards: expected at most 1000, not 1000000000000"),
         ("shards: null", "config.yaml: shards: expected a whole number, not null"),
-        ("device: gpu", "config.yaml: device: unknown value 'gpu'; did you mean 'cpu'?"),
+        ("device: gpu", "config.yaml: device: unknown value 'gpu'; did you mean 'cuda'?"),
         ("device: 1", "config.yaml: device: expected one of auto, cpu, cuda, not 1"),
         ("keep_intermediates: 1", "config.yaml: keep_intermediates: expected true or false, not 1"),
         ("mirrors: ../m", "config.yaml: mirrors: expected a list, not '../m'"),

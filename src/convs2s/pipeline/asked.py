@@ -1,0 +1,95 @@
+"""What is refused before anything is planned: names that there are not, folders that are missing.
+
+Snakemake would say of a path with a slip of the pen that no rule makes it, and of a name that it is
+a KeyError, without the name that was meant.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from convs2s.config.credentials import without_credentials
+from convs2s.config.messages import unknown
+from convs2s.config.runs import RUN_PATTERN
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+
+# What lies beside the folders of tasks in a results folder.
+_OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper"}
+_RUN = re.compile(f"{RUN_PATTERN}|released")
+# TESTSET.DECODING.WHAT; a test set's rescored lists have no decoding of their own.
+_OF_TEST_SET = re.compile(r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\..+")
+_NO_DECODING = {"scored", "rescored"}
+_NO_TEST_SET = {"phrases", "training"}
+
+
+def check_mirrors(mirrors: Iterable[str]) -> None:
+    """Refuse a folder of ``mirrors`` that is not there, before hours of work end at it.
+
+    Raises:
+        UserError: one of them is missing, or no folder.
+    """
+    for mirror in mirrors:
+        if "://" not in mirror and not Path(mirror).is_dir():
+            raise UserError(
+                f"mirrors: {without_credentials(mirror)}: no such folder: mount it, or take it out "
+                "of the configuration"
+            )
+
+
+def check_targets(targets: Iterable[str], rules: Collection[str], settings: Settings) -> None:
+    """Refuse a target with a name in it that nothing has, and say which one is near.
+
+    Args:
+        targets: names of rules, and paths, as they were typed.
+        rules: names of all rules.
+        settings: the configuration, with its folders where a run really has them.
+
+    Raises:
+        UserError: a task, model, run, test set, decoding or scale is not known.
+    """
+    for target in sorted({*targets} - {*rules}):
+        if Path(target).exists():
+            continue
+        if re.fullmatch(r"\w+", target):
+            if get_close_matches(target, rules, n=1):
+                raise UserError(f"{target}: {unknown('target', target, rules)}")
+        else:
+            _check_path(target, settings)
+
+
+def _check_path(path: str, settings: Settings) -> None:
+    """Check the names in a path of the results folder; any other one is Snakemake's affair."""
+    results = settings.scale.results_dir
+    if not Path(path).is_relative_to(results):
+        return
+    task, *place = Path(path).relative_to(results).parts or [""]
+    if task == "scales" and place:
+        raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
+    if task in _OTHER_FOLDERS or not place:
+        return
+    _known(path, "task", task, settings.tasks)
+    if place[0] == "models" and len(place) == 4:
+        _check_run(path, *place[1:], settings.tasks[task].corpus.tests, settings)
+
+
+def _check_run(
+    path: str, model: str, run: str, file: str, testsets: Collection[str], settings: Settings
+) -> None:
+    _known(path, "model", model, settings.models)
+    if not _RUN.fullmatch(run):
+        raise UserError(
+            f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of the "
+            "first seeds, such as ensemble2"
+        )
+    found = _OF_TEST_SET.fullmatch(file)
+    if found and found["testset"] not in _NO_TEST_SET:
+        _known(path, "test set", found["testset"], [*testsets, "valid"])
+        if found["decoding"] not in _NO_DECODING:
+            _known(path, "decoding", found["decoding"], settings.decodings)
+
+
+def _known(path: str, what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise UserError(f"{path}: {unknown(what, name, known)}")

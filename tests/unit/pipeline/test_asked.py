@@ -1,0 +1,92 @@
+"""What cannot be had is refused before anything is planned, with the name that was meant."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+from convs2s.pipeline.asked import check_mirrors, check_targets
+
+RULES = ["demo", "paper", "tables", "train_model"]
+RUN = "results/multi30k_en_de/models/small"
+
+
+@pytest.fixture(scope="module")
+def settings(root: Path) -> Settings:
+    return load(root, {})
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            "results/multi30k_en_dee/bleu.txt",
+            "unknown task 'multi30k_en_dee'; did you mean 'multi30k_en_de'?",
+        ),
+        (
+            "results/demo_en_fr/models/dmo/seed1/model.safetensors",
+            "unknown model 'dmo'; did you mean 'demo'?",
+        ),
+        (
+            f"{RUN}/seedx/model.safetensors",
+            "unknown run 'seedx'; expected a seed, such as seed1, or an ensemble of the first "
+            "seeds, such as ensemble2",
+        ),
+        (
+            f"{RUN}/seed1/test_2016_flicker.beam5.txt",
+            "unknown test set 'test_2016_flicker'; did you mean 'test_2016_flickr'?",
+        ),
+        (
+            f"{RUN}/seed1/test_2016_flickr.bean5.bleu.json",
+            "unknown decoding 'bean5'; did you mean 'beam5'?",
+        ),
+        (
+            "results/scales/demo/paper/table1.md",
+            "belongs to another scale: add --config scale=demo",
+        ),
+        ("demmo", "unknown target 'demmo'; did you mean 'demo'?"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_with_the_nearest_name(
+    settings: Settings, target: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(f'{target}: {message}')}$"):
+        check_targets(["paper", target], RULES, settings)
+
+
+def test_what_there_is_may_be_asked_for(settings: Settings, root: Path) -> None:
+    there = [
+        *RULES,
+        "results/multi30k_en_de/bleu.txt",
+        f"{RUN}/settings.json",
+        f"{RUN}/seed12/history.jsonl",
+        f"{RUN}/ensemble3/test_2016_flickr.beam5.scored-by-small-seed1.nbest.zst",
+        f"{RUN}/seed1/valid.beam5.length_penalty.json",
+        f"{RUN}/seed1/test_2016_flickr.rescored.bleu.json",
+        f"{RUN}/seed1/training.speed.json",
+        "results/paper/table1.md",
+        "results/multi30k_en_de/corpus/counts.txt",
+        "a_file_of_another_workflow.txt",
+        str(root / "README.md"),
+    ]
+    check_targets(there, RULES, settings)
+
+
+def test_a_target_unlike_any_other_is_left_to_snakemake(settings: Settings) -> None:
+    check_targets(["xyzzy"], RULES, settings)
+
+
+def test_the_folder_of_results_may_be_elsewhere(settings: Settings) -> None:
+    elsewhere = settings.placed("inner/results", "inner/downloads", {})
+    with pytest.raises(UserError, match="unknown task 'demo_en_rf'; did you mean 'demo_en_fr'"):
+        check_targets(["inner/results/demo_en_rf/bleu.txt"], RULES, elsewhere)
+
+
+def test_a_mirror_that_is_missing_is_named(tmp_path: Path) -> None:
+    check_mirrors([str(tmp_path), "https://mirror.example/of"])
+    missing = tmp_path / "unmounted"
+    with pytest.raises(UserError, match=f"^mirrors: {missing}: no such folder: mount it, or"):
+        check_mirrors([str(tmp_path), str(missing)])
