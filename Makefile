@@ -14,6 +14,8 @@ endif
 
 VENV := .venv
 INSTALLED := $(VENV)/.installed
+# What tells an environment that make itself has made, and may start over, from one made by hand.
+MADE := $(VENV)/.made_by_make
 # What runs in a recipe finds the environment's programs first, as after `activate`.
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 # One process for each core, each with the tests of a file (tests/support/sharing_out.py). To see the
@@ -39,7 +41,7 @@ help:
 	@echo "make format      rewrite the code in the house's style"
 	@echo "make hashes      requirements.hashed.txt from constraints.txt"
 	@echo "make release     everything that a release publishes, into dist/"
-	@echo "make clean       remove .venv, caches and .snakemake, but not results/"
+	@echo "make clean       remove .venv if make has made it, caches and .snakemake, but not results/"
 
 demo: $(INSTALLED)
 	@$(IN_VENV) snakemake demo
@@ -93,7 +95,9 @@ release: $(INSTALLED)
 	@$(IN_VENV) .ci/release $(TASKS)
 
 clean:
-	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
+	@if [ ! -e $(VENV) ] || [ -e $(MADE) ]; then rm -rf $(VENV); else \
+	    echo "$(VENV) is kept: make has not made it; remove it by hand if you want to"; fi
+	rm -rf .snakemake .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "results/ is kept: remove it by hand if you want to"
 
@@ -130,7 +134,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 	    echo "make: Python 3.11 or newer is needed; tried $(PYTHON) (set PYTHON=...)" >&2; exit 1; \
 	fi; \
 	$$python -c "$$CHECK_VENV" || exit 1; \
-	if [ ! -e $@ ]; then $$python -m venv --clear $(VENV) || exit 1; fi; \
+	if [ ! -e $@ ] && [ ! -e $(MADE) ]; then \
+	    for file in $(VENV)/*; do \
+	        if [ -e "$$file" ]; then \
+	            echo "make: $(VENV) is there, and make has not made it: move it away; or, to have" \
+	                "it used as it is, touch $@" >&2; exit 1; \
+	        fi; \
+	    done; \
+	fi; \
+	if [ ! -e $@ ]; then $$python -m venv --clear $(VENV) && touch $(MADE) || exit 1; fi; \
 	rm -f $@; \
 	echo "make: installing into $(VENV), which takes a minute or more"; \
 	$(INSTALL_TORCH_WITHOUT_CUDA); \

@@ -1,4 +1,4 @@
-"""Which torch ``make`` installs, seen by stand-ins for Python, pip and uv: nothing is fetched."""
+"""What ``make`` installs, and where it does not, seen by stand-ins for Python, pip and uv: nothing is fetched."""
 
 import os
 import platform
@@ -104,3 +104,34 @@ def test_another_torch_is_refused(root: Path, tmp_path: Path) -> None:
 def test_extras_are_the_callers(root: Path, tmp_path: Path) -> None:
     make(root, tmp_path, "TORCH=cuda", "EXTRAS=workflow")
     assert installs(tmp_path)[-1].endswith("-e .[workflow]")
+
+
+def test_an_environment_made_by_hand_is_left_alone(root: Path, tmp_path: Path) -> None:
+    own = tmp_path / "venv/bin/python"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    done = make(root, tmp_path, "TORCH=cuda")
+    assert done.returncode != 0
+    assert f"make: {tmp_path}/venv is there, and make has not made it: move it away" in done.stderr
+    assert own.read_text() == "mine"
+    assert not (tmp_path / "installs").exists()
+
+
+def test_an_install_that_was_cut_short_is_started_over(root: Path, tmp_path: Path) -> None:
+    make(root, tmp_path, "TORCH=cuda")
+    installed = tmp_path / "venv/.installed"
+    installed.unlink()
+    assert make(root, tmp_path, "TORCH=cuda").returncode == 0
+    assert installed.is_file()
+    assert len(installs(tmp_path)) == 2
+
+
+def test_clean_keeps_an_environment_made_by_hand(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "venv").mkdir()
+    command = ["make", "-f", str(root / "Makefile"), "clean", "VENV=venv"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
+    assert "venv is kept: make has not made it" in done.stdout
+    assert (tmp_path / "venv").is_dir()
+    (tmp_path / "venv/.made_by_make").touch()
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert not (tmp_path / "venv").exists()
