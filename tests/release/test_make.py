@@ -1,4 +1,4 @@
-"""What ``make`` installs, and where it does not, seen by stand-ins for Python, pip and uv: nothing is fetched."""
+"""What ``make`` installs and where, by stand-ins for Python, pip and uv: nothing is fetched."""
 
 import os
 import platform

@@ -9,11 +9,14 @@ from convs2s import __version__
 from convs2s.cli.attention import add_attention
 from convs2s.cli.card import add_card
 from convs2s.cli.compare_outputs import add_compare_outputs
+from convs2s.cli.completion import add_completion
 from convs2s.cli.config import add_config
+from convs2s.cli.examples import add_examples
 from convs2s.cli.export_results import add_export_results
 from convs2s.cli.import_model import add_import
 from convs2s.cli.kernels import add_kernels
 from convs2s.cli.mirror import add_mirror
+from convs2s.cli.remove_states import add_remove_states
 from convs2s.cli.rerank import add_rerank
 from convs2s.cli.results import add_results
 from convs2s.cli.score import add_score
@@ -40,23 +43,27 @@ EXAMPLES = """examples:
   convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s compare-outputs baseline.fr system.fr --reference test.fr
   convs2s attention model.safetensors "The man sees two red cars." > page.html
+  convs2s score oracle test.nbest --reference test.fr
   convs2s score-pairs model.safetensors --source test.en --n-best test.nbest > scored.nbest
   convs2s rerank scored.nbest > best.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
   convs2s import fairseq model.pt --source-dictionary dict.en.txt --target-dictionary dict.fr.txt \\
     --bpe-codes bpecodes --output model.safetensors
+  convs2s mirror my_mirror
   convs2s card model.safetensors
   convs2s export-results results/demo_en_fr demo.zip
-  convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k > docs/results.md
+  convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k --output docs/results.md
+  convs2s remove-states results
   convs2s kernels --model small
   convs2s config --task demo_en_fr
+  convs2s completion bash > ~/.local/share/bash-completion/completions/convs2s
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
     given = sys.argv[1:] if arguments is None else arguments
-    parsed = _parser().parse_args(given, argparse.Namespace(command=given))
+    parsed = whole_parser().parse_args(given, argparse.Namespace(command=given))
     provide_environment()  # before torch is loaded
     try:
         check_options(parsed)
@@ -97,21 +104,23 @@ COMMANDS = {
     "card": (add_card, "where a model file comes from"),
     "export-results": (add_export_results, "pack results with what they rest on"),
     "results": (add_results, "the papers' tables from a ledger"),
+    "remove-states": (add_remove_states, "what trainings that have ended no longer need"),
     "kernels": (add_kernels, "how fast this machine multiplies"),
     "config": (add_config, "print the effective configuration"),
+    "completion": (add_completion, "a shell's script that completes what is typed"),
 }
 """Name -> what adds its options, and its help."""
 
 
-def _parser() -> argparse.ArgumentParser:
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser of every command."""
     parser = argparse.ArgumentParser(
         prog="convs2s",
         description="Convolutional sequence to sequence learning, by hand.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (add_options, text) in COMMANDS.items():
         add_options(commands.add_parser(name, help=text))
+    add_examples(parser, EXAMPLES)
     return parser

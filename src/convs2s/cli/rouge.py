@@ -27,7 +27,6 @@ def add_rouge(command: argparse.ArgumentParser) -> None:
         "are those that ROUGE-1.5.5.pl prints (docs/rouge.md)."
     )
     command.epilog = _EXAMPLES
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
     command.add_argument("hypotheses", type=Path, help="file of texts, one a line")
     command.add_argument(
         "--reference", type=Path, action="append", required=True, help="of several, give each so"

@@ -46,6 +46,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes that share the --threads, and the memory of the weights, for a file [1]",
     )
+    command.add_argument("--quiet", action="store_true", help="show no progress, errors alone")
     add_device(command)
     add_threads(command)
     add_decoding_options(command)
@@ -84,6 +85,7 @@ def _translate(arguments: argparse.Namespace) -> None:
         identity_of(arguments.model, settings, device=device, **choices),
         workers=arguments.workers,
         threads=arguments.threads,
+        silent=arguments.quiet,
     )
 
 

@@ -4,13 +4,13 @@ import hashlib
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from tqdm import tqdm
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.growing_output import DirectOutput, GrowingOutput, growing_output
+from convs2s.decoding.progress import progress
 from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files import read_lines, sha256
@@ -31,6 +31,7 @@ def translate_long_file(
     *,
     workers: int,
     threads: int,
+    silent: bool = False,
 ) -> None:
     """Translate a file, showing on the standard error how far it is.
 
@@ -41,6 +42,7 @@ def translate_long_file(
         identity: what the output's bytes depend on besides the source.
         workers: processes.
         threads: CPU threads of all of them together.
+        silent: show nothing.
 
     Raises:
         UserError: the source is missing or not text, is the output, or a worker was killed.
@@ -50,17 +52,27 @@ def translate_long_file(
         raise UserError(f"{source}: is no file that can be read twice: give it as standard input")
     with interruptible():
         lines, checksum = _survey(source)
+        translated = partial(
+            _results,
+            translate,
+            source,
+            total=lines,
+            workers=workers,
+            threads=threads,
+            silent=silent,
+        )
         if output is None:
-            with closing(_results(translate, source, 0, lines, workers, threads)) as results:
+            with closing(translated(done=0)) as results:
                 for _, text in results:
                     sys.stdout.write(text)
             return
         if output.exists() and output.samefile(source):
             raise UserError(f"{output}: is the input as well: name another --output")
-        with growing_output(output, {**identity, "input": checksum}) as growing:
-            done = growing.done
-            with closing(_results(translate, source, done, lines, workers, threads)) as results:
-                _append_all(growing, results, lines)
+        with (
+            growing_output(output, {**identity, "input": checksum}) as growing,
+            closing(translated(done=growing.done)) as results,
+        ):
+            _append_all(growing, results, lines)
 
 
 def _append_all(
@@ -104,11 +116,18 @@ def _survey(source: Path) -> tuple[int, str]:
 
 
 def _results(
-    translate: ChunkTranslator, source: Path, done: int, total: int, workers: int, threads: int
+    translate: ChunkTranslator,
+    source: Path,
+    *,
+    done: int,
+    total: int,
+    workers: int,
+    threads: int,
+    silent: bool,
 ) -> Generator[tuple[int, str], None, None]:
     chunks = _chunks(source, done, CHUNK_BATCHES * translate.translator.settings.batch_sentences)
     results = translate_chunks(translate, chunks, workers=workers, threads=threads)
-    with tqdm(total=total, initial=done, unit=" sentences") as bar:
+    with progress(" sentences", total, done=done, silent=silent) as bar:
         for count, text in results:
             yield count, text
             bar.update(count)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import n_best_line
+from convs2s.decoding.progress import counted
 from convs2s.decoding.rescoring import PairScorer, score_groups
 from convs2s.decoding.translate import prepare_translator
 from convs2s.devices import pick_device
@@ -42,7 +42,7 @@ def list_n_best(
         output,
         (
             n_best_line(one, " ".join(one.words), settings.alpha)
-            for translation in tqdm(translations, unit="line")
+            for translation in counted(translations, " lines")
             for one in translation.n_best
         ),
     )
@@ -71,6 +71,6 @@ def score_n_best(
     """
     torch.set_num_threads(threads)
     scorer = PairScorer(models, pick_device(device), "words")
-    groups = read_n_best(tqdm(read_lines(n_best), unit="hypothesis"), str(n_best))
+    groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
     scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
     write_lines(output, (one.line() for one in scored))

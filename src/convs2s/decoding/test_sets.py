@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tqdm import tqdm
-
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.progress import counted
 from convs2s.decoding.translate import prepare_translator
 from convs2s.files import atomic_text, read_lines
 
@@ -36,6 +35,6 @@ def decode_test_set(
     translator = prepare_translator(models, settings, device=device, threads=threads)
     with ExitStack() as stack:
         as_json, as_text = (stack.enter_context(atomic_text(path)) for path in (lines, text))
-        for translation in tqdm(translator.translate(read_lines(source)), unit="line"):
+        for translation in counted(translator.translate(read_lines(source)), " lines"):
             as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
             as_text.write(translation.text + "\n")

@@ -202,5 +202,5 @@ class PartialFile:
             total=total,
             unit="B",
             unit_scale=True,
-            mininterval=0.1 if sys.stderr.isatty() else 30,  # a log file needs no animation
+            mininterval=0.1 if sys.stderr.isatty() else 60,  # a log file needs no animation
         )

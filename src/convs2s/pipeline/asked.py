@@ -71,13 +71,14 @@ def _check_path(path: str, settings: Settings) -> None:
         return
     _known(path, "task", task, settings.tasks)
     if place[0] == "models" and len(place) == 4:
-        _check_run(path, *place[1:], settings.tasks[task].corpus.tests, settings)
+        model, run, file = place[1:]
+        _known(path, "model", model, settings.models)
+        _check_run(path, run, file, settings.tasks[task].corpus.tests, settings)
 
 
 def _check_run(
-    path: str, model: str, run: str, file: str, testsets: Collection[str], settings: Settings
+    path: str, run: str, file: str, testsets: Collection[str], settings: Settings
 ) -> None:
-    _known(path, "model", model, settings.models)
     if not _RUN.fullmatch(run):
         raise UserError(
             f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of the "

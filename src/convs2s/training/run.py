@@ -15,6 +15,7 @@ from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
 from convs2s.training.export import export
+from convs2s.training.finished_states import megabytes, size_of
 from convs2s.training.interruption import Interruption, end_of_job
 from convs2s.training.job import TrainingJob
 from convs2s.training.kernel_choice import choose_kernel
@@ -77,6 +78,7 @@ def _train(job: TrainingJob) -> None:
             say_end(trainer, result)
             export(job, data, trainer, result)
             folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
+            say_what_may_go(folder)
 
 
 def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
@@ -154,6 +156,14 @@ def more_would_help(trainer: Trainer) -> str:
     if maximum is not None and trainer.state.schedule.best_epoch >= maximum:
         return f"more epochs would help: raise training.maximum_epochs ({maximum:g})"
     return f"more would help: lower training.schedule.minimum ({schedule.minimum:g})"
+
+
+def say_what_may_go(folder: StateFolder) -> None:
+    """Say what a training that has ended still takes on the disk, and how to be rid of it."""
+    log(
+        f"{megabytes(size_of(folder.path))} of states are needed to export this model again, for "
+        f"nothing else: convs2s remove-states {folder.parent.parent} --yes"
+    )
 
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""How far a long piece of work is: a bar on a terminal, a line a minute in a log, or nothing."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Never, TextIO, TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+
+SECONDS_BETWEEN_LINES = 60.0
+"""In a log, where nobody watches a bar move."""
+
+_LINE = "{n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
+_LINE_WITHOUT_TOTAL = "{n_fmt}{unit}, {rate_fmt}"
+
+
+class _Lines:
+    """A stream to which each state of a bar is a line of its own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        shown = text.strip()
+        if shown:
+            self._stream.write(f"{shown}\n")
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def progress(
+    unit: str, total: int | None = None, *, done: int = 0, silent: bool = False
+) -> "tqdm[Never]":
+    """Return what counts a work's parts and shows their number on the standard error.
+
+    Args:
+        unit: what is counted, as its name stands behind a number, such as " sentences".
+        total: how many there are; None where it is not known.
+        done: how many an earlier try has done.
+        silent: show nothing.
+    """
+    if sys.stderr.isatty():
+        return tqdm(total=total, initial=done, unit=unit, disable=silent)
+    return tqdm(
+        total=total,
+        initial=done,
+        unit=unit,
+        disable=silent,
+        file=_Lines(sys.stderr),
+        mininterval=SECONDS_BETWEEN_LINES,
+        maxinterval=SECONDS_BETWEEN_LINES,
+        delay=SECONDS_BETWEEN_LINES,
+        bar_format=_LINE_WITHOUT_TOTAL if total is None else _LINE,
+    )
+
+
+def counted(items: Iterable[T], unit: str) -> Iterator[T]:
+    """Yield each item, and show how many there were."""
+    with progress(unit) as bar:
+        for item in items:
+            yield item
+            bar.update()

@@ -1,0 +1,65 @@
+"""What is removed of a training that has ended, and what never is."""
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.training.state_folder import digest_of
+from tests.unit.conftest import Terminal
+
+IDENTITY = {"seed": 1, "recipe": {"clip": 0.1}}
+MINE = digest_of(IDENTITY)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A finished run beside states of another recipe, and one that was stopped."""
+    for run, digests in (("seed1", (MINE, "another")), ("seed2", (MINE,))):
+        for digest in digests:
+            folder = tmp_path / f"task/models/small/{run}/state/{digest}"
+            folder.mkdir(parents=True)
+            (folder / "last.safetensors").write_bytes(bytes(1_500_000))
+    finished = tmp_path / "task/models/small/seed1"
+    (finished / "model.safetensors").write_bytes(b"weights")
+    (finished / "training.json").write_text(json.dumps({"manifest": {"identity": IDENTITY}}))
+    return tmp_path
+
+
+def states(results: Path) -> list[str]:
+    return sorted(path.parent.name for path in results.rglob("last.safetensors"))
+
+
+def test_what_may_go_is_listed_and_nothing_is_removed(run: Terminal, results: Path) -> None:
+    said = run("remove-states", results).splitlines()
+    assert said == [
+        f"      1.5 MB  {results}/task/models/small/seed1/state/{MINE}",
+        "      1.5 MB  of 1 trainings that have ended: may go: --yes removes them",
+    ]
+    assert states(results) == sorted([MINE, MINE, "another"])
+
+
+def test_the_state_of_the_finished_model_alone_is_removed(run: Terminal, results: Path) -> None:
+    assert "1 trainings that have ended: removed" in run("remove-states", results, "--yes")
+    assert states(results) == sorted([MINE, "another"])
+    assert (results / "task/models/small/seed2/state" / MINE).is_dir()
+    assert (results / "task/models/small/seed1/model.safetensors").is_file()
+    assert "0 trainings" in run("remove-states", results, "--yes")
+
+
+def test_a_training_that_runs_keeps_its_states(run: Terminal, results: Path) -> None:
+    with (results / "task/models/small/seed1/state/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SystemExit, match="seed1/state: a training is writing here: wait"):
+            run("remove-states", results, "--yes")
+    assert states(results) == sorted([MINE, MINE, "another"])
+
+
+def test_a_damaged_record_and_a_missing_folder_are_named(run: Terminal, results: Path) -> None:
+    record = results / "task/models/small/seed1/training.json"
+    record.write_text("{}")
+    with pytest.raises(SystemExit, match=r"training\.json: no record of a training"):
+        run("remove-states", results)
+    with pytest.raises(SystemExit, match="none: no such folder: name one of results"):
+        run("remove-states", results / "none")
