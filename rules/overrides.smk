@@ -6,9 +6,10 @@ The last file that is read, as the names of all rules must be known.
 import sys
 
 from snakemake.cli import get_argument_parser
+from snakemake.logging import logger
 
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import check_mirrors, check_targets
+from convs2s.pipeline.asked import check_mirrors, check_targets, doubts
 from convs2s.pipeline.overrides import check_names
 
 
@@ -46,3 +47,5 @@ with failures_in_one_line():
     if not IS_MODULE and workflow.is_main_process:
         check_mirrors(options.mirrors)
         check_asked_for([rule.name for rule in workflow.rules])
+        for line in doubts(tasks):
+            logger.warning(f"warning: {line}")

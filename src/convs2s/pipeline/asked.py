@@ -5,7 +5,7 @@ a KeyError, without the name that was meant.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,15 +13,31 @@ from convs2s.config.credentials import without_credentials
 from convs2s.config.messages import unknown
 from convs2s.config.runs import RUN_PATTERN
 from convs2s.config.settings import Settings
+from convs2s.config.task import Task
 from convs2s.errors import UserError
 
 # What lies beside the folders of tasks in a results folder.
 _OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper"}
+# Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+_WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 _RUN = re.compile(f"{RUN_PATTERN}|released")
 # TESTSET.DECODING.WHAT; a test set's rescored lists have no decoding of their own.
 _OF_TEST_SET = re.compile(r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\..+")
 _NO_DECODING = {"scored", "rescored"}
 _NO_TEST_SET = {"phrases", "training"}
+
+
+def doubts(tasks: Mapping[str, Task]) -> list[str]:
+    """Return what a user should know of tasks that would run all the same, a line each."""
+    return [
+        f"{task.name}: text in '{language}' has no blanks between words, and no preparation here "
+        "splits it: split it yourself and state `preparation: {train: none, test: none}` "
+        "(docs/own_language_pair.md)"
+        for task in tasks.values()
+        if task.text is None
+        for language in task.language_pair
+        if language.partition("_")[0] in _WITHOUT_BLANKS and task.preparation.train != "none"
+    ]
 
 
 def check_mirrors(mirrors: Iterable[str]) -> None:

@@ -8,10 +8,12 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from convs2s.config.costs import CostFigure
 from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
+from convs2s.config.recipe import Recipe
 from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
@@ -24,7 +26,14 @@ _FLOAT_BYTES = 4
 _TYPES_PER_MERGE = 1.12  # 44,463 types of 40,000 merges (WMT'14 English-French)
 _TYPES_OF_ALL = 50_000  # where every type is kept of text whose size is not known
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
+_MARKED = {".sgm", ".jsonl", ".tar"}  # whose lines are no sentences
 _HOUR = 3600
+# A training's process beside its network: torch, its libraries and what they keep. The demo's, of a
+# million parameters, holds 0.5 to 0.6 GB at most (its benchmark file, 2 cores, 2026-11-22).
+_PROCESS_BYTES = 400_000_000
+_OUTPUTS = 3  # of each token over all types: the scores, their softmax, its gradient
+_MICRO_BATCH_TOKENS = 4000  # where a recipe sets no limit
+_MOST_COUNTED_BYTES = 1_000_000_000  # of text whose lines are counted: a second's reading
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class TrainingCost:
         model: its name.
         runs: their number.
         parameters: of one model.
+        memory: bytes of one training.
         device: what the hours are of, GPU or core; None where they are not known.
         hours: of one run, over all its devices; None where they are not known.
         source: where that figure comes from.
@@ -62,6 +72,7 @@ class TrainingCost:
     model: str
     runs: int
     parameters: int
+    memory: float
     device: str | None
     hours: float | None
     source: str
@@ -214,14 +225,17 @@ def _present(folder: Path) -> int:
 def training_pairs(settings: Settings, name: str) -> int | None:
     """Return the number of a task's training pairs, as the paper states it.
 
-    Of other text it is the number of news sentences that its files have room for, so that bytes and
-    hours fit; None where the size of a file is not known.
+    Of plain text that is there it is the number of its lines. Of other text it is the number of
+    news sentences that its files have room for, so that bytes and hours fit; None where the size of
+    a file is not known.
     """
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
     references = [side for pair in task.file_pairs("train") for side in pair]
     files = {file.location: file for file in map(parse_file_reference, references)}
+    if counted := _lines(list(files.values()), settings):
+        return counted // 2
     sizes = [(_bytes(file, settings), file.location) for file in files.values()]
     growth, line = settings.costs.growth.value, settings.costs.line_bytes.value
     plain = [
@@ -230,6 +244,23 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     ]
     known = [size for size in plain if size is not None]
     return math.ceil(sum(known) / (2 * line)) if len(known) == len(plain) else None
+
+
+def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
+    """Return the lines of files that are plain text of this machine; None where one is not."""
+    places = [file.path(Path(settings.scale.downloads_dir)) for file in files]
+    plain = [
+        file.member is None and place.is_file() and place.suffix not in {*_COMPRESSED, *_MARKED}
+        for file, place in zip(files, places, strict=True)
+    ]
+    if not all(plain) or sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
+        return None
+    return sum(_count_lines(place) for place in places)
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 20), b""))
 
 
 def _bytes(file: FileReference, settings: Settings) -> int | None:
@@ -311,9 +342,23 @@ def _training(settings: Settings, name: str, model: str, runs: int) -> TrainingC
     with shapes_alone():
         network = build_network(settings.models[model].architecture, source, target)
     parameters = sum(parameter.numel() for parameter in network.parameters())
+    memory = _memory(settings.models[model].training, parameters, target)
     if known is None:
-        return TrainingCost(model, runs, parameters, None, None, "not measured")
-    return TrainingCost(model, runs, parameters, known.device, known.hours, known.source)
+        return TrainingCost(model, runs, parameters, memory, None, None, "not measured")
+    return TrainingCost(model, runs, parameters, memory, known.device, known.hours, known.source)
+
+
+def _memory(recipe: Recipe, parameters: int, types: int) -> float:
+    """Return the bytes of a training: its process, its network, the outputs of a micro-batch."""
+    batch = recipe.batch
+    tokens = min(batch.tokens or math.inf, batch.micro_batch_tokens or _MICRO_BATCH_TOKENS)
+    network = (1 + _kept_per_parameter(recipe)) * parameters * _FLOAT_BYTES  # gradients and state
+    return _PROCESS_BYTES + network + _OUTPUTS * tokens * types * _FLOAT_BYTES
+
+
+def _kept_per_parameter(recipe: Recipe) -> int:
+    """Return the numbers that a state holds of each parameter: its own, and the optimizer's."""
+    return {"sgd": 1, "nesterov": 2, "adam": 3}[recipe.optimizer]
 
 
 def _types(vocabulary: VocabularySettings, side: str, pairs: int | None) -> int:
@@ -328,12 +373,12 @@ def _types(vocabulary: VocabularySettings, side: str, pairs: int | None) -> int:
 
 def _training_stage(settings: Settings, trainings: Sequence[TrainingCost]) -> Stage:
     """Return the stage of all trainings: each keeps its model, its best and its last state."""
-    kept = saved = largest = 0
+    kept = saved = 0
+    largest = 0.0
     for one in trainings:
-        adam = settings.models[one.model].training.optimizer == "adam"
         model = one.parameters * _FLOAT_BYTES
-        state = (3 if adam else 2) * model  # parameters, and what the optimizer keeps of each
+        state = _kept_per_parameter(settings.models[one.model].training) * model
         kept += one.runs * (2 * model + state)
         saved += one.runs * state  # the next state is whole before the last one goes
-        largest = max(largest, model + state)  # and the gradients
+        largest = max(largest, one.memory)
     return Stage("train", kept + saved, saved, 0, largest)

@@ -4,11 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
+from convs2s.config.task import Task
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import check_mirrors, check_targets
+from convs2s.pipeline.asked import check_mirrors, check_targets, doubts
+from tests.support.user_task import TASK
 
 RULES = ["demo", "paper", "tables", "train_model"]
 RUN = "results/multi30k_en_de/models/small"
@@ -90,3 +93,12 @@ def test_a_mirror_that_is_missing_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "unmounted"
     with pytest.raises(UserError, match=f"^mirrors: {missing}: no such folder: mount it, or"):
         check_mirrors([str(tmp_path), str(missing)])
+
+
+def test_text_without_blanks_is_told_of(settings: Settings) -> None:
+    assert doubts(settings.tasks) == []
+    own = yaml.safe_load(TASK) | {"languages": {"source": "en", "target": "zh"}}
+    (line,) = doubts({"mine": Task.named("mine", own)})
+    assert line.startswith("mine: text in 'zh' has no blanks between words, and no preparation")
+    split = own | {"preparation": {"train": "none", "test": "none"}}
+    assert doubts({"mine": Task.named("mine", split)}) == []

@@ -82,6 +82,20 @@ def test_pairs_of_other_text_follow_from_its_size(here: Path) -> None:
     assert headline("mine").pairs == 1000
 
 
+def test_pairs_of_plain_text_are_counted(here: Path) -> None:
+    (here / "config/tasks/mine.yaml").write_text(TASK)
+    ((source, target),) = load(here, {}).tasks["mine"].file_pairs("train")
+    (here / source).write_text("Go.\n" * 1313)
+    (here / target).write_text("Va !\n" * 1313)
+    assert headline("mine").pairs == 1313
+
+
+def test_memory_of_a_training_is_that_of_its_process(here: Path) -> None:
+    """The demo's held 0.59 GB at most; that of the paper's largest in bf16 4.8 GB on a CPU."""
+    assert 0.4e9 < headline("demo_en_fr").memory < 0.8e9
+    assert 4e9 < max(one.memory for one in headline("wmt14_en_fr").trainings) < 7e9
+
+
 def test_at_another_scale_files_are_those_of_the_mirror(here: Path) -> None:
     options = {"scale": "mirror"}
     (here / "config/tasks/mine.yaml").write_text(TASK)
