@@ -9,11 +9,7 @@ rule write_claims:
         ledger=layout.ledger,
     output:
         multiext("<results>/paper/claims", ".csv", ".json"),
-        report(
-            "<results>/paper/claims.md",
-            caption="../workflow/report/claims.rst",
-            category="claims",
-        ),
+        "<results>/paper/claims.md",
     log:
         "<logs>/paper/claims.log",
     localrule: True

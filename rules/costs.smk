@@ -12,11 +12,7 @@ rule write_costs:
         ledger=layout.ledger,
     output:
         "<results>/paper/costs.csv",
-        report(
-            "<results>/paper/costs.md",
-            caption="../workflow/report/costs.rst",
-            category="costs",
-        ),
+        "<results>/paper/costs.md",
     log:
         "<logs>/paper/costs.log",
     localrule: True

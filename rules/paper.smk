@@ -10,12 +10,7 @@ rule write_table:
         published=PUBLISHED_LEDGER,
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex", ".svg"),
-        report(
-            "<results>/paper/{table}.md",
-            caption="../workflow/report/table.rst",
-            category="tables",
-            labels={"table": "{table}"},
-        ),
+        "<results>/paper/{table}.md",
     log:
         "<logs>/paper/{table}.log",
     localrule: True
@@ -33,12 +28,7 @@ rule write_table:
 use rule write_table as write_figure_table with:
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex"),
-        report(
-            "<results>/paper/{table}.md",
-            caption="../workflow/report/table.rst",
-            category="tables",
-            labels={"table": "{table}"},
-        ),
+        "<results>/paper/{table}.md",
     wildcard_constraints:
         table=alternatives(DRAWN),  # their .svg is the plot
 

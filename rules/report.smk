@@ -11,7 +11,7 @@ rule write_report:
         ledger=layout.ledger,
         claims="<results>/paper/claims.json",
     output:
-        report("<results>/paper/report.html", category="report", labels={"report": "all of it"}),
+        "<results>/paper/report.html",
     log:
         "<logs>/paper/report.log",
     localrule: True
@@ -26,3 +26,27 @@ rule write_report:
         code=script_code("write_report.py"),
     script:
         "../workflow/scripts/write_report.py"
+
+
+rule show_in_report:
+    input:
+        made_for_page,
+    output:
+        report(
+            "<results>/shown/{page}.html",
+            caption="../workflow/report/page.rst",
+            category=lambda w: w.page.partition(".")[0],
+            labels=lambda w: {"result": w.page.partition(".")[2]},
+        ),
+    log:
+        "<logs>/shown/{page}.log",
+    wildcard_constraints:
+        page=alternatives(SHOWN),
+    localrule: True
+    conda:
+        "../envs/text.yaml"
+    params:
+        source=source_of_page,
+        code=script_code("show_in_report.py"),
+    script:
+        "../workflow/scripts/show_in_report.py"

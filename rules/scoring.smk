@@ -56,11 +56,7 @@ rule summarize_bleu:
     input:
         evaluations=headline_scores("bleu"),
     output:
-        text=report(
-            "<results>/{task}/bleu.txt",
-            caption="../workflow/report/bleu.rst",
-            category="{task}",
-        ),
+        text="<results>/{task}/bleu.txt",
         json="<results>/{task}/bleu.json",
     log:
         "<logs>/{task}/summarize_bleu.log",
@@ -82,11 +78,7 @@ rule summarize_rouge:
     input:
         evaluations=headline_scores("rouge"),
     output:
-        text=report(
-            "<results>/{task}/rouge.txt",
-            caption="../workflow/report/rouge.rst",
-            category="{task}",
-        ),
+        text="<results>/{task}/rouge.txt",
         json="<results>/{task}/rouge.json",
     log:
         "<logs>/{task}/summarize_rouge.log",

@@ -90,10 +90,8 @@ rule paper:
 rule report:
     input:
         TABLES,
-        FIGURES,
-        REPORTS,
         layout.report,
-        lambda w: pictures_of_paper(),
+        pages=lambda w: pages_of_report(),
     output:
         "<results>/report.html",
     log:

@@ -31,12 +31,55 @@ def translations_shown(cells):
     return paths
 
 
-def pictures_of_paper():
-    """The paper's figures and learning curves that are there."""
-    return finished([*PAPER_FIGURES, *CURVES])
+# Of every task whose score is there: the score, its examples, its plots.
+SCORED = [
+    name for name in tasks if Path(prefixed(layout.task(name).report(tasks[name].metric))).exists()
+]
+
+# Page of Snakemake's report -> the text or page that it shows.
+SHOWN = {
+    **{f"{name}.score": layout.task(name).report(tasks[name].metric) for name in SCORED},
+    **{f"{name}.examples": layout.task(name).examples for name in SCORED},
+    **{f"paper.{name}": layout.table(name) for name in CELLS},
+    "paper.claims": layout.claims,
+    "paper.costs": layout.costs,
+    "paper.report": layout.report,
+}
+MADE_OF_WHAT_THERE_IS = {path for page, path in SHOWN.items() if page.startswith("paper.")}
 
 
-def what_is_reported(wildcards):
-    """What Snakemake's own report shows."""
-    named = map(workflow_modifier.modify_rulename, ["tables", "figures", "evaluate"])
-    return [*named, *map(prefixed, [layout.report, *pictures_of_paper()])]
+def made_for_page(wildcards):
+    """The file that a page shows, where it can be made of what there is."""
+    return [SHOWN[wildcards.page]] if SHOWN[wildcards.page] in MADE_OF_WHAT_THERE_IS else []
+
+
+def source_of_page(wildcards):
+    """The file that a page shows, and when it was written.
+
+    A score is no input: where it is out of date, its models would be trained anew.
+    """
+    path = Path(prefixed(SHOWN[wildcards.page]))
+    return str(path), None if made_for_page(wildcards) else path.stat().st_mtime_ns
+
+
+def pages_of_report():
+    """The pages of what is there; tables and the paper's report are made first."""
+    there = [
+        page
+        for page, path in SHOWN.items()
+        if path in MADE_OF_WHAT_THERE_IS or Path(prefixed(path)).exists()
+    ]
+    return [f"<results>/shown/{page}.html" for page in there]
+
+
+def pictures_there():
+    """The paper's figures, learning curves and attention maps that are there."""
+    plots = [plot for task in SCORED for plot in plots_of(task)]
+    paths = dict.fromkeys([*PAPER_FIGURES, *CURVES, *plots])
+    return [path for path in paths if Path(prefixed(path)).exists()]
+
+
+def what_is_reported(wildcards, input):
+    """What Snakemake's own report shows, and the scores, for the way to them."""
+    scores = [SHOWN[f"{name}.score"] for name in SCORED]
+    return [*input.pages, *map(prefixed, [*scores, *pictures_there()])]

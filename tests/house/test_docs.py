@@ -6,6 +6,9 @@ from pathlib import Path
 
 from snakemake.cli import get_argument_parser, parse_config
 
+from convs2s.config.load import load
+from convs2s.pipeline.asked import check_targets
+
 COMMAND = re.compile(r"^ {4,}(snakemake .*)$", re.MULTILINE)
 PATH = re.compile(
     r"\b(?:tests|src|rules|workflow|benchmarks|profiles|envs|docs|schemas)/[\w./-]+\.(?:py|smk|yaml|md|sh|json)\b"
@@ -28,3 +31,32 @@ def test_snakemake_understands_every_command(root: Path) -> None:
         read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
         parse_config(read.config)
         assert read.targets or not read.config, command
+
+
+PLACEHOLDER = re.compile(r"\b(?:TASK|MODEL|RUN|SET|TEST|DECODING|BASELINE|SYSTEM|TARGET)\b")
+
+OF_THE_READERS_OWN = {"mine_en_nl"}
+"""Tasks that a page has the reader write."""
+
+
+def test_commands_ask_for_what_there_is(root: Path) -> None:
+    """Each task, model, run, test set, decoding and scale in them is one of the configuration's."""
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
+    typed = {line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))}
+    rules = re.findall(r"^rule (\w+):", "".join(f.read_text() for f in _rule_files(root)), re.M)
+    checked = 0
+    for command in typed:
+        read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
+        paths = [one for one in read.targets if not PLACEHOLDER.search(one)]
+        stated = parse_config(read.config)
+        scale = {"scale": stated["scale"]} if "scale" in stated else {}
+        own = [
+            one for one in paths if one.split("/")[1:2] and one.split("/")[1] in OF_THE_READERS_OWN
+        ]
+        check_targets({*paths} - {*own}, rules, load(root, scale))
+        checked += len(paths)
+    assert checked > 20
+
+
+def _rule_files(root: Path) -> list[Path]:
+    return [root / "Snakefile", *root.glob("rules/*.smk")]

@@ -194,4 +194,5 @@ def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
     plots = [f"{MODEL}/seed1/{name}.svg" for name in ("curve", "test.beam5.attention1")]
     assert all(plot in report for plot in plots)
     assert "learning curve" in report
-    assert "results/paper/table1.md" in report
+    assert "results/shown/paper.table1.html" in report
+    assert "results/shown/mine_en_nl.score.html" in report

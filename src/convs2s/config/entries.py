@@ -15,7 +15,7 @@ Entries = dict[str, Values]
 # Names become parts of file names, and Snakemake matches them as wildcards.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 # What lies beside the folders of tasks.
-_FOLDERS_OF_RESULTS = ("archives", "downloads", "logs", "paper", "scales")
+_FOLDERS_OF_RESULTS = ("archives", "downloads", "logs", "paper", "scales", "shown")
 
 
 def read_entries(folders: ConfigurationFolders, file: str) -> Entries:

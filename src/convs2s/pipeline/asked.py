@@ -17,7 +17,7 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 
 # What lies beside the folders of tasks in a results folder.
-_OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper"}
+_OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper", "shown"}
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 _RUN = re.compile(f"{RUN_PATTERN}|released")

@@ -1,0 +1,12 @@
+"""Show a score, a table or a page in Snakemake's report, as a page that opens in it."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.paper.report.shown import show_in_report
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake):
+    show_in_report(source=Path(snakemake.params.source[0]), output=Path(snakemake.output[0]))
