@@ -67,7 +67,7 @@ def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("baseline.fr", "system.fr", "titles.txt", "outputs.txt", "r2.txt", "test.bpe.en"):
         write_lines(folder / name, LINES)
     write_lines(
-        folder / "test.nbest", [f"{n} ||| {LINES[n]} ||| Model= -1 ||| -1" for n in range(4)]
+        folder / "test.nbest", [f"{n} ||| {LINES[n]} ||| Other= -1 ||| -1" for n in range(4)]
     )
     return folder
 

@@ -19,11 +19,8 @@ def add_completion(command: argparse.ArgumentParser) -> None:
 def _completion(arguments: argparse.Namespace) -> None:
     import shtab
 
-    from convs2s.cli.main import whole_parser
-
-    parser = whole_parser()
-    _complete_files(parser, shtab.FILE)
-    print(shtab.complete(parser, shell=arguments.shell))
+    _complete_files(arguments.parser, shtab.FILE)
+    print(shtab.complete(arguments.parser, shell=arguments.shell))
 
 
 def _complete_files(parser: argparse.ArgumentParser, file: object) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import re
-from typing import Any
 
 EXIT_CODES = (
     "exit codes: 0 done; 1 an error, said in one line; 2 options that are unknown or do not go\n"
@@ -40,8 +39,5 @@ def examples_in(text: str) -> list[str]:
 
 def commands_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """Return the commands of a parser by their names; none where it has options alone."""
-    found: dict[str, Any] = {}
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            found |= action.choices
-    return found
+    actions = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    return {name: below for action in actions for name, below in action.choices.items()}

@@ -63,7 +63,8 @@ EXAMPLES = """examples:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
     given = sys.argv[1:] if arguments is None else arguments
-    parsed = whole_parser().parse_args(given, argparse.Namespace(command=given))
+    parser = whole_parser()
+    parsed = parser.parse_args(given, argparse.Namespace(command=given, parser=parser))
     provide_environment()  # before torch is loaded
     try:
         check_options(parsed)

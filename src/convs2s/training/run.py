@@ -78,7 +78,6 @@ def _train(job: TrainingJob) -> None:
             say_end(trainer, result)
             export(job, data, trainer, result)
             folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
-            say_what_may_go(folder)
 
 
 def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
@@ -141,13 +140,14 @@ def say_where(trainer: Trainer) -> None:
 
 
 def say_end(trainer: Trainer, result: TrainingResult) -> None:
-    """Say why training ended, and whether the network reads its source."""
+    """Say why training ended, whether the network reads its source, and what may go."""
     schedule = trainer.state.schedule
     log(f"stopped: {schedule.stop_reason}")
     if schedule.best_epoch == len(trainer.state.history):
         log(f"the last epoch was the best one: {more_would_help(trainer)}")
     if result.source_use is not None:
         log(str(result.source_use))
+    say_what_may_go(trainer.folder)
 
 
 def more_would_help(trainer: Trainer) -> str:
