@@ -185,7 +185,7 @@ def _training(shape: str, folder: Path, runs: int) -> dict[str, Any]:
         case = CASES[shape]
         size = shape_of(training.parameters, _width(training.architecture), case.types)
         network = TorchTransformer(size, precision)
-        tokens, length = training.update()[0], case.source
+        tokens, length = training.make(1)[0], case.source
         pairs = torch.randint(4, size.types, (2, max(1, tokens // length), length))
         matmul.use(fastest(training.products) if name == "fp32" else "blas")
 
@@ -194,7 +194,7 @@ def _training(shape: str, folder: Path, runs: int) -> dict[str, Any]:
             return pairs[1].numel()
 
         works = {
-            f"this project, {name}": lambda training=training: training.update()[0],
+            f"this project, {name}": lambda training=training: training.make(1)[0],
             f"torch's Transformer, {name}": theirs,
         }
         figures |= _in_turn(works, runs)

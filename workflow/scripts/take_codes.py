@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.pipeline.job import job
 from convs2s.interop.taken_vocabulary import take_codes
+from convs2s.pipeline.job import job
 
 snakemake: Any
 
