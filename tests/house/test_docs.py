@@ -34,6 +34,8 @@ def test_snakemake_understands_every_command(root: Path) -> None:
 
 
 PLACEHOLDER = re.compile(r"\b(?:TASK|MODEL|RUN|SET|TEST|DECODING|BASELINE|SYSTEM|TARGET)\b")
+OWN_TASK = re.compile(r"# config/tasks/(\w+)\.yaml")
+"""The first line of a task that a page has its reader write."""
 
 
 def test_commands_ask_for_what_there_is(root: Path) -> None:
@@ -41,10 +43,14 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
     pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
     typed = {line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))}
     rules = re.findall(r"^rule (\w+):", "".join(f.read_text() for f in _rule_files(root)), re.M)
+    own = {
+        f"results/{name}/" for page in pages for name in OWN_TASK.findall(page.read_text("utf-8"))
+    }
     checked = 0
     for command in typed:
         read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
-        paths = [one for one in read.targets if not PLACEHOLDER.search(one)]
+        complete = [one for one in read.targets if not PLACEHOLDER.search(one)]
+        paths = [one for one in complete if not one.startswith(tuple(own))]
         stated = parse_config(read.config)
         scale = {"scale": stated["scale"]} if "scale" in stated else {}
         check_targets(paths, rules, load(root, scale))

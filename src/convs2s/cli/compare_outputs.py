@@ -6,7 +6,7 @@ from pathlib import Path
 from convs2s.cli.common import write_utf8
 from convs2s.files import read_lines
 
-SHOWN_LINES = 100
+_SHOWN_LINES = 100
 """Lines that are shown where nothing else is asked for."""
 
 
@@ -32,7 +32,7 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--html", action="store_true", help="print a page, not plain text")
     command.add_argument(
-        "--most", type=int, default=SHOWN_LINES, help=f"lines to show [{SHOWN_LINES}]"
+        "--most", type=int, default=_SHOWN_LINES, help=f"lines to show [{_SHOWN_LINES}]"
     )
     command.set_defaults(run=_compare_outputs)
 

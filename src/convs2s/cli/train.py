@@ -3,12 +3,16 @@
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from convs2s.cli.common import add_device, add_products, add_threads
 from convs2s.config.download import Download
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.notes import check_noted
 from convs2s.guards.writing import is_written_in_place
+
+if TYPE_CHECKING:
+    from convs2s.training.job import TrainingJob
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
@@ -65,10 +69,6 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from convs2s.config.load import load
-    from convs2s.config.model import read_training_settings
-    from convs2s.training.fetched_start import fetched_start
-    from convs2s.training.job import TrainingJob
     from convs2s.training.launch import launch
 
     if is_written_in_place(arguments.output):
@@ -78,6 +78,22 @@ def _train(arguments: argparse.Namespace) -> None:
         )
     tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
     check_noted(path for path in (arguments.settings, *tables) if path)
+    job = _job(arguments)
+    try:
+        launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
+    except KeyboardInterrupt:
+        raise UnfinishedError(
+            "training is not finished: interrupted while it made no updates; what was saved before "
+            "is kept: run the same command again to go on"
+        ) from None
+
+
+def _job(arguments: argparse.Namespace) -> "TrainingJob":
+    from convs2s.config.load import load
+    from convs2s.config.model import read_training_settings
+    from convs2s.training.fetched_start import fetched_start
+    from convs2s.training.job import TrainingJob
+
     downloads: Mapping[str, Download] = {}
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
@@ -85,7 +101,7 @@ def _train(arguments: argparse.Namespace) -> None:
         configuration = load(Path.cwd())
         model, downloads = configuration.model(arguments.model), configuration.downloads
         architecture, recipe = model.architecture, model.training
-    job = TrainingJob(
+    return TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
         recipe=recipe,
@@ -101,13 +117,6 @@ def _train(arguments: argparse.Namespace) -> None:
         products=arguments.products,
         label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",
     )
-    try:
-        launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
-    except KeyboardInterrupt:
-        raise UnfinishedError(
-            "training is not finished: interrupted while it made no updates; what was saved before "
-            "is kept: run the same command again to go on"
-        ) from None
 
 
 def _model_name(arguments: argparse.Namespace) -> str:

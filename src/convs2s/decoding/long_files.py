@@ -48,31 +48,29 @@ def translate_long_file(
         UserError: the source is missing or not text, is the output, or a worker was killed.
         UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
     """
-    if source.exists() and not source.is_file():
-        raise UserError(f"{source}: is no file that can be read twice: give it as standard input")
+    _check_files(source, output)
+    shown = partial(_results, translate, source, workers=workers, threads=threads, silent=silent)
     with interruptible():
         lines, checksum = _survey(source)
-        translated = partial(
-            _results,
-            translate,
-            source,
-            total=lines,
-            workers=workers,
-            threads=threads,
-            silent=silent,
-        )
         if output is None:
-            with closing(translated(done=0)) as results:
+            with closing(shown(done=0, total=lines)) as results:
                 for _, text in results:
                     sys.stdout.write(text)
             return
-        if output.exists() and output.samefile(source):
-            raise UserError(f"{output}: is the input as well: name another --output")
         with (
             growing_output(output, {**identity, "input": checksum}) as growing,
-            closing(translated(done=growing.done)) as results,
+            closing(shown(done=growing.done, total=lines)) as results,
         ):
             _append_all(growing, results, lines)
+
+
+def _check_files(source: Path, output: Path | None) -> None:
+    if not source.exists():
+        return  # said when it is read
+    if not source.is_file():
+        raise UserError(f"{source}: is no file that can be read twice: give it as standard input")
+    if output is not None and output.exists() and output.samefile(source):
+        raise UserError(f"{output}: is the input as well: name another --output")
 
 
 def _append_all(

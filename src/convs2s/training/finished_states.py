@@ -16,7 +16,7 @@ from convs2s.errors import UserError
 from convs2s.guards.library_faults import faults_of_file
 from convs2s.training.state_folder import digest_of
 
-FOLDER = "state"
+_FOLDER = "state"
 """Name of the folder of states beside a model."""
 
 
@@ -44,7 +44,7 @@ def finished_states(results: Path) -> list[FinishedState]:
     """
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name one of results, or of a run")
-    folders = sorted(path for path in results.rglob(FOLDER) if path.is_dir())
+    folders = sorted(path for path in results.rglob(_FOLDER) if path.is_dir())
     found = [folder / digest for folder in folders if (digest := _digest_of_ended(folder.parent))]
     return [FinishedState(path, size_of(path)) for path in found if path.is_dir()]
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 NAME = "progress.json"
 
-SECONDS = 10.0
+SECONDS_BETWEEN_NOTES = 10.0
 """Between two writings of a running epoch."""
 
 Phase = Literal["starting", "training", "exporting", "finished", "stopped", "failed"]
@@ -82,7 +82,9 @@ class ProgressFile:
 
     def is_due(self) -> bool:
         """Return whether the last writing is so long ago that the next one is due."""
-        return self._progress is not None and time.monotonic() - self._written > SECONDS
+        return (
+            self._progress is not None and time.monotonic() - self._written > SECONDS_BETWEEN_NOTES
+        )
 
     def update(self, **changes: object) -> None:
         """Change what the file says; before ``start`` there is nothing to change.

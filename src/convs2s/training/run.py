@@ -24,7 +24,7 @@ from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.start import begin, start_identity
 from convs2s.training.state_folder import StateFolder
-from convs2s.training.tensorboard import FOLDER, EventFile
+from convs2s.training.tensorboard import EVENTS, EventFile
 from convs2s.training.trainer import Trainer, TrainingResult
 from convs2s.training.version import TRAINING_VERSION, recipe_identity
 from convs2s.training.watch import Watch
@@ -86,7 +86,7 @@ def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
     Raises:
         UserError: TensorBoard's files are asked for, but its package is not installed.
     """
-    events = EventFile(folder.path / FOLDER) if job.recipe.tensorboard else None
+    events = EventFile(folder.path / EVENTS) if job.recipe.tensorboard else None
     return Watch(folder.progress, live_history(job.output), events)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from convs2s.errors import UserError
 
-FOLDER = "tensorboard"
+EVENTS = "tensorboard"
 """Name of their folder, in that of a training's states."""
 
 

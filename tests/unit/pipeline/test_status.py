@@ -38,7 +38,7 @@ def found(results: Path) -> Iterator[dict[str, Any]]:
     """The status of a folder in which everything has happened and two trainings still run."""
     live: list[BaseProcess] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress_file, "SECONDS", 0.1)
+        patch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.1)
         try:
             for name in ("running", "killed", "held"):
                 live.append(start(results, name, **ENDLESS))

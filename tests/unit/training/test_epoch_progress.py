@@ -87,7 +87,7 @@ def test_a_silent_worker_is_due_as_well(watch: Watch, capsys: pytest.CaptureFixt
 
 
 def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_file, "SECONDS", 0.0)
+    monkeypatch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.0)
     file = ProgressFile(tmp_path)
     file.start("process 1 on here", "0123")
     with EpochProgress(SPAN, Watch(file), silent=False) as progress:

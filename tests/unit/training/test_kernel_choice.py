@@ -59,7 +59,7 @@ def test_what_counts_is_processor_time_and_the_candidates_take_turns(
         return 2.0 if matmul.in_use() == slow else 1.0
 
     monkeypatch.setattr(probe, "_seconds", seconds)
-    monkeypatch.setattr(probe, "SECONDS", 0.0)
+    monkeypatch.setattr(probe, "_SECONDS", 0.0)
     found = rates(SMALL)
     others = [rate for kernel, rate in found.items() if kernel != slow]
     assert all(rate == 2 * found[slow] for rate in others)

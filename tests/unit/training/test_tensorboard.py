@@ -37,7 +37,7 @@ def test_a_resumed_training_has_each_step_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("tensorboard")
-    monkeypatch.setattr(progress_file, "SECONDS", 0.0)  # each update is noted
+    monkeypatch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.0)  # each update is noted
     task = tiny.prepare(tmp_path / "task")
     one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
     with monkeypatch.context() as patch:

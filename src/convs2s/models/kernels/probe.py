@@ -22,7 +22,7 @@ from convs2s.models.layers import PlainOutput, WeightNormalized
 
 Candidate = TypeVar("Candidate", bound=Hashable)
 
-SECONDS = 0.5
+_SECONDS = 0.5
 """That all candidates share, unless ``LEAST_ROUNDS`` take longer."""
 
 LEAST_ROUNDS, MOST_ROUNDS = 5, 30
@@ -156,7 +156,7 @@ def _least_seconds(
 ) -> dict[Candidate, list[float]]:
     """Return the least time of each work, all of which take turns."""
     least = {name: [float("inf")] * len(several) for name, several in works.items()}
-    end = time.perf_counter() + SECONDS
+    end = time.perf_counter() + _SECONDS
     for number in range(MOST_ROUNDS):
         if number >= LEAST_ROUNDS and time.perf_counter() > end:
             break
