@@ -142,7 +142,7 @@ class _Search:
         if found.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, found.places[:, :, None]], 2)
             self.alignment = alignment[rows, parents]
-        self.decoder.select(self._there(parents))
+        self.decoder.select(self._there((rows * beam + parents).ravel()))
         self.previous = self._there(tokens)
         self.scores = self._there(np.where(ended, -np.inf, scores)).to(found.precision)
         self._drop_finished(length)

@@ -1,46 +1,20 @@
 """ConvS2S as decoding runs it: weights computed once, constants multiplied in, step by step.
 
-Shapes: B sentences, K hypotheses of each, m source length, f embedding width, d block width. The
-factors sqrt(0.5) of the residual sums (section 3.5) are part of the weights where that saves a
-pass.
+Shapes: B sentences, K hypotheses of each, m source length, f embedding width, d block width, L
+attending blocks. The factors sqrt(0.5) of the residual sums (section 3.5) are part of the weights
+where that saves a pass.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.convs2s import Attention, Block, ConvS2S
+from convs2s.models.attended_source import VECTOR, AttendedSource, InferenceAttention
+from convs2s.models.convolution_inputs import ConvolutionInputs
+from convs2s.models.convs2s import Block, ConvS2S
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
 from convs2s.models.kernels.windows import windows
 from convs2s.models.layers import SQRT_HALF, Embedding, WeightNormalized
-
-VECTOR = 16
-"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits)."""
-
-
-@dataclass(frozen=True)
-class AttendedSource:
-    """What the decoder attends to, the source padded to whole vectors.
-
-    A softmax adds its terms up in vectors, and a row that ends in part of one in another order than
-    a row with more padding: no sentence's rounding may depend on the others of its batch.
-
-    Attributes:
-        keys: (B, f, m), the encoder's output z.
-        values: (B, m, f), (z + e) * sqrt(0.5), times the m * sqrt(1/m) of the sentence.
-        mask: (B, 1, m), -inf where the source is padding, else 0.
-    """
-
-    keys: Tensor
-    values: Tensor
-    mask: Tensor
-
-    def keep(self, sentences: Tensor) -> "AttendedSource":
-        """Return some of the sentences: ``sentences`` indexes B."""
-        parts = (self.keys, self.values, self.mask)
-        return AttendedSource(*(part.index_select(0, sentences) for part in parts))
 
 
 class InferenceEmbedding:
@@ -51,48 +25,25 @@ class InferenceEmbedding:
         positions = embedding.positions
         self._positions = None if positions is None else positions.detach().to(dtype)
 
-    def __call__(self, tokens: Tensor, start: int = 0) -> Tensor:
-        """Map indices (B, n), the first at position ``start``, to (B, n, f)."""
+    def sentences(self, tokens: Tensor) -> Tensor:
+        """Map the indices of whole sentences (B, n) to (B, n, f)."""
         embedded = functional.embedding(tokens, self._tokens)
         if self._positions is None:
             return embedded
         last = len(self._positions) - 1
-        positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
-        return embedded.add_(functional.embedding(positions.clamp(max=last), self._positions))
+        positions = torch.arange(tokens.shape[1], device=tokens.device).clamp_(max=last)
+        return embedded.add_(functional.embedding(positions, self._positions))
 
-
-class InferenceAttention:
-    """One block's attention (section 3.3)."""
-
-    def __init__(self, attention: Attention, precision: Precision) -> None:
-        self._in_projection = _map(attention.in_projection, precision, SQRT_HALF)
-        self._out_projection = _map(attention.out_projection, precision, SQRT_HALF * SQRT_HALF)
-
-    def __call__(
-        self, hidden: Tensor, embedded: Tensor, source: AttendedSource
-    ) -> tuple[Tensor, Tensor]:
-        """Attend from each hypothesis.
-
-        Args:
-            hidden: (B * K, d), the GLU's output.
-            embedded: (B * K, f), the target embeddings times sqrt(0.5).
-            source: what to attend to.
-
-        Returns:
-            The context's part of the block's output (B * K, d), and the attention (B, K, m).
-        """
-        query = (
-            self._in_projection(hidden).add_(embedded).view(len(source.keys), -1, embedded.shape[1])
-        )
-        scores = torch.bmm(query, source.keys)  # (B, K, m)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32)).add_(source.mask)
-        attention = functional.softmax(scores, dim=2)
-        context = torch.bmm(attention.to(source.values.dtype), source.values)  # (B, K, f)
-        return self._out_projection(context.flatten(0, 1)), attention
+    def at(self, position: int, tokens: Tensor) -> Tensor:
+        """Map the indices (n,) of tokens that stand at a position to (n, f)."""
+        embedded = functional.embedding(tokens, self._tokens)
+        if self._positions is None:
+            return embedded
+        return embedded.add_(self._positions[min(position, len(self._positions) - 1)])
 
 
 class InferenceBlock:
-    """A gated convolution and its residual connection; in the decoder, attention."""
+    """A gated convolution and its residual connection."""
 
     def __init__(self, block: Block, precision: Precision) -> None:
         convolution = block.convolution
@@ -102,8 +53,6 @@ class InferenceBlock:
         self._residual = (
             _map(residual, precision) if isinstance(residual, WeightNormalized) else None
         )
-        attention = block.attention
-        self._attention = None if attention is None else InferenceAttention(attention, precision)
 
     def gate(self, inputs: Tensor) -> Tensor:
         """Map windows (..., kernel * d) to (..., d')."""
@@ -112,17 +61,6 @@ class InferenceBlock:
     def kept(self, x: Tensor) -> Tensor:
         """Return what the residual connection carries past the block (..., d')."""
         return x if self._residual is None else self._residual(x)
-
-    def attend(
-        self, hidden: Tensor, kept: Tensor, embedded: Tensor, source: AttendedSource
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the block's output (B * K, d) and its attention (B, K, m), if it attends."""
-        if self._attention is None:
-            return (hidden + kept) * SQRT_HALF, None
-        context, attention = self._attention(hidden, embedded, source)
-        return context.add_(hidden, alpha=SQRT_HALF * SQRT_HALF).add_(
-            kept, alpha=SQRT_HALF
-        ), attention
 
 
 class InferenceConvS2S:
@@ -141,6 +79,10 @@ class InferenceConvS2S:
         self.embedding = InferenceEmbedding(decoder.embedding, self.dtype)
         self.in_projection = _map(decoder.in_projection, precision)
         self.blocks = [InferenceBlock(block, precision) for block in decoder.blocks]
+        self.attentions = [
+            None if block.attention is None else InferenceAttention(block.attention, precision)
+            for block in decoder.blocks
+        ]
         self.out_projection = _map(decoder.out_projection, precision)
         output = network.output
         self.output = linear_map(output.weight().detach(), output.bias.detach(), precision)
@@ -154,7 +96,7 @@ class InferenceConvS2S:
         source = functional.pad(source, (0, -source.shape[1] % VECTOR), value=self.padding_index)
         padding = source == self.padding_index
         blank = padding.unsqueeze(2)  # (B, m, 1)
-        embedded = self._read(source)  # (B, m, f)
+        embedded = self._read.sentences(source)  # (B, m, f)
         x = self._in_projection(embedded)  # (B, m, d)
         for block in self._blocks:
             x = x.masked_fill(blank, 0.0)
@@ -163,10 +105,11 @@ class InferenceConvS2S:
         keys = self._out_projection(x)  # (B, m, f)
         scale = (~padding).sum(1).to(torch.promote_types(self.dtype, torch.float32))
         scale = (scale * scale.rsqrt() * SQRT_HALF).to(self.dtype).view(-1, 1, 1)
-        mask = torch.zeros_like(padding, dtype=scale.dtype).masked_fill(padding, -torch.inf)
-        return AttendedSource(
-            keys.transpose(1, 2).contiguous(), (keys + embedded).mul_(scale), mask.unsqueeze(1)
-        )
+        values = (keys + embedded).mul_(scale)
+        bias = torch.zeros_like(padding, dtype=self.dtype).masked_fill_(padding, -torch.inf)
+        bias = bias.unsqueeze(1)  # (B, 1, m)
+        attending = filter(None, self.attentions)
+        return AttendedSource(keys, [one.of(keys, values, bias) for one in attending])
 
 
 class ConvS2SIncrementalState:
@@ -185,12 +128,9 @@ class ConvS2SIncrementalState:
         """
         self._network, self._source = network, source
         self._length, self._hypotheses, self._position = length, hypotheses, 0
-        rows = len(source.keys) * hypotheses
-        # (B * K, (kernel - 1) * d) of each block
-        self._inputs = [
-            source.keys.new_zeros(rows, (block.kernel - 1) * block.inputs)
-            for block in network.blocks
-        ]
+        shapes = [(block.kernel, block.inputs) for block in network.blocks]
+        self._inputs = ConvolutionInputs(shapes, len(source.keys) * hypotheses, source.keys)
+        self._order: Tensor | None = None  # of the rows, where it is another one than before
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read each hypothesis's last token (B, K).
@@ -199,36 +139,40 @@ class ConvS2SIncrementalState:
             What enters the output layer (B, K, f_out), and the attention (B, K, m), the mean over
             the attending blocks.
         """
-        network = self._network
-        embedded = network.embedding(previous.view(-1, 1), self._position).squeeze(1)  # (B * K, f)
-        x = network.in_projection(embedded)  # (B * K, d)
-        embedded = embedded.mul_(SQRT_HALF)
-        attentions: list[Tensor] = []
-        for number, block in enumerate(network.blocks):
-            window = torch.cat([self._inputs[number], x], 1) if block.kernel > 1 else x
-            self._inputs[number] = window[:, block.inputs :]
-            x, attention = block.attend(block.gate(window), block.kept(x), embedded, self._source)
-            if attention is not None:
-                attentions.append(attention)
+        network, inputs = self._network, self._inputs
+        if self._position:
+            inputs.shift(self._order)
+        self._order = None
+        embedded = network.embedding.at(self._position, previous.flatten())  # (B * K, f)
         self._position += 1
+        common = self._source.common(embedded.view(*previous.shape, -1))
+        sources = iter(self._source.blocks)
+        attentions: list[Tensor] = []
+        x = network.in_projection(embedded)  # (B * K, d)
+        for block, attend, newest, window in zip(
+            *(network.blocks, network.attentions, inputs.newest, inputs.windows), strict=True
+        ):
+            newest.copy_(x)
+            hidden, kept = block.gate(window), block.kept(x)
+            if attend is None:
+                x = hidden.add_(kept).mul_(SQRT_HALF)
+            else:
+                hidden, attention = attend(hidden, common, next(sources))
+                attentions.append(attention)
+                x = hidden.add_(kept, alpha=SQRT_HALF)
         mean = torch.stack(attentions).mean(0)[:, :, : self._length]
         return network.out_projection(x).view(*previous.shape, -1), mean
 
-    def select(self, parents: Tensor) -> None:
-        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
-        if self._hypotheses == 1:
-            return
-        first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * self._hypotheses
-        self._choose((first + parents).flatten())
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        self._order = rows
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
         places = torch.arange(self._hypotheses, device=sentences.device)
-        self._choose((sentences.unsqueeze(1) * self._hypotheses + places).flatten())
+        rows = (sentences.unsqueeze(1) * self._hypotheses + places).flatten()
+        self._order = rows if self._order is None else self._order[rows]
         self._source = self._source.keep(sentences)
-
-    def _choose(self, rows: Tensor) -> None:
-        self._inputs = [earlier.index_select(0, rows) for earlier in self._inputs]
 
 
 def _map(layer: WeightNormalized, precision: Precision, factor: float = 1.0) -> LinearMap:

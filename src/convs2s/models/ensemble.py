@@ -168,10 +168,10 @@ class DecoderState:
         # log of the mean probability: logsumexp minus log N
         return torch.logsumexp(stacked, 0) - math.log(len(predictions))
 
-    def select(self, parents: Tensor) -> None:
-        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
         for state in self._states:
-            state.select(parents)
+            state.select(rows)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""

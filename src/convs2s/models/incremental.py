@@ -5,7 +5,6 @@ Shapes: B sentences, K hypotheses of each, m source length.
 
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
 from convs2s.models.kernels.quantized_linear import LinearMap
@@ -22,8 +21,8 @@ class IncrementalState(Protocol):
             over the attending layers; None from a network without attention.
         """
 
-    def select(self, parents: Tensor) -> None:
-        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
@@ -40,9 +39,3 @@ class InferenceNetwork(Protocol):
 
     def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-
-
-def choose(state: Tensor, parents: Tensor) -> Tensor:
-    """Return a state (B, K, ...) with the hypotheses that ``parents`` (B, K) names."""
-    rows = torch.arange(len(parents), device=parents.device).unsqueeze(1)
-    return state[rows, parents]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from convs2s.models.incremental import choose
 from convs2s.models.kernels.quantized_linear import Precision, linear_map
 from convs2s.models.lstm import Lstm, LstmDecoder, State
 
@@ -54,9 +53,9 @@ class LstmIncrementalState:
         self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
         return x.view(batch, hypotheses, -1), None
 
-    def select(self, parents: Tensor) -> None:
-        """Continue from other hypotheses of the same sentences: ``parents`` (B, K) indexes K."""
-        self._states = self._each(self._states, lambda x: choose(x, parents))
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        self._states = self._each(self._states, lambda x: x.flatten(0, 1)[rows].view_as(x))
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
