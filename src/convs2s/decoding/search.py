@@ -62,7 +62,8 @@ def beam_search(
     Returns:
         For each sentence its finished hypotheses, at most ``beam``, the best first.
     """
-    search = _Search(ensemble, source, settings, shortlist)
+    kind = _GreedySearch if settings.beam == 1 else _Search
+    search = kind(ensemble, source, settings, shortlist)
     positions = ensemble.positions("target")
     if positions is not None:
         np.minimum(search.maximum, positions - 1, out=search.maximum)  # without </s>
@@ -83,14 +84,16 @@ class _Candidates:
         parents: (A, C), which hypothesis each continues.
         tokens: (A, C), by what.
         places: (A, K), for each hypothesis the place with the most attention, where there is any.
-        precision: of the log-likelihoods on the network's device.
+        totals: ``scores`` on the network's device.
+        previous: ``tokens`` there.
     """
 
     scores: Numbers
     parents: Indices
     tokens: Indices
     places: Indices | None
-    precision: torch.dtype
+    totals: Tensor
+    previous: Tensor
 
 
 class _Search:
@@ -125,7 +128,7 @@ class _Search:
     def step(self) -> None:
         """Extend every hypothesis by one token; finish and drop what is done."""
         beam, length = self.settings.beam, self.tokens.shape[2]
-        found = self._candidates(length)
+        found = self._candidates(length, 2 * beam)
         scores = found.scores
         if self.settings.finished == "leave":
             scores = self._narrow(scores)
@@ -144,33 +147,34 @@ class _Search:
             self.alignment = alignment[rows, parents]
         self.decoder.select(self._there((rows * beam + parents).ravel()))
         self.previous = self._there(tokens)
-        self.scores = self._there(np.where(ended, -np.inf, scores)).to(found.precision)
+        self.scores = self._there(np.where(ended, -np.inf, scores)).to(found.totals.dtype)
         self._drop_finished(length)
 
-    def _candidates(self, length: int) -> _Candidates:
+    def _candidates(self, length: int, count: int) -> _Candidates:
         """Compute the best continuations, and bring them here at once."""
-        beam = self.settings.beam
-        predictions, places, attention = self.decoder.best(
-            self.previous, 2 * beam, lambda part, rows: self._constrain(part, rows, length)
-        )  # (A, K, C) of each hypothesis
-        totals = predictions.add_(self.scores.unsqueeze(2)).flatten(1)
-        scores, chosen = totals.topk(min(2 * beam, totals.shape[1]))  # (A, 2K)
-        parents, tokens = chosen // places.shape[2], places.flatten(1).gather(1, chosen)
+        totals, chosen, attention = self.decoder.best(
+            self.previous,
+            self.scores,
+            count,
+            lambda part, rows: self._constrain(part, rows, length),
+        )  # (A, C) in K * S
+        parents, tokens = chosen // self.decoder.types, chosen % self.decoder.types
         if self.types is not None:
             tokens = self.types[tokens]
-        parts = [scores, parents, tokens]
+        # As float64 each number is the same, indices too.
+        parts = [totals.double(), parents, tokens]
         if attention is not None:
             parts.append(attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2))  # (A, K)
-        # As float64 each number is the same, indices too.
-        brought = torch.cat([part.double() for part in parts], 1).cpu().numpy()
-        count = scores.shape[1]
+        brought = torch.cat(parts, 1).cpu().numpy()
+        count = totals.shape[1]
         indices = brought[:, count:].astype(np.int64)
         return _Candidates(
             brought[:, :count],
             indices[:, :count],
             indices[:, count : 2 * count],
             None if attention is None else indices[:, 2 * count :],
-            scores.dtype,
+            totals,
+            tokens,
         )
 
     def _there(self, array: NDArray[Any]) -> Tensor:
@@ -218,14 +222,35 @@ class _Search:
             for row, sentence in enumerate(self.sentences)
             if len(self.finished[sentence]) < beam and maximum[row] > length
         ]
+        self._keep(np.array(going, np.int64))
+
+    def _keep(self, going: Indices) -> None:
+        """Go on with some of the active sentences."""
         if len(going) == len(self.sentences):
             return
         self.sentences = self.sentences[going]
-        if not going:
+        if not len(going):
             return
-        kept = self._there(np.array(going))
+        kept = self._there(going)
         self.decoder.keep(kept)
         self.previous, self.scores = self.previous[kept], self.scores[kept]
         self.no_word = self.no_word[kept]
         self.maximum, self.tokens = self.maximum[going], self.tokens[going]
         self.alignment = None if self.alignment is None else self.alignment[going]
+
+
+class _GreedySearch(_Search):
+    """A beam of 1: one candidate a step, which ends the output or goes on, in its place."""
+
+    def step(self) -> None:
+        """Extend every output by its best token; drop those that have ended."""
+        length = self.tokens.shape[2]
+        found = self._candidates(length, 1)
+        ended = found.tokens[:, 0] == END
+        for row in np.flatnonzero(ended & np.isfinite(found.scores[:, 0])):
+            self._finish(row, 0, found.scores[row, 0])
+        self.tokens = np.concatenate([self.tokens, found.tokens[:, :, None]], 2)
+        if found.places is not None and self.alignment is not None:
+            self.alignment = np.concatenate([self.alignment, found.places[:, :, None]], 2)
+        self.previous, self.scores = found.previous, found.totals
+        self._keep(np.flatnonzero(~ended & (self.maximum > length)))

@@ -17,7 +17,7 @@ from torch.nn import functional
 from convs2s.models.incremental import InferenceNetwork
 from convs2s.models.inference import for_inference
 from convs2s.models.kernels.quantized_linear import Precision
-from convs2s.models.kernels.topk import topk
+from convs2s.models.kernels.topk import topk_of_sums
 from convs2s.models.network import Network
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
@@ -115,24 +115,29 @@ class DecoderState:
         return self._predict(features, slice(None)), attention
 
     def best(
-        self, previous: Tensor, count: int, constrain: Callable[[Tensor, slice], None]
+        self,
+        previous: Tensor,
+        scores: Tensor,
+        count: int,
+        constrain: Callable[[Tensor, slice], None],
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Predict, and return the most probable continuations of each hypothesis.
+        """Predict, and return the most probable continuations of each sentence's hypotheses.
 
         On a CPU it goes through the batch in parts that stay in the cache; a GPU does it at once.
 
         Args:
             previous: (B, K), each hypothesis's last token.
-            count: how many; at most S are returned.
+            scores: (B, K), the log-probability of each hypothesis.
+            count: how many; at most K * S are returned.
             constrain: changes predictions (B', K, S) of some of the sentences in place.
 
         Returns:
-            Log-probabilities (B, K, count), the best first, the places among the S types, and the
-            attention as ``step`` has it.
+            Log-probabilities (B, count), the best first, their places in K * S, and the attention
+            as ``step`` has it.
         """
         features, attention = self._read(previous)
         found = []
-        rows = max(PART_ROWS, PART_NUMBERS // self._outputs[0].outputs)
+        rows = max(PART_ROWS, PART_NUMBERS // self.types)
         sentences = max(1, rows // previous.shape[1])
         if previous.device.type != "cpu":
             sentences = len(previous)
@@ -140,16 +145,24 @@ class DecoderState:
             part = slice(start, start + sentences)
             predictions = self._predict([one[part] for one in features], part)
             constrain(predictions, part)
-            found.append(topk(predictions, min(count, predictions.shape[2])))
-        scores, places = (torch.cat(parts) for parts in zip(*found, strict=True))
-        return scores, places, attention
+            found.append(topk_of_sums(predictions, scores[part], count))
+        if len(found) == 1:
+            return *found[0], attention
+        totals, places = (torch.cat(parts) for parts in zip(*found, strict=True))
+        return totals, places, attention
+
+    @property
+    def types(self) -> int:
+        """S, of which it chooses."""
+        return self._outputs[0].outputs
 
     def _read(self, previous: Tensor) -> tuple[list[Tensor], Tensor | None]:
         """Return what enters each output layer, and the mean attention."""
         steps = [state.step(previous) for state in self._states]
         attentions = [attention for _, attention in steps if attention is not None]
-        mean = torch.stack(attentions).mean(0) if attentions else None
-        return [features for features, _ in steps], mean
+        if len(attentions) > 1:
+            attentions = [torch.stack(attentions).mean(0)]
+        return [features for features, _ in steps], next(iter(attentions), None)
 
     def _predict(self, features: Sequence[Tensor], part: slice) -> Tensor:
         """Return log-probabilities (B', K, S) of a part of the sentences."""

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 
 from convs2s.models.kernels.quantized_linear import Precision, linear_map
-from convs2s.models.kernels.topk import topk
+from convs2s.models.kernels.topk import topk_of_sums
 from tests.support.kernels import INT8, precision_of
 
 
@@ -90,14 +90,16 @@ def test_sums_of_bytes_do_not_overflow(precision: Precision) -> None:
     torch.testing.assert_close(found, functional.linear(x, weight), rtol=0.01, atol=0)
 
 
-@pytest.mark.parametrize("total", [5, 40, 1000, 4097])
+@pytest.mark.parametrize("total", [5, 40, 1024, 4097])
 @pytest.mark.parametrize("count", [1, 5])
-def test_the_largest_are_topks(total: int, count: int) -> None:
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_largest_are_topks(total: int, count: int, rows: int) -> None:
     torch.manual_seed(1)
-    numbers = torch.randn(3, 2, total)
+    numbers, offsets = torch.randn(3, rows, total), torch.randn(3, rows)
     numbers[0, 0, total // 2] = -torch.inf
     numbers[1, 0, -1] = 9.0  # behind the last whole group
-    values, places = topk(numbers, count)
-    expected = numbers.topk(count)
+    offsets[2, 1:] = -torch.inf
+    values, places = topk_of_sums(numbers, offsets, count)
+    expected = (numbers + offsets.unsqueeze(2)).flatten(1).topk(count)
     assert torch.equal(values, expected.values)
     assert torch.equal(places, expected.indices)

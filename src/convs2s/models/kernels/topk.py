@@ -1,4 +1,4 @@
-"""The largest of many numbers, in fewer passes than torch's own shortlist."""
+"""The best continuations of several hypotheses, in fewer passes than torch's own shortlist."""
 
 import torch
 from torch import Tensor
@@ -7,21 +7,34 @@ GROUP = 32
 """Numbers of which the largest stands for all in the first pass."""
 
 
-def topk(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the ``count`` largest of the last dimension and their places, as ``topk`` does.
+def topk_of_sums(numbers: Tensor, offsets: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the largest of a sentence's numbers, each with its row's offset added.
 
-    The largest numbers lie in the groups with the largest maxima, and maxima of whole groups are
-    what vector instructions are good at: one pass reads everything, what follows reads little.
+    The largest lie in the groups with the largest maxima, and maxima of whole groups are what
+    vector instructions are good at: one pass reads everything, what follows reads little.
+
+    Args:
+        numbers: (B, K, S).
+        offsets: (B, K).
+        count: how many; at most K * S are returned.
+
+    Returns:
+        The sums (B, count), the largest first, and their places (B, count) in K * S.
     """
-    total = numbers.shape[-1]
+    _, rows, total = numbers.shape
     width = total // GROUP
     if width < 4 * count:
-        return numbers.topk(count)
-    grouped = numbers[..., : width * GROUP].unflatten(-1, (GROUP, width))
-    groups = grouped.amax(-2).topk(count).indices.unsqueeze(-2)  # (..., 1, count)
+        return (numbers + offsets.unsqueeze(2)).flatten(1).topk(min(count, rows * total))
+    whole = numbers[:, :, : width * GROUP].unflatten(2, (GROUP, width))
+    maxima = whole.amax(2).add_(offsets.unsqueeze(2))  # (B, K, width)
+    groups = maxima.flatten(1).topk(count).indices  # (B, count) in K * width
+    first = groups + groups // width * (total - width)  # a group's first member in K * S
     device = numbers.device
-    members = torch.arange(0, width * GROUP, width, device=device).unsqueeze(1)  # (GROUP, 1)
-    rest = torch.arange(width * GROUP, total, device=device).expand(*numbers.shape[:-1], -1)
-    places = torch.cat([(groups + members).flatten(-2), rest], -1)
-    values, chosen = numbers.gather(-1, places).topk(count)
-    return values, places.gather(-1, chosen)
+    members = torch.arange(0, width * GROUP, width, device=device)
+    places = (first.unsqueeze(2) + members).flatten(1)
+    if width * GROUP < total:
+        rest = torch.arange(rows * total, device=device).view(rows, total)[:, width * GROUP :]
+        places = torch.cat([places, rest.flatten().expand(len(places), -1)], 1)
+    sums = numbers.flatten(1).gather(1, places).add_(offsets.gather(1, places // total))
+    values, chosen = sums.topk(count)
+    return values, places.gather(1, chosen)
