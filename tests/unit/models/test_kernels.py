@@ -72,12 +72,31 @@ def test_some_outputs_are_those_of_all(precision: Precision) -> None:
 
 
 @every_int8
-def test_a_row_follows_from_itself_alone(precision: Precision) -> None:
+@pytest.mark.parametrize("shape", [(50, 96), (256, 768), (1400, 768)])
+def test_a_row_of_integers_follows_from_itself_alone(
+    precision: Precision, shape: tuple[int, int]
+) -> None:
+    assert_rows_are_independent(precision, shape)
+
+
+@pytest.mark.parametrize("shape", [(50, 96), (256, 768), (1400, 768)])  # the last one is packed
+def test_a_row_in_fp32_follows_from_itself_alone(shape: tuple[int, int]) -> None:
+    assert_rows_are_independent("fp32", shape)
+
+
+# Longer sums oneDNN splits by the number of rows where a processor has bf16 matrix units (AMX).
+@pytest.mark.parametrize("shape", [(50, 96), (1400, 256)])
+def test_a_row_in_bf16_follows_from_itself_alone(shape: tuple[int, int]) -> None:
+    assert_rows_are_independent("bf16", shape)
+
+
+def assert_rows_are_independent(precision: Precision, shape: tuple[int, int]) -> None:
     torch.manual_seed(1)
-    x = torch.randn(40, 96) * torch.logspace(-3, 3, 40).unsqueeze(1)
-    multiply = linear_map(torch.randn(50, 96), torch.randn(50), precision)
+    x = torch.randn(40, shape[1]) * torch.logspace(-3, 3, 40).unsqueeze(1)
+    x = x.bfloat16() if precision == "bf16" else x
+    multiply = linear_map(torch.randn(shape), torch.randn(shape[0]), precision)
     together = multiply(x)
-    for rows in (slice(0, 1), slice(3, 4), slice(7, 20), slice(39, 40)):
+    for rows in (slice(0, 1), slice(3, 4), slice(7, 9), slice(7, 20), slice(39, 40)):
         assert torch.equal(multiply(x[rows]), together[rows])
 
 
