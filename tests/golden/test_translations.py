@@ -103,7 +103,7 @@ def test_raw_text_is_prepared_as_fairseqs_input_was(imported: Path) -> None:
     assert found == [output["beam5"][0]["tokens"] for output in OUTPUTS[:20]]
 
 
-@pytest.mark.parametrize("arithmetic", ["bf16", *INT8])
+@pytest.mark.parametrize("arithmetic", ["fp32", "bf16", *INT8])
 def test_cheaper_arithmetic_costs_little(
     imported: Path, arithmetic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

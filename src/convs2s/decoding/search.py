@@ -247,7 +247,7 @@ class _GreedySearch(_Search):
         length = self.tokens.shape[2]
         found = self._candidates(length, 1)
         ended = found.tokens[:, 0] == END
-        for row in np.flatnonzero(ended & np.isfinite(found.scores[:, 0])):
+        for row in np.flatnonzero(ended & np.isfinite(found.scores[:, 0])).tolist():
             self._finish(row, 0, found.scores[row, 0])
         self.tokens = np.concatenate([self.tokens, found.tokens[:, :, None]], 2)
         if found.places is not None and self.alignment is not None:

@@ -34,7 +34,7 @@ class BlockSource:
     """What one block attends to; x and y are the widths of its queries and of its values.
 
     Attributes:
-        keys: (B, x, m).
+        keys: (B, m, x); laid out otherwise, a product with them would add up in another order.
         values: (B, m, y).
         bias: (B, 1, m), of the scores: -inf where the source is padding.
     """
@@ -69,9 +69,9 @@ class InferenceAttention:
             bias: (B, 1, m), -inf where the source is padding, else 0.
         """
         if not self._is_folded:
-            return BlockSource(keys.transpose(1, 2), values, bias)
+            return BlockSource(keys, values, bias)
         own = torch.matmul(keys, self._query_bias.to(keys.dtype)).unsqueeze(1)
-        folded = self._in_projection(keys).transpose(1, 2)
+        folded = self._in_projection(keys)
         return BlockSource(folded, self._out_projection(values), own.add_(bias))
 
     def __call__(
@@ -89,7 +89,8 @@ class InferenceAttention:
         """
         shape = *common.shape[:2], -1
         query = hidden if self._is_folded else self._in_projection(hidden)
-        scores = torch.baddbmm(common + source.bias, query.view(shape), source.keys)  # (B, K, m)
+        keys = source.keys.transpose(1, 2)
+        scores = torch.baddbmm(common + source.bias, query.view(shape), keys)  # (B, K, m)
         exact = torch.promote_types(scores.dtype, torch.float32)
         attention = functional.softmax(scores, dim=2, dtype=exact)
         rounded = attention.to(hidden.dtype)

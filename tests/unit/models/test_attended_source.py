@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from convs2s.models.attended_source import InferenceAttention
+from convs2s.models.attended_source import AttendedSource, InferenceAttention
 from convs2s.models.convolution_inputs import ConvolutionInputs
 from convs2s.models.convs2s import Attention, EncodedSource
 from convs2s.models.layers import SQRT_HALF
@@ -32,7 +32,12 @@ def test_the_context_is_that_of_the_paper(width: int) -> None:
     torch.testing.assert_close(half.view_as(hidden), expected[0] * SQRT_HALF)
     torch.testing.assert_close(found, expected[1])
     # A narrow block has no map left to apply at each step.
-    assert source.keys.shape[1] == source.values.shape[2] == min(width, 7)
+    assert source.keys.shape[2] == source.values.shape[2] == min(width, 7)
+    # What is left of a batch is laid out as the batch was, so that products add up alike.
+    kept = AttendedSource(keys, [source]).keep(torch.tensor([1]))
+    for part, whole in ((kept.keys, keys), (kept.blocks[0].keys, source.keys)):
+        assert torch.equal(part[0], whole[1])
+        assert part.stride() == whole.stride()
 
 
 def test_windows_move_together_and_change_their_rows() -> None:

@@ -171,7 +171,7 @@ class Int8Map:
             *(integers, 1.0, 0, self._packed, self._scale, self._zero, self._offset),
             *(1.0, 0, torch.float32, "none", [], ""),
         )
-        y = torch.addcmul(self._bias, y, scale, out=y)  # (rows, outputs)
+        y = y.mul_(scale).add_(self._bias)  # (rows, outputs)
         return y.view(*x.shape[:-1], -1)
 
     def of(self, outputs: Tensor) -> "Int8Map":
