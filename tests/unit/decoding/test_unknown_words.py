@@ -22,10 +22,14 @@ from convs2s.text.dictionary import build_dictionary, read_dictionary
 from tests.support.networks import options
 
 
+TYPES = 5
+
+
 class Staring:
     """An ensemble and its session in one, which writes ``<unk>`` and always looks the same way."""
 
     attends = True
+    types = TYPES
 
     def __init__(self, attention: list[list[float]]) -> None:
         self.attention = torch.tensor(attention)  # (B, m)
@@ -39,13 +43,17 @@ class Staring:
         return self
 
     def best(
-        self, previous: Tensor, count: int, constrain: Callable[[Tensor, slice], None]
+        self,
+        previous: Tensor,
+        scores: Tensor,
+        count: int,
+        constrain: Callable[[Tensor, slice], None],
     ) -> tuple[Tensor, Tensor, Tensor]:
-        predictions = torch.full((*previous.shape, 5), -50.0)  # (B, K, V)
+        predictions = torch.full((*previous.shape, TYPES), -50.0)  # (B, K, V)
         predictions[:, :, UNKNOWN], predictions[:, :, END] = -0.1, -10.0
         constrain(predictions, slice(None))
-        scores, places = predictions.topk(min(count, 5))
-        return scores, places, self.attention.unsqueeze(1).expand(-1, self.hypotheses, -1)
+        totals, places = (predictions + scores.unsqueeze(2)).flatten(1).topk(count)
+        return totals, places, self.attention.unsqueeze(1).expand(-1, self.hypotheses, -1)
 
     def select(self, parents: Tensor) -> None:
         pass
