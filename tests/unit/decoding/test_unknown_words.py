@@ -21,7 +21,6 @@ from convs2s.text.align import align_words
 from convs2s.text.dictionary import build_dictionary, read_dictionary
 from tests.support.networks import options
 
-
 TYPES = 5
 
 
