@@ -29,7 +29,7 @@ from convs2s.config.architecture import Architecture, ConvS2SArchitecture, parse
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
 from convs2s.decoding.formats import OutputFormat
-from convs2s.decoding.translate import Translation, Translator
+from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks
 from convs2s.files import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
@@ -80,7 +80,7 @@ def main() -> None:
         plain = apart(plain_rate, workload, settings, threads)
         # A process that forks must not have computed with several threads.
         torch.set_num_threads(threads if arguments.workers == 1 else 1)
-        translator = Translator([workload.model], settings, "cpu", pretokenized=True)
+        translator = LineTranslator([workload.model], settings, "cpu", pretokenized=True)
         lines = list(enumerate(workload.lines, start=1))
         found = translator.translate_chunk(lines, arguments.beam)
 
@@ -167,7 +167,7 @@ def plain_rate(workload: Workload, settings: DecodingSettings, threads: int) -> 
     return len(rows) / (time.perf_counter() - started)
 
 
-def model_flops(translator: Translator, found: Sequence[Translation]) -> float:
+def model_flops(translator: LineTranslator, found: Sequence[Translation]) -> float:
     """Return the FLOPs of reading the sources and writing all finished hypotheses."""
     architecture = translator.description.architecture
     assert isinstance(architecture, ConvS2SArchitecture)

@@ -34,7 +34,7 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.files import read_json, read_lines, write_json
@@ -239,7 +239,7 @@ def generation_figures(name: str, model: Path, beam: int, device: str) -> Found:
         replace_unknown=False,
         maximum_length=MaximumLength(factor=1.2, offset=2),
     )
-    translator = Translator([model], settings, device, pretokenized=True)
+    translator = LineTranslator([model], settings, device, pretokenized=True)
     translator.translate_chunk(list(enumerate(lines[:BATCH], start=1)))
     found: list[int] = []
 
@@ -264,7 +264,7 @@ def whole_training(device: str, tiny: bool, folder: Path) -> Found:
     rows = [json.loads(line) for line in read_lines(folder / "history.jsonl")][:-1]
     best = min(rows, key=lambda row: row["valid_loss"])
     decoding = DecodingSettings(precision="bf16", replace_unknown=False)
-    translator = Translator([model], decoding, device, pretokenized=True)
+    translator = LineTranslator([model], decoding, device, pretokenized=True)
     lines = list(enumerate(corpus.sources, start=1))
     texts = [corpus.restore(one.text) for one in translator.translate_chunk(lines)]
     score = detokenized_bleu(texts, corpus.references)

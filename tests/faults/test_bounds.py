@@ -18,7 +18,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.yaml_file import read_yaml
 from convs2s.data.sgm import read_segments
 from convs2s.data.store import TokenStore
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import read_json
@@ -175,7 +175,7 @@ def test_weights_that_cannot_translate_are_refused(model: Path, tmp_path: Path) 
             load_model(tmp_path / "m")
     save_tensors(tmp_path / "m", {**weights, name: weights[name] * 3e38}, fields)
     with pytest.raises(UserError, match="m: finds no translation: its scores are not finite"):
-        list(Translator([tmp_path / "m"], DecodingSettings(), "cpu").translate(["w1 w2"]))
+        list(LineTranslator([tmp_path / "m"], DecodingSettings(), "cpu").translate(["w1 w2"]))
     del weights["encoder.embedding.tokens"]
     save_tensors(tmp_path / "m", weights, fields)
     with pytest.raises(UserError, match="do not match its weights"):

@@ -10,7 +10,7 @@ from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END
 from convs2s.decoding.attention import layer_attention
 from convs2s.decoding.rescoring import PairScorer, score_pairs
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
 from tests.support.golden import DATA, golden_lines
@@ -30,10 +30,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return import_trained(tmp_path_factory.mktemp("trained"))
 
 
-def translator_of(model: Path, beam: int, **settings: Any) -> Translator:
+def translator_of(model: Path, beam: int, **settings: Any) -> LineTranslator:
     limit = MaximumLength(factor=0.0, offset=60)  # fairseq's max_len_b
     given = DecodingSettings(beam=beam, maximum_length=limit, **settings)
-    return Translator([model], given, "cpu", pretokenized=True)
+    return LineTranslator([model], given, "cpu", pretokenized=True)
 
 
 def bleu_of(texts: list[str]) -> float:
@@ -96,7 +96,7 @@ def test_fairseqs_hypotheses_have_fairseqs_scores(imported: Path) -> None:
 
 def test_raw_text_is_prepared_as_fairseqs_input_was(imported: Path) -> None:
     limit = MaximumLength(factor=0.0, offset=60)
-    translator = Translator([imported], DecodingSettings(maximum_length=limit), "cpu")
+    translator = LineTranslator([imported], DecodingSettings(maximum_length=limit), "cpu")
     raw = golden_lines(DATA / "tok", "input.en")[: len(SOURCES)]
     assert [" ".join(translator.prepare(line)) for line in raw] == SOURCES
     found = [" ".join(one.tokens) + END_TOKEN for one in translator.translate(raw[:20])]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files import read_lines
 from convs2s.mirror.sentences import TEST_PAIRS
 from convs2s.text.truecase import read_truecaser
@@ -80,7 +80,7 @@ def assert_truecased(checkout: Checkout) -> None:
     assert set("șțăâî") <= romanian
     assert not set("şţŞŢ") & romanian
     model = folder / "models/demo/seed1/model.safetensors"
-    translator = Translator([model], DecodingSettings(minimum_length=3), "cpu")
+    translator = LineTranslator([model], DecodingSettings(minimum_length=3), "cpu")
     assert translator.description.truecasers == {
         language: read_truecaser(folder / f"corpus/truecaser.{language}.tsv")
         for language in ("en", "ro")

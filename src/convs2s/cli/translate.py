@@ -59,7 +59,7 @@ def _translate(arguments: argparse.Namespace) -> None:
 
     from convs2s.decoding.formats import OutputFormat
     from convs2s.decoding.long_files import identity_of, translate_long_file
-    from convs2s.decoding.translate import Translator
+    from convs2s.decoding.translate import LineTranslator
     from convs2s.decoding.workers import ChunkTranslator
     from convs2s.devices import pick_device
 
@@ -68,7 +68,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     _check_translation(arguments, device)
     # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
     torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
-    translator = Translator(arguments.model, settings, device, pretokenized=arguments.pretokenized)
+    translator = LineTranslator(
+        arguments.model, settings, device, pretokenized=arguments.pretokenized
+    )
     form = OutputFormat(arguments.json, arguments.n_best, settings.alpha)
     translate = ChunkTranslator(translator, form)
     gc.freeze()

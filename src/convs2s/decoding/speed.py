@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.translate import Translator, prepare_translator
+from convs2s.decoding.translate import LineTranslator, prepare_translator
 from convs2s.files import read_lines, write_json
 
 
@@ -51,7 +51,7 @@ def time_decoding(
     write_json(output, {**counts, **timed, **rates, "manifest": manifest})
 
 
-def _time(translator: Translator, lines: Sequence[str]) -> tuple[int, float]:
+def _time(translator: LineTranslator, lines: Sequence[str]) -> tuple[int, float]:
     """Return how many tokens all translations have, and how long they took."""
     for _ in translator.translate(lines[: translator.settings.batch_sentences]):
         pass

@@ -91,7 +91,7 @@ class Translation:
         return fields
 
 
-class Translator:
+class LineTranslator:
     """One model, or several as an ensemble, with everything from raw text to text."""
 
     def __init__(
@@ -265,7 +265,7 @@ class Translator:
 
 def prepare_translator(
     models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
-) -> Translator:
+) -> LineTranslator:
     """Return the translator of a job, and give this process its threads.
 
     Args:
@@ -275,10 +275,10 @@ def prepare_translator(
         threads: CPU threads.
 
     Raises:
-        UserError: as of :class:`Translator`, or ``cuda`` is asked for where there is none.
+        UserError: as of :class:`LineTranslator`, or ``cuda`` is asked for where there is none.
     """
     torch.set_num_threads(threads)
-    return Translator(models, settings, pick_device(device))
+    return LineTranslator(models, settings, pick_device(device))
 
 
 def load_ensemble(

@@ -16,7 +16,7 @@ from threading import Thread
 import torch
 
 from convs2s.decoding.formats import OutputFormat
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.guards.interrupts import STOPPING
 
@@ -27,7 +27,7 @@ Chunk = Sequence[tuple[int, str]]
 class ChunkTranslator:
     """From a chunk to the text that is written for it."""
 
-    def __init__(self, translator: Translator, form: OutputFormat) -> None:
+    def __init__(self, translator: LineTranslator, form: OutputFormat) -> None:
         self.translator, self.form = translator, form
 
     def __call__(self, chunk: Chunk) -> str:

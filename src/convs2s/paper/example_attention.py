@@ -10,7 +10,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.attention import layer_attention
-from convs2s.decoding.translate import Translation, Translator
+from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_json
 from convs2s.model_file import load_model
@@ -106,7 +106,7 @@ def _attend(
     if not network.attends:
         raise UserError(f"{model}: has no attention to plot")
     torch.set_num_threads(1)  # it is one sentence
-    translator = Translator([model], settings, "cpu")
+    translator = LineTranslator([model], settings, "cpu")
     (found,) = translator.translate([sentence])
     source = translator.source.encode(found.source_tokens)
     weights = layer_attention(network, source, translator.target.encode(found.tokens))

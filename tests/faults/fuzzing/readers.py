@@ -22,7 +22,7 @@ from convs2s.data.sgm import read_segments
 from convs2s.data.store import SIDES, TokenStore
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.decoding.growing_output import growing_output
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member
 from convs2s.files import read_json, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
@@ -262,7 +262,7 @@ def _models(samples: Path, place: Path) -> Iterable[Reader]:
 
 
 def _translate(path: Path) -> None:
-    translator = Translator([path], DecodingSettings(beam=2), "cpu")
+    translator = LineTranslator([path], DecodingSettings(beam=2), "cpu")
     for one in translator.translate(["w1 w2 unheard"]):
         json.dumps(one.as_json())
 

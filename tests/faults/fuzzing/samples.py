@@ -13,7 +13,7 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files import write_json, write_lines
 from convs2s.text.bpe import learn_codes
 from convs2s.training.run import train
@@ -75,7 +75,7 @@ def _texts(folder: Path) -> None:
 
 
 def _translations(folder: Path) -> None:
-    translator = Translator([folder / "run/model.safetensors"], DecodingSettings(beam=2), "cpu")
+    translator = LineTranslator([folder / "run/model.safetensors"], DecodingSettings(beam=2), "cpu")
     texts = ["w1 w2 w3", "w4 unheard"]
     forms: dict[str, Callable[[int], OutputFormat]] = {
         "translations.jsonl": lambda _: OutputFormat(True, None, 1.0),

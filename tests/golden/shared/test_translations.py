@@ -11,7 +11,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files import read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.scoring.bleu import tokenized_bleu
@@ -33,19 +33,19 @@ def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def translator_of(model: Path, **settings: Any) -> Translator:
+def translator_of(model: Path, **settings: Any) -> LineTranslator:
     # A translation that never ends went on to 200 tokens.
     limit = MaximumLength(factor=0.0, offset=200)
     given = DecodingSettings(beam=5, maximum_length=limit, **settings)
-    return Translator([model], given, "cpu", pretokenized=True)
+    return LineTranslator([model], given, "cpu", pretokenized=True)
 
 
 @pytest.fixture(scope="module")
-def translator(imported: Path) -> Translator:
+def translator(imported: Path) -> LineTranslator:
     return translator_of(imported)
 
 
-def score(translator: Translator, source: str, target: str) -> float:
+def score(translator: LineTranslator, source: str, target: str) -> float:
     """Return the length-normalized log-likelihood that our network gives a translation."""
     given = torch.tensor([translator.source.encode(source.split())])
     tokens = torch.tensor([translator.target.encode(target.split())])
@@ -60,7 +60,7 @@ def score(translator: Translator, source: str, target: str) -> float:
     ("lines", "identical"), [(60, 60), pytest.param(1000, 995, marks=pytest.mark.slow)]
 )
 def test_translations_are_fairseqs(
-    translator: Translator, shared: Path, lines: int, identical: int
+    translator: LineTranslator, shared: Path, lines: int, identical: int
 ) -> None:
     folder = shared / "golden" / "fairseq_multi30k"
     source, expected, reference, rows = (

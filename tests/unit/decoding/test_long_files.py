@@ -20,7 +20,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import translate_long_file
 from convs2s.decoding.stream import ArrivingBytes, arriving
-from convs2s.decoding.translate import Translation, Translator
+from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
 from convs2s.models.kernels.quantized_linear import runs_int8
@@ -52,7 +52,7 @@ def sentences(count: int, longest: int = 8) -> list[str]:
 
 
 def translated(model: Path, lines: list[str], **settings: Any) -> list[Translation]:
-    translator = Translator([model], DecodingSettings.model_validate(SHORT | settings), "cpu")
+    translator = LineTranslator([model], DecodingSettings.model_validate(SHORT | settings), "cpu")
     return list(translator.translate(lines))
 
 
@@ -115,7 +115,7 @@ class Killed(ChunkTranslator):
 @pytest.fixture
 def whole(model: Path) -> ChunkTranslator:
     settings = DecodingSettings.model_validate(SHORT | {"batch_sentences": 2})
-    translator = Translator([model], settings, "cpu")
+    translator = LineTranslator([model], settings, "cpu")
     return ChunkTranslator(translator, OutputFormat(True, None, 1.0))
 
 
@@ -209,8 +209,8 @@ def test_a_killed_process_is_gone_on_with(
     assert list(read_lines(tmp_path / "out")) == expected
 
 
-def _defaults(model: Path) -> Translator:
-    return Translator([model], DecodingSettings(), "cpu")
+def _defaults(model: Path) -> LineTranslator:
+    return LineTranslator([model], DecodingSettings(), "cpu")
 
 
 def test_two_processes_do_not_write_one_output(model: Path, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_several_models_translate_a_file_together(
     write_lines(tmp_path / "in", sentences(5))
     files = ("--input", tmp_path / "in", "--output", tmp_path / "out")
     run("translate", model, sharp, *files)
-    expected = Translator([model, sharp], DecodingSettings(), "cpu").translate(sentences(5))
+    expected = LineTranslator([model, sharp], DecodingSettings(), "cpu").translate(sentences(5))
     assert list(read_lines(tmp_path / "out")) == [one.text for one in expected]
     printed = run("translate", model, sharp, "--input", tmp_path / "in")
     assert printed.encode() == (tmp_path / "out").read_bytes()

@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.speed import time_decoding
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files import write_lines
 
 LINES = ["w1 w2 w3", "", "w4 w5"]
@@ -31,7 +31,7 @@ def timed(model: Path, folder: Path) -> Path:
 
 def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Path) -> None:
     said = json.loads(timed(model, tmp_path).read_text("utf-8"))
-    found = list(Translator([model], DecodingSettings(), "cpu").translate(LINES))
+    found = list(LineTranslator([model], DecodingSettings(), "cpu").translate(LINES))
     assert said["lines"] == 3
     assert said["tokens"] == sum(len(one.tokens) + 1 for one in found)
     assert said["seconds"]["score"] > 0

@@ -12,7 +12,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
@@ -153,8 +153,8 @@ def test_attention_on_the_end_symbol_is_passed_over() -> None:
 # ---- raw text to text ----
 
 
-def translator(*models: Path, **changes: Any) -> Translator:
-    return Translator(list(models), DecodingSettings.model_validate(changes), "cpu")
+def translator(*models: Path, **changes: Any) -> LineTranslator:
+    return LineTranslator(list(models), DecodingSettings.model_validate(changes), "cpu")
 
 
 def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
@@ -189,11 +189,11 @@ def test_a_batch_holds_no_more_tokens_than_it_may(
 ) -> None:
     sizes = []
 
-    def search(self: Translator, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+    def search(self: LineTranslator, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
         sizes.append([len(sentence) for sentence in tokens])
         return [[Hypothesis([], 0.0, [])] for _ in tokens]
 
-    monkeypatch.setattr(Translator, "search", search)
+    monkeypatch.setattr(LineTranslator, "search", search)
     lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9 w1 w2 w3 w4", "w1", "w1 w2"]
     list(translator(model, batch_sentences=3, batch_tokens=6).translate(lines))
     assert sizes == [[1, 1, 2], [3], [9]]

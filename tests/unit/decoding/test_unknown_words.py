@@ -12,7 +12,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.test_sets import decode_test_set
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.unknown_words import replace_unknown
 from convs2s.files import read_lines, write_lines
 from convs2s.models.ensemble import Ensemble
@@ -72,12 +72,12 @@ def looked_at(source: list[list[int]], attention: list[list[float]], words: int)
     return [one.alignment or [] for one in best]
 
 
-def unknowing(model: Path, **settings: Any) -> Translator:
+def unknowing(model: Path, **settings: Any) -> LineTranslator:
     """Return a translator whose outputs are ``<unk>`` 15 times: its 16 positions less the end's."""
     chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
     # A reward, which no configuration may state, is not validated.
     chosen = chosen.model_copy(update={"unknown_penalty": -100.0})
-    return Translator([model], chosen, "cpu")
+    return LineTranslator([model], chosen, "cpu")
 
 
 # Attention on the final full stop or </s>
@@ -194,7 +194,7 @@ def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Pa
         device="cpu",
         threads=1,
     )
-    typed = list(Translator([model], DecodingSettings(), "cpu").translate(lines))
+    typed = list(LineTranslator([model], DecodingSettings(), "cpu").translate(lines))
     assert list(read_lines(outputs[1])) == [one.text for one in typed]
     assert [one.words for one in read_translations(outputs[0])] == [one.words for one in typed]
 

@@ -15,7 +15,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.attention import attention_of
 from convs2s.decoding.search import beam_search
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
@@ -220,9 +220,9 @@ def saved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def translator(*models: Path, replace_unknown: bool = False, **settings: Any) -> Translator:
+def translator(*models: Path, replace_unknown: bool = False, **settings: Any) -> LineTranslator:
     given = DecodingSettings(beam=2, replace_unknown=replace_unknown, **settings)
-    return Translator(list(models), given, "cpu")
+    return LineTranslator(list(models), given, "cpu")
 
 
 def test_a_model_file_comes_back(saved: Path, tmp_path: Path) -> None:

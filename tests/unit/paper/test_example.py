@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.attention import attention_of
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
 from convs2s.paper.example import plot_example
@@ -36,7 +36,7 @@ def attend(model: Path, output: Path) -> Path:
 def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) -> None:
     written = attend(model, tmp_path / "example.json")
     found = read_example(written)
-    (translation,) = Translator([model], DecodingSettings(), "cpu").translate([SENTENCE])
+    (translation,) = LineTranslator([model], DecodingSettings(), "cpu").translate([SENTENCE])
     write_lines(tmp_path / "test.jsonl", [json.dumps(translation.as_json())])
     expected = attention_of(model, tmp_path / "test.jsonl", 1)
     assert np.array(found.weights) == pytest.approx(expected.weights, abs=1e-4)

@@ -10,7 +10,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.decoding.n_best_files import list_n_best
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.paper.length_penalty_curve import plot_length_penalty
@@ -52,7 +52,7 @@ def test_one_list_holds_what_a_search_with_any_value_answers(
     answers = set()
     for alpha in (0.0, 0.5, 1.0, 2.0):
         settings = DecodingSettings.model_validate(stated | {"length_penalty": alpha})
-        translator = Translator([sharp], settings, "cpu")
+        translator = LineTranslator([sharp], settings, "cpu")
         expected = [" ".join(one.words) for one in translator.translate(lines)]
         assert [best(group, by_length_penalty(alpha)).text for group in groups] == expected
         answers.add(tuple(expected))

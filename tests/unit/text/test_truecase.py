@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.splitter import Splitter
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.model_file import load_model, save_model
@@ -83,7 +83,7 @@ def test_a_model_reads_truecased_words_and_writes_capitals(model: Path, tmp_path
         path, loaded.state_dict(), replace(description, truecasers={"en": ["w1", "W2", "w2"]})
     )
     settings = DecodingSettings(minimum_length=3)
-    plain, cased = (Translator([one], settings, "cpu") for one in (model, path))
+    plain, cased = (LineTranslator([one], settings, "cpu") for one in (model, path))
     lower, upper, inner = cased.translate(["w1 w3 W2", "W1 w3 W2", "w1 w2 W1"])
     assert lower.source_tokens == upper.source_tokens == ["w1", "w3", "W2"]
     assert inner.source_tokens == ["w1", "w2", "w1"]
@@ -109,4 +109,4 @@ def test_models_of_an_ensemble_have_one_truecaser(model: Path, tmp_path: Path) -
     path = tmp_path / "truecased.safetensors"
     save_model(path, loaded.state_dict(), replace(description, truecasers={"en": ["w1"]}))
     with pytest.raises(UserError, match="their truecasers differ"):
-        Translator([model, path], DecodingSettings(), "cpu")
+        LineTranslator([model, path], DecodingSettings(), "cpu")

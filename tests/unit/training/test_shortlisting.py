@@ -22,7 +22,7 @@ from convs2s.data.shortlist import Shortlist, places_of
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN, Vocabulary
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
 from convs2s.model_file import load_model, save_model
@@ -351,10 +351,10 @@ def test_models_that_select_alike_alone_form_an_ensemble(
     selection = VocabularySelection(frequent=2, candidates=2)
     architecture = description.architecture.model_copy(update={"vocabulary_selection": selection})
     save_model(changed, loaded.state_dict(), replace(description, architecture=architecture))
-    Translator([trained, trained], DecodingSettings(), "cpu")
+    LineTranslator([trained, trained], DecodingSettings(), "cpu")
     for other in (changed, model):
         with pytest.raises(UserError, match="their shortlist differ"):
-            Translator([trained, other], DecodingSettings(), "cpu")
+            LineTranslator([trained, other], DecodingSettings(), "cpu")
 
 
 # ---- the configuration ----
