@@ -34,7 +34,7 @@ import torch  # noqa: E402
 
 from convs2s.config.architecture import ConvS2SArchitecture  # noqa: E402
 from convs2s.config.decoding import DecodingSettings, MaximumLength  # noqa: E402
-from convs2s.decoding.translate import Translator  # noqa: E402
+from convs2s.decoding.translate import LineTranslator  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
@@ -146,7 +146,7 @@ def _name(system: str, precision: str, found: str) -> str:
     return f"{system}, best: {found}" if precision == "auto" else f"{system}, {found}"
 
 
-def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) -> Translator:
+def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) -> LineTranslator:
     settings = DecodingSettings(
         beam=beam,
         precision=precision,  # type: ignore[arg-type]
@@ -155,10 +155,10 @@ def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) 
         replace_unknown=False,
         batch_sentences=1 if alone else case.batch,
     )
-    return Translator([path], settings, "cpu", pretokenized=True)
+    return LineTranslator([path], settings, "cpu", pretokenized=True)
 
 
-def _translate(translator: Translator, case: Case, alone: bool, lines: list[str]) -> int:
+def _translate(translator: LineTranslator, case: Case, alone: bool, lines: list[str]) -> int:
     given = lines[: case.alone] if alone else lines
     found = list(translator.translate(given, chunk=1 if alone else None))
     assert {len(one.tokens) for one in found} == {case.output}

@@ -29,7 +29,7 @@ import torch  # noqa: E402
 
 from convs2s.config.decoding import DecodingSettings, MaximumLength  # noqa: E402
 from convs2s.decoding.formats import OutputFormat  # noqa: E402
-from convs2s.decoding.translate import Translator  # noqa: E402
+from convs2s.decoding.translate import LineTranslator  # noqa: E402
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from generation import random_lines  # noqa: E402
@@ -86,7 +86,7 @@ def _settings(beam: int, length: int) -> DecodingSettings:
 def _processes(path: Path, counts: Sequence[int], quick: bool) -> Figures:
     """Return the sentences a second of each number of processes."""
     torch.set_num_threads(1)  # a process that forks must not have computed with several
-    translator = Translator([path], _settings(BEAM, LENGTH), "cpu", pretokenized=True)
+    translator = LineTranslator([path], _settings(BEAM, LENGTH), "cpu", pretokenized=True)
     translate = ChunkTranslator(translator, OutputFormat(False, None, 1.0))
     share = SENTENCES if quick else SHARE
     lines = list(enumerate(random_lines(share * counts[-1], LENGTH), start=1))
@@ -133,7 +133,7 @@ def _costs(path: Path, cases: Sequence[tuple[int, int]], quick: bool) -> Figures
 def _cost(path: Path, length: int, beam: int) -> tuple[float, int]:
     """Return the processor time of a batch, and the bytes that the peak of memory grew by."""
     torch.set_num_threads(1)
-    translator = Translator([path], _settings(beam, length), "cpu", pretokenized=True)
+    translator = LineTranslator([path], _settings(beam, length), "cpu", pretokenized=True)
     lines = random_lines(SENTENCES, length)
     before = _memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on

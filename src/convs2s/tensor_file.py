@@ -122,6 +122,8 @@ def _description(path: Path, stored: Any) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder: name the model file in it")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     expected = "not a model: expected a .safetensors file that convs2s wrote"

@@ -76,7 +76,7 @@ def test_each_token_has_fairseqs_score_and_attention(imported: Path, beam: str) 
 
 
 def test_references_have_fairseqs_log_probability(imported: Path) -> None:
-    scorer = PairScorer([imported], "cpu", "tokens")
+    scorer = PairScorer.load([imported], "cpu", "tokens")
     found = list(score_pairs(scorer, zip(SOURCES, TARGETS, strict=True)))
     expected = [output["reference_logprob"] for output in OUTPUTS]
     assert [one.log_probability for one in found] == pytest.approx(expected, abs=2e-4)
@@ -84,7 +84,7 @@ def test_references_have_fairseqs_log_probability(imported: Path) -> None:
 
 
 def test_fairseqs_hypotheses_have_fairseqs_scores(imported: Path) -> None:
-    scorer = PairScorer([imported], "cpu", "tokens")
+    scorer = PairScorer.load([imported], "cpu", "tokens")
     lists = [
         [one["tokens"].removesuffix(END_TOKEN) for one in output["beam5"]] for output in OUTPUTS
     ]

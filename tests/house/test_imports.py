@@ -20,7 +20,7 @@ LAYERS = (
     ("models",),
     ("model_file",),
     ("decoding", "training"),
-    ("paper", "interop", "mirror", "publish"),
+    ("paper", "interop", "mirror", "publish", "api"),
     ("pipeline",),
     ("cli",),
     ("__main__",),

@@ -66,7 +66,7 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
     form: Form = arguments.form
-    scorer = PairScorer(arguments.model, pick_device(arguments.device), form)
+    scorer = PairScorer.load(arguments.model, pick_device(arguments.device), form)
     write_utf8()
     if arguments.n_best is not None:
         groups = read_groups(arguments.n_best)

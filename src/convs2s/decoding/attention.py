@@ -74,6 +74,8 @@ def layer_attention(network: Network, source: Sequence[int], target: Sequence[in
         source: m indices, ``</s>`` last.
         target: n indices, ``</s>`` last.
     """
+    device = network.output.bias.device
     previous = [END, *target[:-1]]
-    _, attentions = network(torch.tensor([source]), torch.tensor([previous]))
+    rows = (torch.tensor([row], device=device) for row in (source, previous))
+    _, attentions = network(*rows)
     return torch.cat(attentions)

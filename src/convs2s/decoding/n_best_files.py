@@ -70,7 +70,7 @@ def score_n_best(
         threads: CPU threads.
     """
     torch.set_num_threads(threads)
-    scorer = PairScorer(models, pick_device(device), "words")
+    scorer = PairScorer.load(models, pick_device(device), "words")
     groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
     scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
     write_lines(output, (one.line() for one in scored))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.translate import load_ensemble
 from convs2s.errors import UserError
+from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import Group, ListedHypothesis, unescaped
 
@@ -62,7 +64,30 @@ class _Unit:
 class PairScorer:
     """One model, or several as an ensemble, that scores what others have translated."""
 
-    def __init__(self, models: Sequence[Path], device: str, form: Form) -> None:
+    def __init__(
+        self, ensemble: Ensemble, description: ModelDescription, device: str, form: Form
+    ) -> None:
+        """Take models that are loaded.
+
+        Args:
+            ensemble: the networks.
+            description: what their files say of them.
+            device: where they are.
+            form: what the lines of both sides are.
+        """
+        self.ensemble = ensemble
+        self.device, self.form = device, form
+        self._splitters = {
+            side: Splitter(description, language, form)
+            for side, language in description.languages.items()
+        }
+        self._vocabularies = {
+            "source": description.source_vocabulary(),
+            "target": description.target_vocabulary(),
+        }
+
+    @classmethod
+    def load(cls, models: Sequence[Path], device: str, form: Form) -> Self:
         """Load the models.
 
         Args:
@@ -73,16 +98,7 @@ class PairScorer:
         Raises:
             UserError: a file is no model, or the models of an ensemble do not fit together.
         """
-        self.ensemble, description = load_ensemble(models, device)
-        self.device, self.form = device, form
-        self._splitters = {
-            side: Splitter(description, language, form)
-            for side, language in description.languages.items()
-        }
-        self._vocabularies = {
-            "source": description.source_vocabulary(),
-            "target": description.target_vocabulary(),
-        }
+        return cls(*load_ensemble(models, device), device, form)
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
         """Score the targets of each source together.

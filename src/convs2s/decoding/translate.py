@@ -1,6 +1,7 @@
 """Raw text in, text out: preparation, search, unknown words, and text again."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,8 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
+from convs2s.data.vocabulary import END, SPECIAL_TOKENS
+from convs2s.decoding.attention import AttentionMap, layer_attention
 from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
@@ -63,6 +66,7 @@ class Translation:
             from 0; None where no network has attention.
         precision: of the arithmetic.
         n_best: the best hypotheses, this one first, where they were asked for.
+        attention: layer by layer, where it was asked for; no JSON line has it.
     """
 
     line: int
@@ -79,11 +83,12 @@ class Translation:
     alignment: list[int] | None
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
+    attention: AttentionMap | None = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
-        fields = asdict(replace(self, n_best=[]))
-        del fields["n_best"]
+        fields = asdict(replace(self, n_best=[], attention=None))
+        del fields["n_best"], fields["attention"]
         if self.n_best:
             fields["n_best"] = [
                 {name: getattr(one, name) for name in N_BEST_FIELDS} for one in self.n_best
@@ -115,14 +120,10 @@ class LineTranslator:
             UserError: a file is no model, the models of an ensemble do not fit together, or
             unknown words are to be replaced and no model has attention.
         """
-        self._name = " ".join(map(str, models))
+        self._name, self._first = " ".join(map(str, models)), models[0]
         self.ensemble, self.description = load_ensemble(models, device, settings)
-        settings = settings.model_copy(update={"precision": self.ensemble.precision})
-        if settings.replace_unknown:
-            _check_attends(models[0], self.ensemble)
-        self.settings, self.device, self.pretokenized = settings, device, pretokenized
-        of_model = settings.vocabulary_selection == "model"
-        self.shortlist = self.description.shortlist if of_model else None
+        self.device, self.pretokenized = device, pretokenized
+        self._search_by(settings)
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
         self.target = self.description.target_vocabulary()
@@ -131,6 +132,26 @@ class LineTranslator:
         self._target_side = Preparation(name, languages["target"])
         self._of_words = self.description.bpe_codes is None
         self._is_truecased = bool(self.description.truecasers)
+
+    def _search_by(self, settings: DecodingSettings) -> None:
+        if settings.replace_unknown:
+            _check_attends(self._first, self.ensemble)
+        self.settings = settings.model_copy(update={"precision": self.ensemble.precision})
+        of_model = settings.vocabulary_selection == "model"
+        self.shortlist = self.description.shortlist if of_model else None
+
+    def searching_by(self, settings: DecodingSettings) -> "LineTranslator":
+        """Return a translator with the same models in memory that searches in another way.
+
+        Args:
+            settings: how; precision and average stay those that the models were loaded with.
+
+        Raises:
+            UserError: unknown words are to be replaced and no model has attention.
+        """
+        other = copy(self)
+        other._search_by(settings)
+        return other
 
     def translate(
         self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
@@ -177,6 +198,21 @@ class LineTranslator:
         wanted = hypotheses[: n_best or 1]
         finished = [self._finish(number, text, source, one) for one in wanted]
         return finished[0] if n_best is None else replace(finished[0], n_best=finished)
+
+    def attention(self, translation: Translation) -> AttentionMap:
+        """Return the attention of a translation; of an ensemble, that of network after network.
+
+        Raises:
+            UserError: no network has attention.
+        """
+        attending = [network for network in self.ensemble.networks if network.attends]
+        if not attending:
+            raise UserError(f"{self._first}: has no attention to show")
+        tokens = translation.source_tokens, translation.tokens
+        indices = self.source.encode(tokens[0]), self.target.encode(tokens[1])
+        weights = torch.cat([layer_attention(network, *indices) for network in attending])
+        end = SPECIAL_TOKENS[END]
+        return AttentionMap(weights.cpu().numpy(), [*tokens[0], end], [*tokens[1], end])
 
     def prepare(self, text: str) -> list[str]:
         """Return the tokens that the model reads for a line, with a warning if overlong."""

@@ -9,11 +9,9 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
-from convs2s.decoding.attention import layer_attention
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_json
-from convs2s.model_file import load_model
 from convs2s.paper.example_record import ExampleAttention, LayerCount
 
 _DIGITS = 4
@@ -102,12 +100,8 @@ def _attend(
     model: Path, sentence: str, settings: DecodingSettings
 ) -> tuple[Translation, list[list[list[float]]]]:
     """Return a sentence's translation and its attention (layers, target, source)."""
-    network, _ = load_model(model)
-    if not network.attends:
-        raise UserError(f"{model}: has no attention to plot")
     torch.set_num_threads(1)  # it is one sentence
     translator = LineTranslator([model], settings, "cpu")
     (found,) = translator.translate([sentence])
-    source = translator.source.encode(found.source_tokens)
-    weights = layer_attention(network, source, translator.target.encode(found.tokens))
-    return found, np.round(weights.double().numpy(), _DIGITS).tolist()
+    weights = translator.attention(found).weights
+    return found, np.round(weights.astype(np.float64), _DIGITS).tolist()

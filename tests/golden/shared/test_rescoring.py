@@ -20,7 +20,7 @@ def test_fairseqs_translations_have_fairseqs_scores(
     model = tmp_path / "model.safetensors"
     files = FairseqFiles(*(folder / name for name in names))
     import_fairseq(files, model, task="multi30k", languages=None, preparation="moses_test")
-    scorer = PairScorer([model], "cpu", "tokens")
+    scorer = PairScorer.load([model], "cpu", "tokens")
     pairs = read_line_pairs(folder / "src.bpe.en", folder / "expected_beam5.bpe.de")
     rows = islice(read_lines(folder / "expected_beam5.scores.tsv"), lines)
     for row, found in zip(rows, score_pairs(scorer, islice(pairs, lines)), strict=True):

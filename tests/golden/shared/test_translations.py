@@ -126,7 +126,7 @@ def test_fairseqs_perplexity_leaves_out_the_six_longest_pairs(imported: Path, sh
         read_line_pairs(folder / "val.en", folder / "val.de"),
         key=lambda pair: [len(side.split()) for side in pair],
     )
-    scores = list(score_pairs(PairScorer([imported], "cpu", "tokens"), pairs))
+    scores = list(score_pairs(PairScorer.load([imported], "cpu", "tokens"), pairs))
     assert sum(score.tokens for score in scores[:-6]) == 16_128
     assert perplexity(scores[:-6]) == pytest.approx(fairseq.PERPLEXITY, abs=0.005)
     assert perplexity(scores) == pytest.approx(15.44, abs=0.005)

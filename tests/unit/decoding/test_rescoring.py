@@ -150,7 +150,7 @@ def test_a_score_is_divided_by_a_power_of_the_length() -> None:
 def test_scores_do_not_depend_on_what_is_scored_together(
     model: Path, sources: list[str], listed: list[ListedHypothesis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer = PairScorer([model], "cpu", "tokens")
+    scorer = PairScorer.load([model], "cpu", "tokens")
 
     def scores() -> list[float]:
         groups = read_n_best((one.line() for one in listed[: 8 * HYPOTHESES]), "list")
@@ -218,7 +218,7 @@ def test_an_overlong_target_is_scored_with_a_warning(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = " ".join(["w1x"] * 40)
-    (score,) = PairScorer([model], "cpu", "tokens").score([("w1", [target])])[0]
+    (score,) = PairScorer.load([model], "cpu", "tokens").score([("w1", [target])])[0]
     expected = float(full_pass(model, "w1", target)[0].log().sum())
     assert score.log_probability == pytest.approx(expected, abs=1e-3)
     assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""What programs and notebooks use: models in memory that translate and score."""
