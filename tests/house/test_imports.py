@@ -20,8 +20,8 @@ LAYERS = (
     ("models",),
     ("model_file",),
     ("decoding", "training"),
-    ("paper", "interop", "mirror", "publish", "api"),
-    ("pipeline",),
+    ("paper", "interop", "mirror", "publish", "api", "attention_view"),
+    ("pipeline", "serving"),
     ("cli",),
     ("__main__",),
 )

@@ -89,13 +89,13 @@ class Page:
                 return result
             self._note(answer)
 
-    def open(self, file: Path, *, width: int, scheme: str) -> None:
-        """Open a file in a window of some width, ``light`` or ``dark``, until all is drawn."""
+    def open(self, place: Path | str, *, width: int, scheme: str) -> None:
+        """Open a file or an address, ``light`` or ``dark``, until all is drawn."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
-        self.call("Page.navigate", url=file.as_uri())
+        self.call("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def run(self, expression: str) -> Any:
@@ -133,6 +133,13 @@ class Page:
         key = {"key": "Enter", "windowsVirtualKeyCode": 13}
         self.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
         self.call("Input.dispatchKeyEvent", type="keyUp", **key)
+
+    def press(self, key: str, *, control: bool = False) -> None:
+        """Press a key that writes nothing, and let it go."""
+        codes = {"Enter": 13, "Tab": 9, "ArrowRight": 39}
+        one = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 2 * control}
+        self.call("Input.dispatchKeyEvent", type="rawKeyDown", **one)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **one)
 
     def picture(self, output: Path, *, whole: bool = False) -> None:
         """Keep what is seen as PNG: of the window, or of the whole page."""

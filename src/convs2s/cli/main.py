@@ -21,6 +21,7 @@ from convs2s.cli.rerank import add_rerank
 from convs2s.cli.results import add_results
 from convs2s.cli.score import add_score
 from convs2s.cli.score_pairs import add_score_pairs
+from convs2s.cli.serve import add_serve
 from convs2s.cli.status import add_status
 from convs2s.cli.tokenize import add_detokenize, add_tokenize
 from convs2s.cli.train import add_train
@@ -36,6 +37,7 @@ EXIT_AFTER_CTRL_C = 130
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s translate model.safetensors --input news.en --output news.fr --workers 4
+  convs2s serve model.safetensors --port 8000
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s status results --watch
   convs2s score bleu --reference test.fr < translations.fr
@@ -91,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 COMMANDS = {
     "translate": (add_translate, "raw text in, translated text out"),
+    "serve": (add_serve, "a server with a page: translation and attention"),
     "train": (add_train, "train a model on a prepared task"),
     "status": (add_status, "how trainings and jobs are"),
     "score": (add_score, "score translations"),

@@ -1,0 +1,1 @@
+"""Attention that a page shows: what to draw, and the program that draws it; nothing is fetched."""

@@ -1,0 +1,1 @@
+"""A server for demonstrations: requests in batches, and a page that asks it."""

@@ -1,0 +1,49 @@
+"""What a server is told: where it listens, and the bounds of what it takes."""
+
+from ipaddress import ip_address
+from typing import Annotated
+
+from pydantic import Field
+
+from convs2s.config.fields import PositiveFloat, PositiveInt, Text
+from convs2s.config.section import Section
+from convs2s.guards.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
+
+MOST_PORT = 65_535
+
+
+class ServerSettings(Section):
+    """Options of ``convs2s serve``; each by its name."""
+
+    host: Text = "127.0.0.1"
+    """Address to listen at; any but a loopback address lets other machines ask, without a
+    password."""
+    port: Annotated[int, Field(ge=0, le=MOST_PORT)] = 8000
+    """Port to listen at; 0: any that is free."""
+    largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10
+    """The widest beam that a request may ask for."""
+    longest_text: Annotated[int, Field(ge=1, le=LONGEST_LINE_BYTES)] = 2000
+    """Bytes of a sentence, as UTF-8, at most."""
+    most_texts: PositiveInt = 64
+    """Sentences of a request at most."""
+    most_waiting: PositiveInt = 512
+    """Sentences that wait at most; a request beyond that is told to come again."""
+    request_seconds: PositiveFloat = 30.0
+    """Seconds that a client has to send its request."""
+    stop_seconds: PositiveInt = 30
+    """Seconds that requests have to be finished once the server is told to stop."""
+
+    @property
+    def largest_body(self) -> int:
+        """Bytes of a request at most: JSON may write a byte as six."""
+        return 6 * self.longest_text * self.most_texts + 4096
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether no other machine reaches a server that listens at an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,83 @@
+"""A server of a model in this process, at a port of its own, and what asks it."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.serving.settings import ServerSettings
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Answer(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def content(self) -> Any:
+        return json.loads(self.body)
+
+
+class ModelServer(NamedTuple):
+    """Where it answers."""
+
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def ask(
+        self,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = JSON,
+        method: str | None = None,
+    ) -> Answer:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
+        method = method or ("GET" if body is None else "POST")
+        connection.request(method, path, body, dict(headers))
+        response = connection.getresponse()
+        answer = Answer(response.status, dict(response.getheaders()), response.read())
+        connection.close()
+        return answer
+
+    def translate(self, *texts: str, **wanted: Any) -> Answer:
+        return self.ask("/translate", json.dumps({"texts": texts, **wanted}).encode())
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=120)
+
+
+@contextmanager
+def serving(model: Path, search: DecodingSettings, **stated: Any) -> Iterator[ModelServer]:
+    """Serve a model until the block ends; without the extra that it needs the test is skipped."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    from convs2s.api.translator import Translator
+    from convs2s.serving.application import application
+    from convs2s.serving.server import served_by
+
+    translator = Translator.load(model, device="cpu")
+    app = application(served_by(translator, search, ServerSettings(**stated)))
+    listening = socket.create_server(("127.0.0.1", 0))
+    options = {"http": "h11", "ws": "none", "lifespan": "on", "log_config": None}
+    server = uvicorn.Server(uvicorn.Config(app, **options))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    port = listening.getsockname()[1]
+    thread.start()
+    try:
+        yield ModelServer(port)
+    finally:
+        server.should_exit = True
+        thread.join()

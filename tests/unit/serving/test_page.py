@@ -1,0 +1,105 @@
+"""The page in a browser: translation and attention, by pointer and by keyboard, light and dark."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from tests.support.chromium import Page, chromium
+from tests.support.served import ModelServer, serving
+
+SHOWN = "document.querySelectorAll('#translations > li').length"
+TARGETS = "#translations .tokens:nth-of-type(1) button"
+
+
+@pytest.fixture(scope="module")
+def pictures(root: Path) -> Path:
+    """Where screenshots are kept, for people to look at."""
+    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
+
+
+@pytest.fixture(scope="module")
+def server(sharp: Path) -> Iterator[ModelServer]:
+    with serving(sharp, DecodingSettings(minimum_length=3)) as running:
+        yield running
+
+
+@pytest.fixture
+def page(server: ModelServer, tmp_path: Path) -> Iterator[Page]:
+    program = chromium()
+    if program is None:
+        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
+    with Page(program, tmp_path / "profile") as opened:
+        opened.open(server.address, width=900, scheme="light")
+        yield opened
+
+
+def ask(page: Page, text: str, shown: int) -> None:
+    page.run("document.getElementById('text').focus()")
+    page.run("document.getElementById('text').value = ''")
+    page.call("Input.insertText", text=text)
+    page.press("Enter", control=True)
+    page.wait(f"{SHOWN} === {shown}")
+
+
+def test_a_translation_and_its_attention(page: Page, server: ModelServer, pictures: Path) -> None:
+    ask(page, "w1 <b>w2</b>\n\nw3 w4 w5", 2)
+    assert page.run("document.querySelector('.source').textContent") == "w1 <b>w2</b>"
+    expected = server.translate("w3 w4 w5", attention=True).content["translations"][0]
+    said = "document.querySelectorAll('.text')[1].textContent"
+    assert page.run(said) == expected["text"]
+
+    page.point("li:nth-of-type(2) .tokens button", 0)
+    view = "document.querySelectorAll('.attention')[1]"
+    page.wait(f"{view}.querySelector('[aria-pressed=true]') !== null")
+    map_ = expected["attention"]
+    layers = map_["weights"]
+    mean = [sum(layer[0][m] for layer in layers) / len(layers) for m in range(len(map_["source"]))]
+    most = max(range(len(mean)), key=lambda m: mean[m])
+    line = page.run(f"{view}.querySelector('.said').textContent")
+    assert line.startswith(
+        f"{map_['target'][0]} looks at {map_['source'][most]} ({mean[most]:.2f})"
+    )
+    shares = page.run(
+        f"[...{view}.querySelectorAll('.tokens')[1].children]"
+        ".map(one => one.style.getPropertyValue('--share'))"
+    )
+    assert shares.index(max(shares, key=lambda one: int(one.rstrip("%")))) == most
+    page.picture(pictures / "serve_light.png", whole=True)
+    assert page.complaints == []
+    assert set(page.fetched) == {server.address, f"{server.address}translate"}
+
+
+def test_by_keyboard_alone(page: Page, server: ModelServer, pictures: Path) -> None:
+    page.open(server.address, width=360, scheme="dark")
+    ask(page, "w1 w2 w3", 1)
+    for _ in range(3):  # beam, attention, button
+        page.press("Tab")
+    assert page.run("document.activeElement.textContent") == "Translate"
+    for _ in range(2):  # the layers, the first token
+        page.press("Tab")
+    first = page.run("document.activeElement.textContent")
+    page.press("ArrowRight")
+    chosen = "document.querySelector('.attention [aria-pressed=true]')"
+    assert page.run(f"{chosen} === document.activeElement")
+    assert page.run(f"{chosen}.previousElementSibling.textContent") == first
+    before = page.run("document.querySelector('.said').textContent")
+    select = "document.querySelector('.attention select')"
+    page.run(f"{select}.value = '1'; {select}.dispatchEvent(new Event('change'))")
+    assert page.run("document.querySelector('.said').textContent") != before
+    assert page.run("document.documentElement.scrollWidth") <= 360
+    assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    page.picture(pictures / "serve_dark.png", whole=True)
+    assert page.complaints == []
+
+
+def test_what_the_server_refuses_is_said(page: Page) -> None:
+    page.run("document.getElementById('text').value = 'w'.repeat(3000)")
+    page.click("button[type=submit]")
+    page.wait("document.getElementById('status').classList.contains('error')")
+    status = page.run("document.getElementById('status').textContent")
+    assert "a text of 3,000 characters" in status
+    # A browser notes every answer that is none: the page itself raises nothing.
+    assert all("413" in one for one in page.complaints)

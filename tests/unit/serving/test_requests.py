@@ -1,0 +1,97 @@
+"""What a request must be, and what it is told otherwise."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from convs2s.config.messages import validated
+from convs2s.errors import UserError
+from convs2s.serving.batches import Wanted
+from convs2s.serving.requests import TooLargeError, parse_request, read_body
+from convs2s.serving.settings import ServerSettings, is_loopback
+
+SETTINGS = ServerSettings(longest_text=20, most_texts=3, largest_beam=6)
+
+
+def test_what_is_not_stated_has_a_default() -> None:
+    asked = parse_request(b'{"texts": ["w1"]}', SETTINGS, 4)
+    assert asked.texts == ["w1"]
+    assert asked.wanted == Wanted(beam=4, n_best=1, attention=False)
+    stated = b'{"texts": [], "beam": 2, "n_best": 2, "attention": true}'
+    assert parse_request(stated, SETTINGS, 4).wanted == Wanted(2, 2, True)
+
+
+BAD = {
+    b"\xff{}": "not UTF-8: byte 0xff at 0",
+    b"{": "not JSON: Expecting property name",
+    b"[" * 100_000: "not JSON: maximum recursion",
+    b"[]": "expected a JSON object",
+    b"{}": "texts",
+    b'{"texts": "w1"}': "texts: expected a list",
+    b'{"texts": [1]}': "texts[0]: expected text, not 1",
+    b'{"texts": ["w1"], "baem": 1}': "unknown key 'baem'; did you mean 'beam'",
+    b'{"texts": ["w1"], "beam": 7}': "beam: expected at most 6",
+    b'{"texts": ["w1"], "beam": 0}': "beam: expected at least 1",
+    b'{"texts": ["w1"], "beam": 2, "n_best": 3}': "n_best: expected at most the beam, 2",
+    rb'{"texts": ["w\u0000"]}': "texts:1: holds the character NUL",
+    rb'{"texts": ["w1", "w\ud800"]}': "texts:2: not Unicode: half a surrogate pair",
+    rb'{"texts": ["w1\nw2"]}': "texts:1: holds a line feed",
+}
+
+
+@pytest.mark.parametrize("body", BAD, ids=lambda body: body[:30].decode("latin-1"))
+def test_a_bad_request_is_told_so_in_one_line(body: bytes) -> None:
+    with pytest.raises(UserError, match=r"^request: ") as raised:
+        parse_request(body, SETTINGS, 4)
+    assert BAD[body] in str(raised.value)
+    assert not isinstance(raised.value, TooLargeError)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["w"] * 4, "4 texts, and 3 is the most"),
+        (["w" * 21], "a text of 21 characters, and 20 bytes is the most"),
+    ],
+)
+def test_a_request_has_bounds(texts: list[str], message: str) -> None:
+    with pytest.raises(TooLargeError, match=message):
+        parse_request(json.dumps({"texts": texts}).encode(), SETTINGS, 4)
+
+
+def test_the_longest_text_counts_bytes() -> None:
+    with pytest.raises(UserError, match="a text of 22 bytes, and 20 is the most"):
+        parse_request(json.dumps({"texts": ["é" * 11]}).encode(), SETTINGS, 4)
+
+
+def test_an_overlong_body_is_read_but_not_kept() -> None:
+    taken = 0
+
+    async def parts() -> AsyncIterator[bytes]:
+        nonlocal taken
+        for _ in range(100):
+            taken += 1
+            yield b"x" * 1000
+
+    with pytest.raises(TooLargeError, match=r"more than 50,000 bytes"):
+        asyncio.run(read_body(parts(), 50_000))
+    assert taken == 100
+    assert asyncio.run(read_body(parts(), 100_000)) == b"x" * 100_000
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
+def test_this_machine_alone(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "demo"])
+def test_beyond_this_machine(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_settings_have_bounds() -> None:
+    assert ServerSettings().host == "127.0.0.1"
+    with pytest.raises(UserError, match="options: port: expected at most 65535, not 70000"):
+        validated(ServerSettings, {"port": 70_000}, "options")

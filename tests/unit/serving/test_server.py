@@ -1,0 +1,185 @@
+"""The server as its clients see it: polite ones, many, slow ones, and those that are none."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from convs2s.api.translator import Translator
+from convs2s.config.decoding import DecodingSettings
+from tests.support.processes import listening
+from tests.support.served import JSON, ModelServer, serving
+from tests.unit.conftest import Terminal
+
+SEARCH = DecodingSettings(beam=3, minimum_length=2, batch_sentences=16)
+
+
+@pytest.fixture(scope="module")
+def server(sharp: Path) -> Iterator[ModelServer]:
+    with serving(sharp, SEARCH, request_seconds=0.5, most_waiting=60) as running:
+        yield running
+
+
+def test_it_translates_as_the_program_does(server: ModelServer, sharp: Path) -> None:
+    answer = server.translate("w1 w2 w3", "", n_best=2, attention=True)
+    assert answer.status == 200
+    expected = Translator.load(sharp, device="cpu").translate(
+        ["w1 w2 w3", ""], beam=3, minimum_length=2, n_best=2, attention=True
+    )
+    for found, one in zip(answer.content["translations"], expected, strict=True):
+        assert one.attention is not None
+        attention = found.pop("attention")
+        assert attention["source"] == one.attention.source
+        assert attention["weights"][0][0] == pytest.approx(one.attention.weights[0, 0], abs=1e-4)
+        stated = one.as_json()
+        assert {"line", *found} == set(stated)
+        assert (found["text"], found["score"]) == (one.text, pytest.approx(one.score, abs=1e-5))
+        assert [best["text"] for best in found["n_best"]] == [best.text for best in one.n_best]
+    plain = server.translate("w1 w2 w3").content["translations"][0]
+    assert "attention" not in plain
+
+
+def test_fifty_at_once_get_what_each_asked(server: ModelServer) -> None:
+    sentences = [f"w{number % 12} w{number % 5} w{number % 7}" for number in range(50)]
+    alone = {one: server.translate(one).content["translations"][0]["text"] for one in sentences}
+    with ThreadPoolExecutor(50) as clients:
+        answers = list(clients.map(server.translate, sentences))
+    for sentence, answer in zip(sentences, answers, strict=True):
+        (found,) = answer.content["translations"]
+        assert (found["source"], found["text"]) == (sentence, alone[sentence])
+
+
+def test_health(server: ModelServer) -> None:
+    content = server.ask("/health").content
+    assert (content["status"], content["waiting"]) == ("ok", 0)
+    assert (content["model"]["source"], content["model"]["target"]) == ("en", "fr")
+    assert content["bounds"]["most_waiting"] == 60
+
+
+def test_more_than_may_wait_is_told_to_come_again(server: ModelServer) -> None:
+    answer = server.translate(*["w1"] * 61)
+    assert answer.status == 503
+    assert "0 sentences wait, and 60 is the most: ask again" in answer.content["error"]
+
+
+def test_a_megabyte_of_text(server: ModelServer) -> None:
+    answer = server.translate("w" * 1_000_000)
+    assert answer.status == 413
+    assert "more than 772,096 bytes" in answer.content["error"]
+    answer = server.translate("w" * 3000)
+    assert answer.status == 413
+    assert "a text of 3,000 characters, and 2,000 bytes is the most" in answer.content["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "status", "error"),
+    [
+        ("/translate", b'{"texts": ["\xff"]}', JSON, 400, "not UTF-8: byte 0xff at 12"),
+        ("/translate", b"{", JSON, 400, "not JSON"),
+        ("/translate", b"{}", {"Content-Type": "text/plain"}, 415, "application/json"),
+        ("/translate", b"{}", {**JSON, "Host": "elsewhere.example"}, 421, "on this machine alone"),
+        ("/translate", None, {}, 405, "Method Not Allowed"),
+        ("/nowhere", None, {}, 404, "Not Found"),
+    ],
+)
+def test_a_bad_request_is_told_why(
+    server: ModelServer,
+    path: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    status: int,
+    error: str,
+) -> None:
+    answer = server.ask(path, body, headers)
+    assert answer.status == status
+    assert error in answer.content["error"]
+
+
+def test_no_http_at_all(server: ModelServer) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"\x16\x03\x01\x00\xff\0\0\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert server.ask("/health").status == 200
+
+
+HEAD = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
+    with server.connect() as slow:
+        slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n" + b'{"texts": ')
+        assert server.translate("w1").status == 200
+        answer = slow.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"not complete within 0.5 s" in answer
+
+
+def test_who_closes_the_connection_is_forgotten(server: ModelServer) -> None:
+    body = json.dumps({"texts": ["w1 w2 w3 w4 w5 w6 w7"] * 16}).encode()
+    for _ in range(3):
+        with server.connect() as leaving:
+            leaving.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    with server.connect() as leaving:
+        leaving.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
+    assert server.translate("w1").status == 200
+    assert server.ask("/health").content["waiting"] == 0
+
+
+def test_the_page_runs_what_it_holds_and_no_more(server: ModelServer) -> None:
+    answer = server.ask("/")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert re.findall(rb"(?:src|href)=\"([^\"]*)", answer.body) == [b"data:,"]
+    assert b"{{" not in answer.body
+
+
+def start(model: Path, *options: str) -> tuple["subprocess.Popen[str]", str]:
+    """Start the command; return its process and what it says when it answers."""
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    command = [sys.executable, "-m", "convs2s", "serve", str(model), "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    return process, process.stderr.readline()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_stop_it_answers_what_it_was_asked(sharp: Path, stop: signal.Signals) -> None:
+    process, said = start(sharp, "--threads", "1", "--device", "cpu")
+    found = re.search(r"answers at http://127\.0\.0\.1:(\d+)/ until Ctrl-C", said)
+    assert found, said
+    server = ModelServer(int(found[1]))
+    assert server.ask("/health").status == 200
+    assert listening(process.pid) == (1, 0)
+    body = json.dumps({"texts": ["w1 w2 w3 w4 w5 w6 w7 w8"] * 64, "beam": 10}).encode()
+    with server.connect() as connection:
+        connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        time.sleep(0.2)  # until it has read that
+        process.send_signal(stop)
+        answer = connection.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 200")
+    _, rest = process.communicate(timeout=60)
+    assert (process.returncode, rest) == (0, "convs2s serve: stopped\n")
+
+
+def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        with pytest.raises(SystemExit, match=rf"--port {port}: cannot be listened at: Address"):
+            run("serve", sharp, "--port", port)
+
+
+def test_without_its_extra_it_says_what_to_install(
+    sharp: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convs2s.cli.serve.find_spec", lambda _: None)
+    with pytest.raises(SystemExit, match=r"pip install 'convs2s\[serve\]'"):
+        run("serve", sharp)
