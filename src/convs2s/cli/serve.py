@@ -29,6 +29,11 @@ def add_serve(command: argparse.ArgumentParser) -> None:
             default=default,
             help=f"{rule['description']} [{default}]",
         )
+    command.add_argument(
+        "--pretokenized",
+        action="store_true",
+        help="texts are the model's own tokens, separated by blanks, such as lo@@ w",
+    )
     add_device(command)
     add_threads(command)
     add_decoding_options(command)
@@ -51,4 +56,5 @@ def _serve(arguments: argparse.Namespace) -> None:
         validated(ServerSettings, stated, "options"),
         device=arguments.device,
         threads=arguments.threads,
+        pretokenized=arguments.pretokenized,
     )

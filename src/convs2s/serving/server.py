@@ -31,6 +31,7 @@ def serve(
     *,
     device: str,
     threads: int,
+    pretokenized: bool,
 ) -> None:
     """Answer requests until the process gets SIGTERM or SIGINT; then finish those that are there.
 
@@ -40,6 +41,7 @@ def serve(
         settings: where to listen, and the bounds.
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
+        pretokenized: texts are the model's own tokens, separated by blanks.
 
     Raises:
         UserError: a file is no model, the address is taken, or none of this machine.
@@ -51,6 +53,7 @@ def serve(
             threads=threads,
             precision=search.precision,
             ensemble=search.ensemble,
+            pretokenized=pretokenized,
         )
         app = application(served_by(translator, search, settings))
         _announce(translator, listening, settings)

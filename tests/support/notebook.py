@@ -1,0 +1,34 @@
+"""Running a notebook without Jupyter: its cells in order, in one namespace, each result displayed.
+
+nbclient with ipykernel would need 25 packages more for a notebook without magics or widgets.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+import nbformat
+
+
+def run_notebook(path: Path) -> dict[str, object]:
+    """Run all cells of a notebook; return its names."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            _run(ast.parse(cell.source), f"{path.name}, cell {number}", names)
+    return names
+
+
+def _run(tree: ast.Module, place: str, names: dict[str, object]) -> None:
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, place, "exec"), names)
+    if isinstance(last, ast.Expr):
+        shown = eval(compile(ast.Expression(last.value), place, "eval"), names)
+        html = getattr(shown, "_repr_html_", None)
+        print(html() if callable(html) else repr(shown))
+
+
+if __name__ == "__main__":
+    run_notebook(Path(sys.argv[1]))
