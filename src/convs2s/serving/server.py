@@ -83,13 +83,14 @@ def served_by(translator: Translator, search: DecodingSettings, settings: Server
     """Return what an application of a model needs.
 
     Raises:
-        UserError: the search has a wider beam than the server takes.
+        UserError: the search has a wider beam than the server takes, or replaces unknown words
+            where no model has attention.
     """
     if search.beam > settings.largest_beam:
         raise UserError(
             f"--beam {search.beam}: --largest-beam is {settings.largest_beam}: raise that"
         )
-    options = _options(search, translator)
+    options = search_settings(search)
 
     def translate(texts: list[str], wanted: Wanted) -> list[Translation]:
         chosen: SearchSettings = {**options, "beam": wanted.beam}
@@ -97,6 +98,7 @@ def served_by(translator: Translator, search: DecodingSettings, settings: Server
             texts, n_best=wanted.n_best, attention=wanted.attention, **chosen
         )
 
+    translate([], Wanted(search.beam, 1, False))  # what no request could have is refused now
     languages = translator.languages
     title = f"convs2s: {languages['source']} to {languages['target']}"
     texts = {
@@ -111,11 +113,19 @@ def served_by(translator: Translator, search: DecodingSettings, settings: Server
     return Served(batches, settings, search.beam, served_page(texts), model)
 
 
-def _options(search: DecodingSettings, translator: Translator) -> SearchSettings:
-    """Return the settings of each call."""
-    names = set(SearchSettings.__annotations__) - {"beam"}
-    stated = search.model_dump(include=names, exclude_defaults=True)
-    return SearchSettings(**stated)
+def search_settings(search: DecodingSettings) -> SearchSettings:
+    """Return the settings of each translation, but for its beam, which a request may state."""
+    return {
+        "length_penalty": search.alpha,
+        "minimum_length": search.minimum_length,
+        "maximum_length": search.maximum_length.model_dump(),
+        "unknown_penalty": search.unknown_penalty,
+        "finished": search.finished,
+        "replace_unknown": search.replace_unknown,
+        "vocabulary_selection": search.vocabulary_selection,
+        "batch_sentences": search.batch_sentences,
+        "batch_tokens": search.batch_tokens,
+    }
 
 
 def _listening(settings: ServerSettings) -> socket.socket:

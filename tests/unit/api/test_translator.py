@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,7 +56,7 @@ def test_it_translates_as_the_command_does(
 
 
 def test_each_call_has_its_own_search(translator: Translator) -> None:
-    (five,), (one,) = (translator.translate(["w1 w2 w3 w4"], **kind) for kind in ({}, {"beam": 1}))
+    (five,), (one,) = (translator.translate(["w1 w2 w3 w4"], beam=beam) for beam in (5, 1))
     assert one.score < five.score
     assert translator.translate(["w1 w2 w3 w4"]) == [five]
     (longest,) = translator.translate(["w1"], maximum_length={"factor": 0.0, "offset": 2})
@@ -182,9 +183,23 @@ def test_the_package_shows_what_its_types_say(root: Path) -> None:
         assert getattr(convs2s, name) is getattr(sys.modules[str(module)], name)
     assert set(stated) <= set(dir(convs2s))
     with pytest.raises(AttributeError, match="no attribute 'translator'"):
-        convs2s.translator  # noqa: B018
+        convs2s.translator  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_pairs_score_is_plain_data(translator: Translator) -> None:
     (score,) = translator.score([("w1", "w1x")])
     assert asdict(score) == {"log_probability": score.log_probability, "tokens": 2}
+
+
+def test_what_the_page_says_runs(
+    root: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    page = (root / "docs/python.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert isinstance(names["right"], convs2s.PairScore)

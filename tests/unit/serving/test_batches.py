@@ -64,7 +64,7 @@ def test_what_wants_another_search_is_not_translated_with_it() -> None:
     async def work(batches: Batches) -> None:
         other = replace(PLAIN, beam=1)
         asked = ask(batches, "a"), ask(batches, "b", wanted=other), ask(batches, "c")
-        assert await asyncio.gather(*asked) == [["A"], ["B"], ["C"]]
+        assert list(await asyncio.gather(*asked)) == [["A"], ["B"], ["C"]]
 
     assert run(work).calls == [["a", "c"], ["b"]]
 
@@ -72,7 +72,7 @@ def test_what_wants_another_search_is_not_translated_with_it() -> None:
 def test_a_request_is_never_cut() -> None:
     async def work(batches: Batches) -> None:
         asked = ask(batches, "a"), ask(batches, *"bcde"), ask(batches, *"fghij")
-        assert await asyncio.gather(*asked) == [["A"], [*"BCDE"], [*"FGHIJ"]]
+        assert list(await asyncio.gather(*asked)) == [["A"], [*"BCDE"], [*"FGHIJ"]]
 
     assert run(work, most=10).calls == [["a"], [*"bcde"], [*"fghij"]]
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.api.translator import Translator
+from convs2s.api.translator import SearchSettings, Translator
 from convs2s.config.decoding import DecodingSettings
+from convs2s.errors import UserError
 from tests.support.processes import listening
 from tests.support.served import JSON, ModelServer, serving
 from tests.unit.conftest import Terminal
@@ -183,3 +184,27 @@ def test_without_its_extra_it_says_what_to_install(
     monkeypatch.setattr("convs2s.cli.serve.find_spec", lambda _: None)
     with pytest.raises(SystemExit, match=r"pip install 'convs2s\[serve\]'"):
         run("serve", sharp)
+
+
+def test_what_no_request_could_have_is_refused_at_the_start(sharp: Path) -> None:
+    with (
+        pytest.raises(UserError, match="--beam 12: --largest-beam is 10: raise that"),
+        serving(sharp, DecodingSettings(beam=12)),
+    ):
+        pass
+
+
+def test_every_setting_of_the_search_reaches_it(sharp: Path) -> None:
+    """A longest output of two tokens, no end before them, and the words that the model has."""
+    stated = DecodingSettings.model_validate(
+        {"minimum_length": 2, "maximum_length": {"factor": 0.0, "offset": 2}, "beam": 2}
+    )
+    with serving(sharp, stated, most_texts=2) as running:
+        (found,) = running.translate("w1 w2 w3 w4").content["translations"]
+        assert len(found["tokens"]) == 2
+        answer = running.translate("w1", "w2", "w3")
+    assert (answer.status, answer.content["error"][:16]) == (413, "request: 3 texts")
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    from convs2s.serving.server import search_settings
+
+    assert {"beam", *search_settings(stated)} == set(SearchSettings.__annotations__)
