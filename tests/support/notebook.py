@@ -30,7 +30,7 @@ def _run(tree: ast.Module, place: str, names: dict[str, object]) -> None:
     if isinstance(last, ast.Expr):
         shown = eval(compile(ast.Expression(last.value), place, "eval"), names)
         html = getattr(shown, "_repr_html_", None)
-        print(html() if callable(html) else repr(shown))
+        print((html() if callable(html) else None) or repr(shown))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from convs2s.config.command_line import CommandOptions
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.fields import PositiveInt
 from convs2s.config.messages import validated
+from convs2s.config.options import Device
 from convs2s.config.section import Section
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import LineTranslator, Translation
@@ -19,8 +20,6 @@ from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.models.ensemble import Average
 from convs2s.models.kernels.quantized_linear import Precision
-
-Device = Literal["auto", "cpu", "cuda"]
 
 OF_A_MODEL = {"ensemble", "precision"}
 """The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 
-QUIET_SECONDS = 0.005
+LULL_SECONDS = 0.005
 """A batch begins once no request has come for so long: clients that were answered together ask
 again together."""
 
@@ -99,7 +99,7 @@ class Batches:
         end, before = loop.time() + MOST_SECONDS, 0
         while before < self.waiting < self._most_together and loop.time() < end:
             before = self.waiting
-            await asyncio.sleep(QUIET_SECONDS)
+            await asyncio.sleep(LULL_SECONDS)
 
     def _take(self) -> list[_Job]:
         """Take the first request, and the others that want the same and fit, in their order."""

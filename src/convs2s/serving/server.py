@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import uvicorn
+from starlette.applications import Starlette
 
 from convs2s.api.translator import SearchSettings, Translator
 from convs2s.config.decoding import DecodingSettings
@@ -57,26 +58,28 @@ def serve(
         )
         app = application(served_by(translator, search, settings))
         _announce(translator, listening, settings)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http="h11",
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=IDLE_SECONDS,
-                timeout_graceful_shutdown=settings.stop_seconds,
-                limit_concurrency=CONNECTIONS_PER_SENTENCE * settings.most_waiting,
-            )
-        )
+        server = uvicorn.Server(_configuration(app, settings))
         # It raises the signal that stopped it once more when all is done.
         for one in (signal.SIGINT, signal.SIGTERM):
             signal.signal(one, lambda *_: None)
         server.run([listening])
     print("convs2s serve: stopped", file=sys.stderr, flush=True)
+
+
+def _configuration(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=settings.stop_seconds,
+        limit_concurrency=CONNECTIONS_PER_SENTENCE * settings.most_waiting,
+    )
 
 
 def served_by(translator: Translator, search: DecodingSettings, settings: ServerSettings) -> Served:
