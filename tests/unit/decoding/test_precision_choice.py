@@ -8,7 +8,7 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import identity_of
-from convs2s.decoding.translate import Translator
+from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.workers import ChunkTranslator
 from convs2s.errors import UserError
 from convs2s.files import write_lines
@@ -75,9 +75,9 @@ def test_what_auto_stands_for_is_said_wherever_it_matters(
 ) -> None:
     gain: Rates = {"fp32": 1.0, "bf16": 1.0, "int8": 2.0}
     measure(monkeypatch, gain)
-    auto = Translator([model], AUTO, "cpu")
+    auto = LineTranslator([model], AUTO, "cpu")
     assert capsys.readouterr().err == "precision: auto is int8 here\n"
-    pinned = Translator([model], AUTO.model_copy(update={"precision": "int8"}), "cpu")
+    pinned = LineTranslator([model], AUTO.model_copy(update={"precision": "int8"}), "cpu")
     as_json = OutputFormat(True, None, 1.0)
     lines = [ChunkTranslator(one, as_json)([(1, "a b c")]) for one in (auto, pinned)]
     assert lines[0] == lines[1]
@@ -101,7 +101,7 @@ def test_without_a_cache_it_is_fp32(
     model: Path, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cache.parent.write_text("a file in the folder's place")
-    assert Translator([model], AUTO, "cpu").ensemble.precision == "fp32"
+    assert LineTranslator([model], AUTO, "cpu").ensemble.precision == "fp32"
     assert "precision: auto is not measured" in capsys.readouterr().err
 
 

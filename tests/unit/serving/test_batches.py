@@ -14,7 +14,7 @@ PLAIN = Wanted(beam=5, n_best=1, attention=False)
 
 
 def translated(text: str) -> Translation:
-    return Translation(1, text, [], [], text.upper(), [], "", [], [], 0.0, [], None)
+    return Translation(1, text, [], [], text.upper(), [], "", [], [], 0.0, [], None, "fp32")
 
 
 class Recorder:
