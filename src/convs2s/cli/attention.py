@@ -14,9 +14,6 @@ def add_attention(command: argparse.ArgumentParser) -> None:
         "decoder looks: point at a token, or go to it by Tab and arrow keys. The page fetches "
         "nothing."
     )
-    command.epilog = (
-        'example: convs2s attention model.safetensors "The man sees two red cars." > page.html'
-    )
     command.add_argument("model", type=Path, help="model file")
     command.add_argument("sentence", help="raw text")
     add_decoding_options(command)

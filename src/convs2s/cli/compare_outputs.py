@@ -17,10 +17,6 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
         "lines whose own BLEU differs most, from the largest gain to the largest loss; and BLEU of "
         "the whole with a paired bootstrap."
     )
-    command.epilog = (
-        "example: convs2s compare-outputs a.fr b.fr --reference test.fr --source test.en --html "
-        "> page.html"
-    )
     command.add_argument("baseline", type=Path, help="file of one system's lines")
     command.add_argument("system", type=Path, help="file of the other system's lines")
     command.add_argument(

@@ -15,10 +15,6 @@ def add_learned(command: argparse.ArgumentParser) -> None:
         "Print the score of the standard input by a learned metric whose package (unbabel-comet or "
         "BLEURT) is installed, with the package's version and the model."
     )
-    command.epilog = (
-        "example: convs2s score learned --metric comet --model wmt22-comet-da.ckpt "
-        "--source test.en --reference test.fr < translations.fr"
-    )
     command.add_argument("--metric", choices=get_args(LearnedMetricName), required=True)
     command.add_argument("--model", required=True, help="its model: a file or folder, not fetched")
     command.add_argument("--source", type=Path, required=True, help="file of source sentences")

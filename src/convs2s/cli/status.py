@@ -22,7 +22,6 @@ def add_status(command: argparse.ArgumentParser) -> None:
         "last lines of its log, stopped and why, finished. It reads files alone, so the jobs may "
         "run on other machines that share them."
     )
-    command.epilog = "example: convs2s status results --watch"
     command.add_argument(
         "results",
         nargs="?",

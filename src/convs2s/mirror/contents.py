@@ -14,6 +14,7 @@ from convs2s.mirror.papers import headline, paper_tables, summaries
 from convs2s.mirror.planted import with_faults
 from convs2s.mirror.published_model import released_archive
 from convs2s.mirror.sentences import SentencePairs, translated
+from convs2s.mirror.talks import talks
 
 Drawn = Mapping[str, SentencePairs]
 """(English, French) pairs by corpus."""
@@ -39,6 +40,7 @@ def mirror_files(drawn: Drawn) -> dict[str, bytes]:
         **_licensed(drawn),
         **paper_tables(drawn["arxiv"]),
         **summaries(drawn["scitldr"]),
+        **talks(*(translated(drawn[one], "de") for one in ("europarl", "newstest2013"))),
     }
 
 

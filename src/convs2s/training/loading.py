@@ -32,7 +32,7 @@ COMPILED_LENGTHS = 8
 serves such lengths reads whole vectors, and there are fewer of them. It costs a seventh of the
 arithmetic at 25 tokens, which only pays where the kernels are worth it."""
 
-Wanted = TypeVar("Wanted")
+Item = TypeVar("Item")
 Loaded = TypeVar("Loaded")
 
 
@@ -150,7 +150,7 @@ class Loader:
 
 
 @contextmanager
-def ahead(load: Callable[[Wanted], Loaded], items: Iterable[Wanted]) -> Iterator[Iterator[Loaded]]:
+def ahead(load: Callable[[Item], Loaded], items: Iterable[Item]) -> Iterator[Iterator[Loaded]]:
     """Load items in a thread before their turn; it has ended when the block has.
 
     Yields:
@@ -164,7 +164,7 @@ def ahead(load: Callable[[Wanted], Loaded], items: Iterable[Wanted]) -> Iterator
 
 
 def _in_order(
-    pool: ThreadPoolExecutor, load: Callable[[Wanted], Loaded], items: Iterable[Wanted]
+    pool: ThreadPoolExecutor, load: Callable[[Item], Loaded], items: Iterable[Item]
 ) -> Iterator[Loaded]:
     rest = iter(items)
     started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))

@@ -221,7 +221,13 @@ def test_tasks(paper: Settings, name: str) -> None:
     task = paper.tasks[name]
     left_out = {"description", "text", "corpus", "released"}
     shown = task.model_dump(mode="json", exclude=left_out)
-    assert shown == {"rouge": {}, "n_best": {}, "titles": None, **TASKS[name]}
+    assert shown == {
+        "rouge": {},
+        "n_best": {},
+        "titles": None,
+        "vocabulary_of": None,
+        **TASKS[name],
+    }
     assert task.text == SHARES_TEXT.get(name)
     assert task.released is None
 
