@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 
@@ -42,6 +42,8 @@ from machine import gemm_rate, median_seconds
 from plain_decoder import plain_search
 from random_model import write_random_model
 from workloads import FAIRSEQ, ROOT, fairseq_folder
+
+T = TypeVar("T")
 
 
 class Lengths(NamedTuple):
@@ -141,7 +143,7 @@ def report(
     print(json.dumps(figures))
 
 
-def apart(function: Callable[..., float], *arguments: Any) -> float:
+def apart(function: Callable[..., T], *arguments: Any) -> T:
     """Run a measurement in a process of its own."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()

@@ -5,8 +5,9 @@
 fairseq's model of Multi30k English-German and the sentences of its test set, where the folder that
 CONVS2S_SHARED names has them; else random weights of that shape, whose outputs have 14 tokens. Each
 client asks for one sentence, and for the next one when it has the answer. Batch decoding is of the
-same sentences at once, in this process, before and after, with as many threads. Prints, last, one
-JSON object: sentences per second of both, their ratio, and how long an answer takes (p50, p95).
+same sentences at once, before and after, with as many threads. Prints, last, one JSON object:
+sentences per second of both and their ratio, that of sentences per second of processor time, which
+other work on the machine disturbs less, and how long an answer takes (p50, p95).
 """
 
 import argparse
@@ -26,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from convs2s.api.translator import Translator
+from convs2s.pipeline.process import provide_environment
 from generation import WORKLOADS, Workload, apart
 from machine import seconds_of
 
@@ -36,18 +38,23 @@ BATCH_LINES = 1000
 def main() -> None:
     """Measure and print."""
     arguments = _arguments()
+    provide_environment()  # as the command has it: threads that wait give up their core
     with tempfile.TemporaryDirectory() as folder:
         workload = WORKLOADS["multi30k"](Path(folder))
-        before = apart(batch_rate, workload, arguments)
-        with server(workload, arguments) as port:
+        before = apart(batch_rates, workload, arguments)
+        with server(workload, arguments) as (process, port):
             asyncio.run(load(port, workload.lines, arguments.clients, WARM_UP_SECONDS))
+            used = processor_seconds(process)
             waits = asyncio.run(
                 load(port, workload.lines, arguments.clients, float(arguments.seconds))
             )
-        after = apart(batch_rate, workload, arguments)
-    rate, batch = len(waits) / arguments.seconds, (before + after) / 2
+            used = processor_seconds(process) - used
+        after = apart(batch_rates, workload, arguments)
+    rate, batch = len(waits) / arguments.seconds, (before[0] + after[0]) / 2
+    batch_processor = (before[1] + after[1]) / 2
     median, slow = np.percentile(waits, [50, 95])
-    print(f"batch decoding: {before:.1f} sentences/s before, {after:.1f} after")
+    print(f"batch decoding: {before[0]:.1f} sentences/s before, {after[0]:.1f} after")
+    print(f"a second of processor time: {len(waits) / used:.1f}, batch {batch_processor:.1f}")
     print(f"{arguments.clients} clients for {arguments.seconds} s: {rate:.1f} sentences/s")
     print(f"an answer takes {median:.3f} s (p50), {slow:.3f} s (p95)")
     figures = {
@@ -57,14 +64,15 @@ def main() -> None:
         "served_per_second": round(rate, 1),
         "batch_per_second": round(batch, 1),
         "served_of_batch": round(rate / batch, 3),
+        "served_of_batch_by_processor_time": round(len(waits) / used / batch_processor, 3),
         "p50_seconds": round(float(median), 3),
         "p95_seconds": round(float(slow), 3),
     }
     print(json.dumps(figures))
 
 
-def batch_rate(workload: Workload, arguments: argparse.Namespace) -> float:
-    """Return the sentences per second of batch decoding."""
+def batch_rates(workload: Workload, arguments: argparse.Namespace) -> tuple[float, float]:
+    """Return the sentences per second of batch decoding, of wall time and of processor time."""
     translator = Translator.load(
         workload.model, device="cpu", threads=arguments.threads, pretokenized=True
     )
@@ -81,7 +89,15 @@ def batch_rate(workload: Workload, arguments: argparse.Namespace) -> float:
         )
 
     translator.translate(lines[:64], beam=arguments.beam, replace_unknown=False)
-    return len(lines) / seconds_of(work)
+    used = time.process_time()
+    seconds = seconds_of(work)
+    return len(lines) / seconds, len(lines) / (time.process_time() - used)
+
+
+def processor_seconds(process: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def search_of(workload: Workload, arguments: argparse.Namespace) -> dict[str, str]:
@@ -96,8 +112,8 @@ def search_of(workload: Workload, arguments: argparse.Namespace) -> dict[str, st
 
 
 @contextmanager
-def server(workload: Workload, arguments: argparse.Namespace) -> Iterator[int]:
-    """Run ``convs2s serve`` and yield its port."""
+def server(workload: Workload, arguments: argparse.Namespace) -> Iterator[tuple[int, int]]:
+    """Run ``convs2s serve`` and yield its process and its port."""
     options = [
         word
         for name, value in search_of(workload, arguments).items()
@@ -111,7 +127,7 @@ def server(workload: Workload, arguments: argparse.Namespace) -> Iterator[int]:
         said = process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
         assert found, said + process.stderr.read()
-        yield int(found[1])
+        yield process.pid, int(found[1])
     finally:
         process.terminate()
         process.wait()

@@ -1,6 +1,7 @@
 """Requests that wait, and the one thread that translates together what can go together."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,12 +10,12 @@ from dataclasses import dataclass
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 
-LULL_SECONDS = 0.005
-"""A batch begins once no request has come for so long: clients that were answered together ask
-again together."""
+LULL_SECONDS, LULL_SHARE = 0.005, 0.02
+"""A batch begins once no request has come for so long, or for this share of the time that the one
+before took, if that is more: clients that were answered together ask again together."""
 
-MOST_SECONDS = 0.05
-"""A batch begins after so long in any case."""
+MOST_SECONDS, MOST_SHARE = 0.05, 0.1
+"""A batch begins after so long, likewise, in any case."""
 
 
 class BusyError(UserError):
@@ -55,6 +56,7 @@ class Batches:
         self._most_waiting = most_waiting
         self._jobs: deque[_Job] = deque()
         self._arrived = asyncio.Event()
+        self._took = 0.0  # seconds, the batch before
 
     @property
     def waiting(self) -> int:
@@ -91,15 +93,18 @@ class Batches:
                 jobs = self._take()
                 if not self._jobs:
                     self._arrived.clear()
+                started = time.monotonic()
                 await self._answer(pool, jobs)
+                self._took = time.monotonic() - started
 
     async def _gather(self) -> None:
         """Wait for as long as requests keep coming and fit into the batch, but not for long."""
         loop = asyncio.get_running_loop()
-        end, before = loop.time() + MOST_SECONDS, 0
+        lull = max(LULL_SECONDS, LULL_SHARE * self._took)
+        end, before = loop.time() + max(MOST_SECONDS, MOST_SHARE * self._took), 0
         while before < self.waiting < self._most_together and loop.time() < end:
             before = self.waiting
-            await asyncio.sleep(LULL_SECONDS)
+            await asyncio.sleep(lull)
 
     def _take(self) -> list[_Job]:
         """Take the first request, and the others that want the same and fit, in their order."""

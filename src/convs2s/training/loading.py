@@ -32,8 +32,8 @@ COMPILED_LENGTHS = 8
 serves such lengths reads whole vectors, and there are fewer of them. It costs a seventh of the
 arithmetic at 25 tokens, which only pays where the kernels are worth it."""
 
-Item = TypeVar("Item")
-Loaded = TypeVar("Loaded")
+_Asked = TypeVar("_Asked")
+_Loaded = TypeVar("_Loaded")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,9 @@ class Loader:
 
 
 @contextmanager
-def ahead(load: Callable[[Item], Loaded], items: Iterable[Item]) -> Iterator[Iterator[Loaded]]:
+def ahead(
+    load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]
+) -> Iterator[Iterator[_Loaded]]:
     """Load items in a thread before their turn; it has ended when the block has.
 
     Yields:
@@ -164,8 +166,8 @@ def ahead(load: Callable[[Item], Loaded], items: Iterable[Item]) -> Iterator[Ite
 
 
 def _in_order(
-    pool: ThreadPoolExecutor, load: Callable[[Item], Loaded], items: Iterable[Item]
-) -> Iterator[Loaded]:
+    pool: ThreadPoolExecutor, load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]
+) -> Iterator[_Loaded]:
     rest = iter(items)
     started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))
     while started:

@@ -94,3 +94,15 @@ def test_scaling_runs_in_the_small(root: Path) -> None:
     costs = {**figures["lengths"], **figures["beams"]}
     assert len(costs) == 4
     assert all(one["ms"] > 0 for one in costs.values())
+
+
+@pytest.mark.slow
+def test_the_servers_benchmark_prints_its_speed_beside_batch_decoding(root: Path) -> None:
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    asked = ("--clients", "4", "--seconds", "5", "--beam", "1", "--threads", "1")
+    done = run(root, *asked, script="serve.py")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["requests"] > 0
+    assert 0 < figures["p50_seconds"] <= figures["p95_seconds"]
+    assert figures["served_of_batch"] > 0
