@@ -29,4 +29,4 @@ def test_both_commands_make_the_same_demo(slurm: Slurm, root: Path, tmp_path: Pa
         models = checkout.folder.glob(f"{DEMO}/models/demo/*/*.safetensors")
         made.append({path.parent.name: sha256(path) for path in models})
     assert made[0] == made[1]
-    assert len(made[0]) == 3
+    assert made[0].keys() == {"seed1", "seed2"}
