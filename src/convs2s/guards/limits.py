@@ -73,6 +73,9 @@ MOST_LINES_SHOWN = 1 << 20
 WIDEST_BEAM = 1 << 10
 """Hypotheses kept at each step of a search."""
 
+GLOSSARY_SECONDS = 1.0
+"""For a pattern of a model file to search one word."""
+
 LARGEST_LENGTH_PENALTY = 100
 """Exponent of a length."""
 

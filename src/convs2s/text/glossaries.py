@@ -9,8 +9,7 @@ from collections.abc import Iterable
 import regex  # type: ignore[import-untyped]
 
 from convs2s.errors import UserError
-
-_SECONDS = 1.0
+from convs2s.guards.limits import GLOSSARY_SECONDS
 
 
 class Glossaries:
@@ -57,7 +56,7 @@ class _Pattern:
 
     def is_whole(self, word: str) -> bool:
         try:
-            return self._whole.match(word, timeout=_SECONDS) is not None
+            return self._whole.match(word, timeout=GLOSSARY_SECONDS) is not None
         except TimeoutError:
             raise self._too_slow(word) from None
 
@@ -65,12 +64,12 @@ class _Pattern:
         if self.is_whole(word):
             return [word]
         try:
-            return [part for part in self._part.split(word, timeout=_SECONDS) if part]
+            return [part for part in self._part.split(word, timeout=GLOSSARY_SECONDS) if part]
         except TimeoutError:
             raise self._too_slow(word) from None
 
     def _too_slow(self, word: str) -> UserError:
         return UserError(
-            f"glossaries: {self._text[:80]!r} takes more than {_SECONDS:g} s on {word[:40]!r}: "
+            f"glossaries: {self._text[:80]!r} takes more than {GLOSSARY_SECONDS:g} s on {word[:40]!r}: "
             "write it without repetitions inside repetitions"
         )
