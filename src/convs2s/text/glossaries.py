@@ -70,6 +70,6 @@ class _Pattern:
 
     def _too_slow(self, word: str) -> UserError:
         return UserError(
-            f"glossaries: {self._text[:80]!r} takes more than {GLOSSARY_SECONDS:g} s on {word[:40]!r}: "
-            "write it without repetitions inside repetitions"
+            f"glossaries: {self._text[:80]!r} takes more than {GLOSSARY_SECONDS:g} s on "
+            f"{word[:40]!r}: write it without repetitions inside repetitions"
         )
