@@ -69,7 +69,7 @@ def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     command += ["--nodes", "2"]
     said = sbatch(slurm, tmp_path, "--nodes=2 --ntasks-per-node=1", command)
 
-    assert said.count("epoch   2 ") == 1  # the first worker alone speaks
+    assert said.count("epoch   2/2 ") == 1  # the first worker alone speaks
     assert '"workers": 2' in (nodes.output.parent / "training.json").read_text()
     alone, beside, apart = (
         load_tensors(next(job.output.parent.glob("state/*/last.safetensors")))[0]

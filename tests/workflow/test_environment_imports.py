@@ -16,7 +16,7 @@ from tests.support.imports import imports_of_command, imports_of_script
 from tests.support.rules import command, environment, label, rules, script
 
 # Imported where the configuration asks for it alone; whoever does adds it (docs/preparation.md).
-BY_CHOICE = {"eflomal"}
+BY_CHOICE = {"eflomal", "tensorboard"}
 
 # Reads import statements; says which of them fail, and for want of which module.
 _TRY = """

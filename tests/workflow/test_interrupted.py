@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 from convs2s.pipeline.terminal import GOES_ON
 from tests.support.checkout import Checkout
@@ -21,6 +22,8 @@ def test_ctrl_c_says_how_to_go_on(checkout: Checkout) -> None:
         stdout=said.open("w"),
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        # Where tests run in the background of a shell, what they start would ignore it.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + PATIENCE
     while "] extract_corpus" not in said.read_text():

@@ -38,7 +38,7 @@ def found(results: Path) -> Iterator[dict[str, Any]]:
     """The status of a folder in which everything has happened and two trainings still run."""
     live: list[BaseProcess] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.1)
+        patch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.0)
         try:
             for name in ("running", "killed", "held"):
                 live.append(start(results, name, **ENDLESS))
@@ -85,7 +85,10 @@ def quietly(function: Callable[[Any], None], argument: Any) -> None:
 
 def is_under_way(results: Path, model: str) -> bool:
     path = results / f"tiny/models/{model}/seed1/state/progress.json"
-    return path.exists() and json.loads(path.read_text())["updates"] > 10
+    if not path.exists():
+        return False
+    progress = json.loads(path.read_text())
+    return progress["updates"] > 10 and progress["seconds"] is not None
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
