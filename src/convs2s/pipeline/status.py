@@ -41,6 +41,9 @@ ORDER: Sequence[Condition] = (
 )
 """What a person looks for first."""
 
+_OF_TRAINING = re.compile(r"/seed\d+/train$")
+"""The name of a training's log; that of the corpus has such a file name, too."""
+
 _OWNER = re.compile(r"[-\d]{10} [:\d]{8}, (process \d+ on [^,]+)")
 
 
@@ -117,7 +120,7 @@ def status(results: Path) -> Status:
     trainings = {run: _training(run, _name(run, root), now) for run in runs_in(root)}
     jobs = []
     for log, name in logs_of(root):
-        if not name.endswith("/train"):
+        if not _OF_TRAINING.search(name):
             jobs.append(_job(log, name))
         elif (run := _run_of(log)) not in trainings:
             trainings[run] = _before_its_states(_name(run, root), log)

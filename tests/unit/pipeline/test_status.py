@@ -257,3 +257,11 @@ def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_status_loads_no_torch() -> None:
     program = "import sys, convs2s.pipeline.status_view; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_training_texts_job_is_no_training(tmp_path: Path) -> None:
+    log = tmp_path / "logs/tiny/extract_corpus/train.log"
+    subprocess.run([sys.executable, "-c", JOB, str(log), "pass"], check=True, capture_output=True)
+    found = status(tmp_path)
+    assert found.trainings == ()
+    assert [one.name for one in found.jobs] == ["tiny/extract_corpus/train"]
