@@ -89,6 +89,7 @@ class _Handlers:
         """Return a handler that answers only those who mean this server, and says its faults."""
 
         async def answer(request: Request) -> Response:
+            """Give the handler's answer, or say what is wrong."""
             host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
             mine = self._served.settings.host
             # A page from elsewhere may have a name that leads here (DNS rebinding).
