@@ -61,17 +61,6 @@ rule learn_bpe:
         "../workflow/scripts/learn_bpe.py"
 
 
-use rule learn_bpe as learn_bpe_of_one_side with:
-    input:
-        words=lambda w: [words(w, w.lang)],
-    output:
-        "<results>/{task}/vocabulary/codes.{lang}",
-    log:
-        "<logs>/{task}/learn_bpe.{lang}.log",
-    benchmark:
-        "<benchmarks>/{task}/learn_bpe.{lang}.tsv"
-
-
 rule build_vocabulary:
     input:
         words=lambda w: words(w, w.lang),
@@ -155,19 +144,6 @@ rule binarize:
         code=script_code("binarize.py"),
     script:
         "../workflow/scripts/binarize.py"
-
-
-use rule binarize as binarize_block with:
-    input:
-        unpack(to_binarize("train")),
-        pairs=lambda w: text_folder(w).training_report,
-    output:
-        store=intermediate("<results>/{task}/dataset/train.{block}.arrow"),
-        description=intermediate("<results>/{task}/dataset/train.{block}.json"),
-    log:
-        "<logs>/{task}/binarize/train.{block}.log",
-    benchmark:
-        "<benchmarks>/{task}/binarize/train.{block}.tsv"
 
 
 rule count_dataset:
