@@ -81,6 +81,8 @@ def test_pointing_at_a_token_shows_where_it_looks(
 
 def test_a_layer_is_chosen_and_keys_go_from_token_to_token(page: Page, attention: Path) -> None:
     page.open(attention, width=1000, scheme="light")
+    # The mean, and both layers.
+    assert page.run("document.querySelectorAll('.attention input').length") == 3
     page.run("document.querySelector('.attention input[value=\"1\"]').click()")
     page.run("document.querySelector('.attention .target .token').focus()")
     page.wait(f"{SHOWN}.startsWith('das looks at: </s> 0.80')")

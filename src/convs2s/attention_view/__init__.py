@@ -1,1 +1,1 @@
-"""Attention that a page shows: what to draw, and the program that draws it; nothing is fetched."""
+"""Attention on a page: the program that draws it, and its style; nothing is fetched."""

@@ -1,16 +1,13 @@
-"""What a page needs to show attention: its style, its program, and each map as plain data.
+"""What a page needs to show attention: its style, and its program.
 
-The program gives the page ``showAttention(element, map)``. It builds nothing from text but text, so
-that a token cannot be markup, and works under a policy that forbids inline styles.
+The program gives the page ``showAttention(element, map)``; the map is what an attention map's
+``as_json`` returns. It builds nothing from text but text, so that a token cannot be markup, and works
+under a policy that forbids inline styles.
 """
 
 from importlib.resources import files
 
-import numpy as np
-
-from convs2s.decoding.attention import AttentionMap
-
-_PACKAGE, _DIGITS = "convs2s.attention_view", 4
+_PACKAGE = "convs2s.attention_view"
 
 
 def style() -> str:
@@ -21,12 +18,6 @@ def style() -> str:
 def program() -> str:
     """Return the JavaScript."""
     return _data("attention.js")
-
-
-def as_json(attention: AttentionMap) -> dict[str, object]:
-    """Return what the program draws: the tokens of both sides and (layers, n, m) weights."""
-    weights = np.round(attention.weights.astype(np.float64), _DIGITS).tolist()
-    return {"source": attention.source, "target": attention.target, "weights": weights}
 
 
 def _data(name: str) -> str:

@@ -32,6 +32,11 @@ class AttentionMap:
     source: list[str]
     target: list[str]
 
+    def as_json(self) -> dict[str, object]:
+        """Return what a page draws: both sides' tokens, and the weights to four digits."""
+        weights = np.round(self.weights.astype(np.float64), 4).tolist()
+        return {"source": self.source, "target": self.target, "weights": weights}
+
 
 def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
     """Return the attention of one line of a decoded test set, by a pass over its output.

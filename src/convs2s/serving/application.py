@@ -14,7 +14,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from convs2s.attention_view import view
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.serving.batches import Batches, BusyError
@@ -173,7 +172,7 @@ def _as_json(translation: Translation) -> dict[str, object]:
     fields = translation.as_json()
     del fields["line"]
     if translation.attention is not None:
-        fields["attention"] = view.as_json(translation.attention)
+        fields["attention"] = translation.attention.as_json()
     return fields
 
 

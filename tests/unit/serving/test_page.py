@@ -11,7 +11,6 @@ from tests.support.chromium import Page, chromium
 from tests.support.served import ModelServer, serving
 
 SHOWN = "document.querySelectorAll('#translations > li').length"
-TARGETS = "#translations .tokens:nth-of-type(1) button"
 
 
 @pytest.fixture(scope="module")
@@ -51,22 +50,21 @@ def test_a_translation_and_its_attention(page: Page, server: ModelServer, pictur
     said = "document.querySelectorAll('.text')[1].textContent"
     assert page.run(said) == expected["text"]
 
-    page.point("li:nth-of-type(2) .tokens button", 0)
+    page.point("#translations > li:nth-of-type(2) .target .token", 0)
     view = "document.querySelectorAll('.attention')[1]"
     page.wait(f"{view}.querySelector('[aria-pressed=true]') !== null")
     map_ = expected["attention"]
     layers = map_["weights"]
     mean = [sum(layer[0][m] for layer in layers) / len(layers) for m in range(len(map_["source"]))]
     most = max(range(len(mean)), key=lambda m: mean[m])
-    line = page.run(f"{view}.querySelector('.said').textContent")
-    assert line.startswith(
-        f"{map_['target'][0]} looks at {map_['source'][most]} ({mean[most]:.2f})"
+    line = page.run(f"{view}.querySelector('output').textContent")
+    assert line.startswith(f"{map_['target'][0]} looks at: {map_['source'][most]} {mean[most]:.2f}")
+    weights = page.run(
+        f"[...{view}.querySelectorAll('.source .token')]"
+        ".map(one => one.style.getPropertyValue('--weight'))"
     )
-    shares = page.run(
-        f"[...{view}.querySelectorAll('.tokens')[1].children]"
-        ".map(one => one.style.getPropertyValue('--share'))"
-    )
-    assert shares.index(max(shares, key=lambda one: int(one.rstrip("%")))) == most
+    assert weights == [f"{one:.4f}" for one in mean]
+    assert weights.index(max(weights, key=float)) == most
     page.picture(pictures / "serve_light.png", whole=True)
     assert page.complaints == []
     assert set(page.fetched) == {server.address, f"{server.address}translate"}
@@ -84,11 +82,11 @@ def test_by_keyboard_alone(page: Page, server: ModelServer, pictures: Path) -> N
     page.press("ArrowRight")
     chosen = "document.querySelector('.attention [aria-pressed=true]')"
     assert page.run(f"{chosen} === document.activeElement")
-    assert page.run(f"{chosen}.previousElementSibling.textContent") == first
-    before = page.run("document.querySelector('.said').textContent")
-    select = "document.querySelector('.attention select')"
-    page.run(f"{select}.value = '1'; {select}.dispatchEvent(new Event('change'))")
-    assert page.run("document.querySelector('.said').textContent") != before
+    before_it = f"{chosen}.parentElement.previousElementSibling.textContent"
+    assert page.run(before_it) == first
+    before = page.run("document.querySelector('.attention output').textContent")
+    page.run("document.querySelector('.attention input[value=\"1\"]').click()")
+    assert page.run("document.querySelector('.attention output').textContent") != before
     assert page.run("document.documentElement.scrollWidth") <= 360
     assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
     page.picture(pictures / "serve_dark.png", whole=True)

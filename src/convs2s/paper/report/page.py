@@ -7,6 +7,7 @@ from importlib.resources import files
 import altair as alt
 import vl_convert
 
+from convs2s.attention_view import view
 from convs2s.paper.report.template import own, rendered
 
 _DRAWS = "window.vegaEmbed = vegaEmbed;"
@@ -19,8 +20,13 @@ def render(content: Mapping[str, object]) -> str:
         content: what the template shows; every text in it is escaped.
     """
     # The tables' program first: the page's own uses both.
-    programs = [_tables_program(), _charts_program(), own("attention.js"), own("report.js")]
-    styles = [_tables_style(), own("page.css"), own("attention.css"), own("report.css")]
+    programs = [
+        _tables_program(),
+        _charts_program(),
+        view.program() + own("attention.js"),
+        own("report.js"),
+    ]
+    styles = [_tables_style(), own("page.css"), view.style(), own("report.css")]
     return rendered("report.html.j2", content, programs, styles)
 
 

@@ -52,6 +52,7 @@ function item(translation) {
   add("score", `score ${translation.score.toFixed(3)}`);
   if (translation.attention) {
     const view = document.createElement("div");
+    view.setAttribute("aria-label", "Attention");
     showAttention(view, translation.attention);
     li.append(view);
   }
