@@ -1,8 +1,8 @@
 """What a page needs to show attention: its style, and its program.
 
 The program gives the page ``showAttention(element, map)``; the map is what an attention map's
-``as_json`` returns. It builds nothing from text but text, so that a token cannot be markup, and works
-under a policy that forbids inline styles.
+``as_json`` returns. It builds nothing from text but text, so that a token cannot be markup, and
+works under a policy that forbids inline styles.
 """
 
 from importlib.resources import files

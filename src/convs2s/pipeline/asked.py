@@ -77,8 +77,9 @@ def check_targets(targets: Iterable[str], rules: Collection[str], settings: Sett
 
 def _check_path(path: str, settings: Settings) -> None:
     """Check the names in a path of the results folder; any other one is Snakemake's affair."""
-    results = settings.scale.results_dir
+    results = Path(settings.scale.results_dir)
     if not Path(path).is_relative_to(results):
+        _check_scale(path, results)
         return
     task, *place = Path(path).relative_to(results).parts or [""]
     if task == "scales" and place:
@@ -90,6 +91,20 @@ def _check_path(path: str, settings: Settings) -> None:
         model, run, file = place[1:]
         _known(path, "model", model, settings.models)
         _check_run(path, run, file, settings.tasks[task].corpus.tests, settings)
+
+
+def _check_scale(path: str, results: Path) -> None:
+    """Refuse a path beside the folder of the scale at hand: it is of another scale."""
+    above = results.parent.parent
+    if results.parent.name != "scales" or not Path(path).is_relative_to(above):
+        return
+    place = Path(path).relative_to(above)
+    if place.parts[:1] == ("scales",):
+        raise UserError(f"{path}: belongs to another scale: add --config scale={place.parts[1]}")
+    raise UserError(
+        f"{path}: belongs to another scale than {results.name}, whose results are below {results}: "
+        f"ask for {results / place}, or leave out scale={results.name}"
+    )
 
 
 def _check_run(

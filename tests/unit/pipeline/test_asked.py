@@ -60,6 +60,28 @@ def test_a_slip_of_the_pen_is_told_with_the_nearest_name(
         check_targets(["paper", target], RULES, settings)
 
 
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            "results/demo_en_fr/bleu.txt",
+            "belongs to another scale than demo, whose results are below results/scales/demo: ask "
+            "for results/scales/demo/demo_en_fr/bleu.txt, or leave out scale=demo",
+        ),
+        (
+            "results/scales/multi30k/paper/table1.md",
+            "belongs to another scale: add --config scale=multi30k",
+        ),
+    ],
+)
+def test_a_scale_has_its_own_folder(root: Path, target: str, message: str) -> None:
+    settings = load(root, {"scale": "demo"})
+    with pytest.raises(UserError, match=f"^{re.escape(f'{target}: {message}')}$"):
+        check_targets([target], RULES, settings)
+    there = ["results/scales/demo/paper/table1.md", "elsewhere/x.txt", "results"]
+    check_targets(there, RULES, settings)
+
+
 def test_what_there_is_may_be_asked_for(settings: Settings, root: Path) -> None:
     there = [
         *RULES,

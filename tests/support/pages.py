@@ -1,0 +1,49 @@
+"""The pages that a user reads, and what they ask a user to type or to write."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+GENERATED = ("configuration.md", "results.md")
+
+_FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?:^    \S.*\n(?:^ {4,}\S.*\n)*)", re.MULTILINE)
+_INLINE = re.compile(r"`(snakemake [^`]*)`")
+_COMMAND = re.compile(r"^ *(snakemake .*?)(?: +#.*)?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code on a page.
+
+    Attributes:
+        page: its file's name.
+        kind: what the page says it is: yaml, sh, text; "" where it is indented.
+        text: without the indentation.
+    """
+
+    page: str
+    kind: str
+    text: str
+
+
+def blocks(root: Path) -> Iterator[Block]:
+    """Yield the blocks of all pages but generated ones."""
+    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+        if page.name not in GENERATED:
+            text = page.read_text("utf-8")
+            yield from (Block(page.name, *found) for found in _FENCED.findall(text))
+            for found in _INDENTED.findall(_FENCED.sub("", text)):
+                yield Block(page.name, "", re.sub("^    ", "", found, flags=re.MULTILINE))
+
+
+def snakemake_commands(root: Path) -> set[str]:
+    """Return each command line of Snakemake in a block or a sentence, without comments."""
+    typed = {line for block in blocks(root) for line in _COMMAND.findall(_joined(block.text))}
+    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return typed | {line for page in pages for line in _INLINE.findall(page.read_text("utf-8"))}
+
+
+def _joined(text: str) -> str:
+    return text.replace("\\\n", "")
