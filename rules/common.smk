@@ -236,3 +236,11 @@ def dataset_metadata(wildcards):
     """What stands beside the token stores of the wildcards' task."""
     metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
     return metadata.model_dump(mode="json")
+
+
+def heading_of_plot(wildcards):
+    """What stands above a plot: task, model, run, what else its name says, a scale of stand-ins."""
+    named = dict(wildcards.items())
+    if "line" in named:
+        named["line"] = f"sentence {named['line']}"
+    return " · ".join([*named.values(), *([] if options.scale == "paper" else [options.scale])])

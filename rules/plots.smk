@@ -22,6 +22,7 @@ rule plot_learning_curve:
     conda:
         "../envs/plot.yaml"
     params:
+        heading=heading_of_plot,
         code=script_code("plot_learning_curve.py"),
     script:
         "../workflow/scripts/plot_learning_curve.py"
@@ -48,6 +49,7 @@ rule plot_attention:
     conda:
         "../envs/train.yaml"
     params:
+        heading=heading_of_plot,
         code=script_code("plot_attention.py"),
     script:
         "../workflow/scripts/plot_attention.py"

@@ -42,6 +42,7 @@ rule plot_length_penalty:
     conda:
         "../envs/plot.yaml"
     params:
+        heading=heading_of_plot,
         code=script_code("plot_length_penalty.py"),
     script:
         "../workflow/scripts/plot_length_penalty.py"

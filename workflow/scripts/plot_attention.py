@@ -13,5 +13,6 @@ with job(snakemake):
         model=Path(snakemake.input.model),
         translations=Path(snakemake.input.translations),
         line=int(snakemake.wildcards.line),
+        heading=snakemake.params.heading,
         outputs=list(map(Path, snakemake.output)),
     )

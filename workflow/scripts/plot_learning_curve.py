@@ -10,5 +10,7 @@ snakemake: Any
 
 with job(snakemake):
     plot_learning_curve(
-        history=Path(snakemake.input.history), outputs=list(map(Path, snakemake.output))
+        history=Path(snakemake.input.history),
+        heading=snakemake.params.heading,
+        outputs=list(map(Path, snakemake.output)),
     )

@@ -12,5 +12,6 @@ with job(snakemake):
     plot_length_penalty(
         table=Path(snakemake.input.table),
         tuning=Path(snakemake.input.tuning),
+        heading=snakemake.params.heading,
         outputs=list(map(Path, snakemake.output)),
     )

@@ -22,11 +22,12 @@ _TRAINING, _VALIDATION, _RATE = "#0072b2", "#d55e00", "#444444"
 _LONGEST_LABEL = 24  # characters
 
 
-def plot_learning_curve(*, history: Path, outputs: Sequence[Path]) -> None:
+def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
     """Draw perplexity and learning rate by epoch.
 
     Args:
         history: the trainer's ``history.jsonl``: a row an epoch; the last may say why it stopped.
+        heading: what it is the history of.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
 
     Raises:
@@ -38,6 +39,7 @@ def plot_learning_curve(*, history: Path, outputs: Sequence[Path]) -> None:
         raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
     with style():
         figure = Figure(figsize=(7, 5), layout="constrained")
+        figure.suptitle(heading, fontsize=8)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
         _draw_perplexity(upper, epochs)
         _draw_learning_rate(lower, epochs)
@@ -53,6 +55,7 @@ def attention_maps(
     attention: NDArray[np.floating[Any]],
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
+    heading: str,
     outputs: Sequence[Path],
 ) -> None:
     """Draw a heat map for each attention layer, the source on the y-axis as in figure 3.
@@ -61,6 +64,7 @@ def attention_maps(
         attention: (layers, target, source), each row over the source summing to 1.
         source_tokens: words or tokens, one for each source position.
         target_tokens: the same for the target.
+        heading: whose attention it is.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
 
     Raises:
@@ -76,7 +80,7 @@ def attention_maps(
     target_labels = [shorten(word) for word in target_tokens]
     with style([*source_labels, *target_labels]):
         layout = MapGrid.fit(layers, source_labels, target_labels)
-        figure, grid, bar = layout.draw()
+        figure, grid, bar = layout.draw(heading)
         for axes in grid.flat[layers:]:
             axes.set_axis_off()
         for number, (axes, weights) in enumerate(zip(grid.flat, attention, strict=False), start=1):

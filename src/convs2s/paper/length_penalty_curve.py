@@ -15,12 +15,15 @@ _BLEU = {"tokenized": "#0072b2", "detokenized": "#d55e00"}
 _RATIO = "#444444"
 
 
-def plot_length_penalty(*, table: Path, tuning: Path, outputs: Sequence[Path]) -> None:
+def plot_length_penalty(
+    *, table: Path, tuning: Path, heading: str, outputs: Sequence[Path]
+) -> None:
     """Draw both BLEU scores and the length ratio by the length penalty.
 
     Args:
         table: the tuning's TSV file.
         tuning: its JSON file, which says what was chosen.
+        heading: which decoding of which run.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
     """
     with faults_of_file(str(table), "no table of a tuning; delete it and tune again"):
@@ -30,6 +33,7 @@ def plot_length_penalty(*, table: Path, tuning: Path, outputs: Sequence[Path]) -
         alpha, score = chosen["length_penalty"], chosen["tokenized_bleu"]["score"]
     with style():
         figure = Figure(figsize=(7, 5), layout="constrained")
+        figure.suptitle(heading, fontsize=8)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
         for kind, color in _BLEU.items():
             column = points[f"{kind}_bleu"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 # inches
 _SMALLEST_CELL, _LARGEST_CELL, _MAP = 0.15, 0.3, 4.5
-_AXIS_NAME, _TITLE, _GAP, _COLOUR_BAR = 0.4, 0.35, 0.15, 0.9
+_AXIS_NAME, _HEADING, _TITLE, _GAP, _COLOUR_BAR = 0.4, 0.25, 0.35, 0.15, 0.9
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,14 @@ class MapGrid:
     def _size(self, columns: int) -> tuple[float, float]:
         rows = math.ceil(self.maps / columns)
         across = self.left + columns * (self.width + _GAP) + _COLOUR_BAR
-        return across, rows * (_TITLE + self.height + self.below)
+        return across, _HEADING + rows * (_TITLE + self.height + self.below)
 
-    def draw(self) -> tuple[Figure, NDArray[Any], Axes]:
-        """Return a figure, its rows of axes for the maps, and axes for a colour bar."""
+    def draw(self, heading: str) -> tuple[Figure, NDArray[Any], Axes]:
+        """Return a figure with its heading, its rows of maps, and axes for a colour bar."""
         across, down = self._size(self.columns)
         figure = Figure(figsize=(across, down))
+        heading_at = _GAP / across, 1 - _HEADING / 2 / down
+        figure.text(*heading_at, heading, fontsize=8, verticalalignment="center")
         grid = figure.subplots(
             math.ceil(self.maps / self.columns),
             self.columns,
@@ -78,7 +80,7 @@ class MapGrid:
                 "left": self.left / across,
                 "right": 1 - (_GAP + _COLOUR_BAR) / across,
                 "bottom": self.below / down,
-                "top": 1 - _TITLE / down,
+                "top": 1 - (_HEADING + _TITLE) / down,
                 "wspace": _GAP / self.width,
                 "hspace": (_TITLE + self.below) / self.height,
             },
@@ -87,7 +89,7 @@ class MapGrid:
         bar = figure.add_axes(
             (
                 1 - (_COLOUR_BAR - 0.05) / across,
-                1 - (_TITLE + height) / down,
+                1 - (_HEADING + _TITLE + height) / down,
                 0.15 / across,
                 height / down,
             )

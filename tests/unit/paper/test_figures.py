@@ -55,10 +55,11 @@ def test_figures_load_without_torch() -> None:
 def test_learning_curve_says_what_happened(tmp_path: Path) -> None:
     outputs = [tmp_path / "plots" / "curve.svg", tmp_path / "plots" / "curve.png"]
     stopped = history(tmp_path, stop="the learning rate fell below 0.0001")
-    plot_learning_curve(history=stopped, outputs=outputs)
+    plot_learning_curve(history=stopped, heading="tiny · small · seed1", outputs=outputs)
     drawn = outputs[0].read_text("utf-8")
     assert f"best: {math.exp(3.5 / 4):.4g} in epoch 4" in drawn
     assert "epoch; stopped: the learning rate fell below 0.0001" in drawn
+    assert ">tiny · small · seed1<" in drawn
     assert ">0.25<" in drawn
     assert ">0.025<" in drawn
     assert outputs[1].read_bytes().startswith(b"\x89PNG")
@@ -67,7 +68,9 @@ def test_learning_curve_says_what_happened(tmp_path: Path) -> None:
 @pytest.mark.parametrize("epochs", [1, 80])
 def test_learning_curve_of_any_length(tmp_path: Path, epochs: int) -> None:
     output = tmp_path / "curve.svg"
-    plot_learning_curve(history=history(tmp_path, epochs=epochs), outputs=[output])
+    plot_learning_curve(
+        history=history(tmp_path, epochs=epochs), heading="tiny · small · seed1", outputs=[output]
+    )
     assert "stopped" not in output.read_text("utf-8")
 
 
@@ -75,7 +78,9 @@ def test_a_loss_beyond_all_numbers_is_drawn(tmp_path: Path) -> None:
     path = history(tmp_path)
     rows = [json.loads(row) for row in path.read_text("utf-8").splitlines()]
     path.write_text("\n".join(json.dumps(row | {"train_loss": 1e4}) for row in rows), "utf-8")
-    plot_learning_curve(history=path, outputs=[tmp_path / "curve.svg"])
+    plot_learning_curve(
+        history=path, heading="tiny · small · seed1", outputs=[tmp_path / "curve.svg"]
+    )
     assert (tmp_path / "curve.svg").stat().st_size > 0
 
 
@@ -83,16 +88,17 @@ def test_learning_curve_needs_an_epoch(tmp_path: Path) -> None:
     output = tmp_path / "curve.svg"
     empty = history(tmp_path, epochs=0, stop="interrupted")
     with pytest.raises(UserError, match=r"history\.jsonl: no epoch"):
-        plot_learning_curve(history=empty, outputs=[output])
+        plot_learning_curve(history=empty, heading="tiny · small · seed1", outputs=[output])
     assert not output.exists()
 
 
 def test_attention_maps_show_each_layer_and_word(tmp_path: Path) -> None:
     outputs = [tmp_path / "attention.svg", tmp_path / "attention.png"]
-    attention_maps(attention(3, len(TARGET), len(SOURCE)), SOURCE, TARGET, outputs)
+    attention_maps(attention(3, len(TARGET), len(SOURCE)), SOURCE, TARGET, "tiny · small", outputs)
     drawn = outputs[0].read_text("utf-8")
     for layer in (1, 2, 3):
         assert f">layer {layer}<" in drawn
+    assert ">tiny · small<" in drawn
     assert drawn.count(">paie<") == 3
     assert drawn.count(">pays<") == 1
     assert drawn.count(">$<") == 2 + 3  # as a word, not as the start of a formula
@@ -101,13 +107,15 @@ def test_attention_maps_show_each_layer_and_word(tmp_path: Path) -> None:
 
 def test_long_words_are_cut(tmp_path: Path) -> None:
     output = tmp_path / "attention.svg"
-    attention_maps(attention(1, 1, 2), ["w" * 60, "</s>"], ["</s>"], [output])
+    attention_maps(attention(1, 1, 2), ["w" * 60, "</s>"], ["</s>"], "tiny", [output])
     assert f">{'w' * 23}…<" in output.read_text("utf-8")
 
 
 def test_attention_needs_its_own_words(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="10 source positions, but there are 6 target and 9"):
-        attention_maps(attention(1, 6, 10), SOURCE[1:], TARGET, [tmp_path / "attention.svg"])
+        attention_maps(
+            attention(1, 6, 10), SOURCE[1:], TARGET, "tiny", [tmp_path / "attention.svg"]
+        )
 
 
 def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
@@ -116,8 +124,10 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("first", "second"):
         files = ("curve.svg", "curve.pdf", "attention.svg")
         outputs = [tmp_path / name / file for file in files]
-        plot_learning_curve(history=history(tmp_path), outputs=outputs[:2])
-        attention_maps(weights, SOURCE, TARGET, outputs[2:])
+        plot_learning_curve(
+            history=history(tmp_path), heading="tiny · small · seed1", outputs=outputs[:2]
+        )
+        attention_maps(weights, SOURCE, TARGET, "tiny", outputs[2:])
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
     assert b"<dc:date>" not in b"".join(drawn[0])

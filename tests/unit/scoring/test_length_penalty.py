@@ -111,7 +111,7 @@ def test_the_tuned_value_is_what_a_decoding_uses(tmp_path: Path) -> None:
     stated = {"beam": 4, "length_penalty": 0.6}
     assert tuned_decoding(stated, []) == DecodingSettings(beam=4, length_penalty=0.6)
     outputs = [tmp_path / "curve.svg", tmp_path / "curve.png"]
-    plot_length_penalty(table=table, tuning=tuning, outputs=outputs)
+    plot_length_penalty(table=table, tuning=tuning, heading="tiny · test · beam5", outputs=outputs)
     assert "chosen: 100.00 at 1.1" in outputs[0].read_text("utf-8")
     assert "BLEU on valid, 2 lines" in outputs[0].read_text("utf-8")
     assert outputs[1].read_bytes().startswith(b"\x89PNG")
