@@ -39,6 +39,9 @@ def add_train(command: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="where the model lies that training.start names [its path, or fetched from its URL]",
     )
+    command.add_argument(
+        "--quiet", action="store_true", help="show errors alone; state/train.log has the rest"
+    )
     _add_machine(command)
     command.set_defaults(run=_train)
 
@@ -115,6 +118,7 @@ def _job(arguments: argparse.Namespace) -> "TrainingJob":
         start=arguments.start or fetched_start(recipe, arguments.output, downloads),
         time_limit=arguments.time_limit,
         products=arguments.products,
+        quiet=arguments.quiet,
         label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",
     )
 

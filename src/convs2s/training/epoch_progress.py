@@ -1,6 +1,5 @@
 """What a person sees of a training: a bar on a terminal, else a line now and then."""
 
-import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -8,7 +7,7 @@ from types import TracebackType
 from tqdm import tqdm
 
 from convs2s.training.history import EpochRecord
-from convs2s.training.log import duration, label, log
+from convs2s.training.log import duration, label, log, on_terminal
 from convs2s.training.watch import Watch
 
 QUIET_SECONDS = 60.0
@@ -80,7 +79,7 @@ class EpochProgress:
             silent: whether to say nothing, as another worker does.
         """
         self._span, self._watch, self._silent = span, watch, silent
-        self._terminal = sys.stderr.isatty()
+        self._terminal = on_terminal()
         self._seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
         self._started = self._said = time.monotonic()
         self._made = self._tokens = 0

@@ -27,6 +27,7 @@ class TrainingJob:
         products: who computes float32 products on a CPU; ``auto``: the fastest on this machine.
         truecasers: those of source and target, to put into the model file, or None.
         label: what its lines begin with, such as ``TASK/MODEL/seed1``.
+        quiet: whether they are in the log beside its states alone.
         start: where the model lies that ``start`` of the recipe names, if not at the path there.
     """
 
@@ -43,4 +44,5 @@ class TrainingJob:
     products: Products = "auto"
     truecasers: Sequence[Path] | None = None
     label: str = ""
+    quiet: bool = False
     start: Path | None = None

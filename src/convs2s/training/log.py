@@ -21,10 +21,12 @@ class _Speaker:
 
     Attributes:
         label: what its lines begin with, as several trainings may share a terminal.
+        quiet: whether only the kept log has them.
         kept: the log that outlives its tries; None before there is one.
     """
 
     label: str = ""
+    quiet: bool = False
     kept: Path | None = None
 
 
@@ -32,13 +34,19 @@ _speaker = _Speaker()
 
 
 @contextmanager
-def speaking_as(label: str) -> Iterator[None]:
-    """Begin each line of the block with a label, such as ``TASK/MODEL/seed1``."""
-    before, _speaker.label = _speaker.label, f"{label}: " if label else ""
+def speaking_as(label: str, *, quiet: bool = False) -> Iterator[None]:
+    """Begin each line of the block with a label, such as ``TASK/MODEL/seed1``.
+
+    Args:
+        label: of the training.
+        quiet: whether to say the lines in the kept log alone.
+    """
+    before = _speaker.label, _speaker.quiet
+    _speaker.label, _speaker.quiet = f"{label}: " if label else "", quiet
     try:
         yield
     finally:
-        _speaker.label = before
+        _speaker.label, _speaker.quiet = before
 
 
 @contextmanager
@@ -56,9 +64,15 @@ def label() -> str:
     return _speaker.label
 
 
+def on_terminal() -> bool:
+    """Return whether a person watches the lines as they are said."""
+    return sys.stderr.isatty() and not _speaker.quiet
+
+
 def log(message: str) -> None:
     """Say a line."""
-    print(f"{_speaker.label}{message}", file=sys.stderr, flush=True)
+    if not _speaker.quiet:
+        print(f"{_speaker.label}{message}", file=sys.stderr, flush=True)
     keep(message)
 
 

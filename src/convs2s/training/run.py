@@ -40,7 +40,7 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
-    with speaking_as(job.label):
+    with speaking_as(job.label, quiet=job.quiet):
         _train(job)
 
 

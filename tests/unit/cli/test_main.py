@@ -155,8 +155,10 @@ def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixt
     task = tiny.prepare(tmp_path / "task")
     output = tmp_path / "mine" / "model.safetensors"
     output.parent.mkdir()
-    options = ("--output", output, "--threads", 1, "--seed", 7)
+    options = ("--output", output, "--threads", 1, "--seed", 7, "--quiet")
     run("train", task, "--settings", settings, *options)
+    assert capsys.readouterr().err == ""
+    assert "updates" in next((output.parent / "state").glob("train.log")).read_text()
     assert load_model(output)[1].training["seed"] == 7
     assert (output.parent / "history.jsonl").is_file()
 

@@ -118,6 +118,17 @@ def test_an_epochs_line_has_its_place_among_all(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.startswith("epoch   3/7  updates     30  rate 0.25  ")
 
 
+def test_a_quiet_training_speaks_in_its_log_alone(
+    tmp_path: Path, watch: Watch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with kept_in(tmp_path), speaking_as("a/b/seed1", quiet=True):
+        log("a line")
+        with EpochProgress(SPAN, watch, silent=False):
+            pass
+    assert capsys.readouterr() == ("", "")
+    assert (tmp_path / "train.log").read_text() == "a/b/seed1: a line\n"
+
+
 def test_the_kept_log_grows_with_each_try(tmp_path: Path) -> None:
     for number in (1, 2):
         with kept_in(tmp_path), speaking_as("a/b/seed1"):
