@@ -65,7 +65,11 @@ def test_each_call_has_its_own_search(translator: Translator) -> None:
 
 
 def test_attention_is_that_of_the_search(translator: Translator) -> None:
-    for found in translator.translate(TEXTS, n_best=2, attention=True):
+    plain = translator.translate(TEXTS, n_best=2)
+    for found, same in zip(
+        translator.translate(TEXTS, n_best=2, attention=True), plain, strict=True
+    ):
+        assert [one.text for one in found.n_best] == [one.text for one in same.n_best]
         for one in (found, *found.n_best):
             shown = one.attention
             assert shown is not None
