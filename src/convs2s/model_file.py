@@ -13,6 +13,7 @@ from torch import Tensor
 
 from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.config.messages import validated
+from convs2s.config.preparation import PreparationRecipe
 from convs2s.config.section import Section
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
@@ -48,7 +49,7 @@ class _Fields(Section):
     """Name of the task."""
     languages: _Languages
     """Languages of both sides."""
-    preparation: str
+    preparation: PreparationRecipe
     """Name of the recipe."""
     source_types: list[str]
     """Types of the source vocabulary."""

@@ -80,6 +80,17 @@ def test_the_former_format_without_a_digest_is_read(trained: Path, tmp_path: Pat
     load_model(path)
 
 
+def test_an_unknown_preparation_is_refused_with_the_files_name(
+    trained: Path, tmp_path: Path
+) -> None:
+    weights, fields = load_tensors(trained / "run/model.safetensors")
+    path = tmp_path / "model.safetensors"
+    description = json.dumps({**fields, "format": "convs2s model 2", "preparation": ""})
+    save_file(weights, path, {METADATA_KEY: description})
+    with pytest.raises(UserError, match=r"model\.safetensors: preparation: unknown value ''"):
+        load_model(path)
+
+
 def test_keys_of_any_kind_and_empty_tensors_have_a_digest(tmp_path: Path) -> None:
     tensors = {
         "a": torch.zeros(0),

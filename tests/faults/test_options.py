@@ -74,6 +74,12 @@ def test_no_folder_is_made_of_a_typo(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_path_that_can_be_none_is_one_line(tmp_path: Path) -> None:
+    place = f"{tmp_path}/{'9' * 300}"
+    message = fault(f"export-results {tmp_path} {place}")
+    assert message == f"{place[:80]}...: File name too long"
+
+
 def test_a_training_writes_to_no_device_and_to_no_folder(tmp_path: Path) -> None:
     assert fault(f"train absent --model demo --output {tmp_path}").endswith("name a file to write")
     pipe = tmp_path / "pipe"

@@ -28,7 +28,7 @@ from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
 from convs2s.config.command_line import check_options
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.guards.writing import NO_ROOM
+from convs2s.guards.writing import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
 EXIT_AFTER_CTRL_C = 130
@@ -87,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
+        if error.errno in NO_FILE:
+            sys.exit(f"convs2s: error: {error.filename!s:.80}...: {error.strerror}")
         if error.filename is not None or error.errno not in NO_ROOM:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,6 +10,7 @@ import io
 import posixpath
 import re
 import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -20,7 +21,12 @@ from typing import BinaryIO, cast
 from convs2s.errors import UserError
 from convs2s.guards.compressed import BUFFER_BYTES, decompressed, refuse_bomb
 from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
+from convs2s.guards.limits import (
+    LARGEST_TAR_HEADER_BYTES,
+    LARGEST_ZIP_LIST_BYTES,
+    MOST_NAMES,
+    XZ_MEMORY_BYTES,
+)
 
 _TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
@@ -32,6 +38,8 @@ _ABOUT_THE_NEXT = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
+_ZIP_NAME_LENGTHS = 26  # where a member's header says how long its name is, which ends the header
+_LZMA_DICTIONARY = 5  # where its data says how much its decompressor has to remember
 _ENCRYPTED = 0x1
 
 
@@ -272,9 +280,24 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
         raise UserError(f"{path}: its member {member!r} is encrypted or in an unknown format")
     refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
+    if entry.compress_type == zipfile.ZIP_LZMA:
+        _check_lzma(file, entry, f"{path}#{member}")
     with _library_errors(str(path)):
         stream = archive.open(entry)
     yield _buffered(cast(BinaryIO, stream), f"{path}#{member}")
+
+
+def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
+    """Refuse a member whose decompressor would take more memory than one of xz may."""
+    file.seek(entry.header_offset + _ZIP_NAME_LENGTHS)
+    lengths = struct.unpack("<HH", file.read(4))  # of the name, and of what follows it
+    file.seek(sum(lengths) + _LZMA_DICTIONARY, io.SEEK_CUR)
+    needed = int.from_bytes(file.read(4), "little")
+    if needed > XZ_MEMORY_BYTES:
+        raise UserError(
+            f"{name}: refused: it takes {needed >> 20:,} MiB of memory to read, and "
+            f"{XZ_MEMORY_BYTES >> 20} is the most"
+        )
 
 
 def _check_zip_list(file: BinaryIO, path: Path) -> None:

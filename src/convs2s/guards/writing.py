@@ -27,6 +27,9 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 NO_ROOM = FULL | {errno.EIO}
 """What the system says where a disk is full, or fails."""
 
+NO_FILE = {errno.ENAMETOOLONG, errno.ELOOP}
+"""What the system says of a path that can be none of a file, whoever asks."""
+
 _OF_THE_OUTPUT = NO_ROOM | {
     errno.EROFS,
     errno.EACCES,

@@ -161,6 +161,8 @@ def changed(draw: Draw, value: Any) -> Any:
 
 
 def _changed_once(draw: Draw, value: Any) -> Any:
+    if not isinstance(value, dict | list):  # what an earlier change has made of all of it
+        return draw(values())
     keys = list(value) if isinstance(value, dict) else list(range(min(20, len(value))))
     if not keys:
         return draw(values())
