@@ -10,7 +10,6 @@ import io
 import posixpath
 import re
 import stat
-import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -290,8 +289,9 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
 def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
     """Refuse a member whose decompressor would take more memory than one of xz may."""
     file.seek(entry.header_offset + _ZIP_NAME_LENGTHS)
-    lengths = struct.unpack("<HH", file.read(4))  # of the name, and of what follows it
-    file.seek(sum(lengths) + _LZMA_DICTIONARY, io.SEEK_CUR)
+    lengths = file.read(4)  # of the name, and of what follows it
+    data = sum(int.from_bytes(one, "little") for one in (lengths[:2], lengths[2:]))
+    file.seek(data + _LZMA_DICTIONARY, io.SEEK_CUR)
     needed = int.from_bytes(file.read(4), "little")
     if needed > XZ_MEMORY_BYTES:
         raise UserError(
