@@ -117,7 +117,7 @@ export CHECK_VENV
 define INSTALL_TORCH_WITHOUT_CUDA
 pip="$(VENV)/bin/python -m pip"; \
 if [ $(TORCH) = cpu ] && [ "$$(uname -s)" = Linux ] && $(if $(PIP_FLAGS),false,true) && \
-    ! $$pip config list | grep -qE '(index-url|find-links|no-index)='; then \
+    ! $$pip config list | grep -E '(index-url|find-links|no-index)=' >/dev/null; then \
     $$pip install --quiet -c constraints.txt uv && \
     $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --torch-backend cpu \
         -c constraints.txt torch || \

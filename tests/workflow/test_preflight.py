@@ -1,5 +1,6 @@
 """The budget of a run, as printed before it starts."""
 
+from convs2s.pipeline.status import status
 from tests.support.checkout import Checkout
 
 
@@ -18,5 +19,14 @@ def test_a_run_without_its_licensed_text_is_refused(checkout: Checkout) -> None:
     assert done.code == 1
     (error,) = done.errors
     assert error.startswith("error: this run cannot fit: gigaword needs data/gigaword/train.")
+    assert (checkout / "results/logs/preflight.log").read_text("utf-8").endswith(f"{error}\n")
+    (crashed,) = status(checkout / "results").jobs
+    assert (crashed.name, crashed.condition) == ("preflight", "crashed")
     assert "summarization, 3 trainings: 36.0 GPU-hours" in done.said
     assert "Traceback" not in done.said
+
+
+def test_a_reader_may_leave(checkout: Checkout) -> None:
+    command = "snakemake preflight --config scale=demo 2> said.txt | true"
+    done = checkout.shell(f"set -o pipefail; {command}")
+    assert done.code == 0, (checkout / "said.txt").read_text("utf-8")

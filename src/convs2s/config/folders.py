@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from convs2s.errors import UserError
+
 
 @dataclass(frozen=True)
 class ConfigurationFolders:
@@ -22,6 +24,12 @@ class ConfigurationFolders:
         return own if self.shipped is None or own.exists() else self.shipped / file
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all YAML files of a folder, the user's own and those that came."""
+        """Return the names of all YAML files of a folder, the user's own and those that came.
+
+        Raises:
+            UserError: a file has another suffix for YAML, so that nothing would be read of it.
+        """
         places = [place for place in (self.own, self.shipped) if place]
+        for file in (self.own / folder).glob("*.yml"):
+            raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
         return sorted({file.stem for place in places for file in (place / folder).glob("*.yaml")})

@@ -100,7 +100,7 @@ def load(
         downloads=_downloads(folders),
         costs=_file(folders, Costs, "config/costs.yaml"),
     )
-    check_references(settings)
+    check_references(settings, origins.get("tasks", "config.yaml"))
     return settings
 
 
@@ -148,7 +148,9 @@ def check_option_files(root: Path) -> dict[str, Values]:
 def _folders(root: Path, shipped: Path | None) -> ConfigurationFolders:
     folders = ConfigurationFolders(root, shipped)
     if not folders.find("config").is_dir():
-        raise UserError(f"{root}: has no folder config; give the folder of config.yaml")
+        raise UserError(
+            f"{root}: has no folder config, as a clone or a deployed workflow has: run it there"
+        )
     return folders
 
 

@@ -14,15 +14,19 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 
 
-def check_references(settings: Settings) -> None:
+def check_references(settings: Settings, tasks_from: str) -> None:
     """Check every name in the configuration that refers to another part of it.
+
+    Args:
+        settings: the configuration.
+        tasks_from: where ``tasks`` is stated.
 
     Raises:
         UserError: one line that names the file, the key and the nearest valid name.
     """
     _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
     for name in settings.options.tasks or ():
-        _known("config.yaml: tasks", "task", name, settings.tasks)
+        _known(f"{tasks_from}: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
         _check_model(f"config/models.yaml: {name}", model)
     for name, task in settings.tasks.items():
@@ -61,7 +65,7 @@ def _check_scale(where: str, settings: Settings) -> None:
         _known(f"{where}: n_best.model", "model", scale.n_best.model, settings.models)
         decoding = scale.n_best.decoding
         _known(f"{where}: n_best.decoding", "decoding", decoding, settings.decodings)
-        _check_replacement(f"{where}: n_best.decoding", scale.n_best.model, decoding, settings)
+        check_replacement(f"{where}: n_best.decoding", scale.n_best.model, decoding, settings)
 
 
 def _check_model(where: str, model: ModelSettings) -> None:
@@ -151,7 +155,7 @@ def _check_headline(where: str, task: Task, settings: Settings) -> None:
     model, decoding = task.headline.model, task.headline.decoding
     _known(f"{where}.model", "model", model, settings.models)
     _known(f"{where}.decoding", "decoding", decoding, settings.decodings)
-    _check_replacement(f"{where}.decoding", model, decoding, settings)
+    check_replacement(f"{where}.decoding", model, decoding, settings)
     _check_tuning(f"{where}.decoding", task, decoding, settings)
     for test in task.headline_tests():
         _known(f"{where}.tests", "test set", test, task.corpus.tests)
@@ -164,8 +168,12 @@ def _check_costs(where: str, settings: Settings) -> None:
         _known(f"{where}: training {number}: model", "model", one.model, settings.models)
 
 
-def _check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
-    """Check that unknown words are replaced only where there is attention to do it by."""
+def check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
+    """Check that unknown words are replaced only where there is attention to do it by.
+
+    Raises:
+        UserError: the model has none.
+    """
     kind = settings.models[model].architecture.kind
     if kind == "lstm" and settings.decodings[decoding].replace_unknown:
         raise UserError(
@@ -204,7 +212,7 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     _known(f"{where}: decoding", "decoding", runs.decoding, settings.decodings)
     _known(f"{where}: phrases", "phrases", runs.phrases, settings.phrases)
     if runs.decoding is not None:
-        _check_replacement(f"{where}: decoding", runs.model, runs.decoding, settings)
+        check_replacement(f"{where}: decoding", runs.model, runs.decoding, settings)
     task = settings.tasks[runs.task]
     _known(f"{where}: testset", "test set", runs.testset, task.corpus.tests)
     _check_selection(f"{where}: model", runs.model, task, settings)

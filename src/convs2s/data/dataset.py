@@ -9,7 +9,7 @@ from convs2s.config.messages import validated
 from convs2s.config.metadata import DatasetMetadata
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data.line_encoder import LineEncoder
-from convs2s.data.store import join_stores, write_store
+from convs2s.data.store import join_stores, require_prepared, write_store
 from convs2s.data.vocabulary import (
     UNKNOWN,
     most_frequent,
@@ -18,7 +18,6 @@ from convs2s.data.vocabulary import (
     write_counts,
 )
 from convs2s.data.word_counts import added_counts
-from convs2s.errors import UserError
 from convs2s.files import atomic_text, read_json, read_line_pairs, sha256, write_json
 from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
@@ -51,8 +50,7 @@ def read_description(path: Path) -> StoreDescription:
     Raises:
         UserError: there is no such file, or another version of this project wrote it.
     """
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; make it with: snakemake prepare")
+    require_prepared(path)
     return validated(StoreDescription, read_json(path), str(path))
 
 

@@ -103,6 +103,23 @@ def _one_batch(rows: pa.Table) -> pa.RecordBatch:
     return rows.combine_chunks().to_batches()[0]
 
 
+def require_prepared(path: Path) -> None:
+    """Check that a file of a task's ``dataset/`` is there.
+
+    Raises:
+        UserError: it is not, and what makes it.
+    """
+    if path.is_file():
+        return
+    task = path.absolute().parent.parent
+    if not task.is_dir():
+        raise UserError(
+            f"{path}: no such file, nor is there a folder {task.name}: name that of a prepared "
+            "task, such as results/demo_en_fr"
+        )
+    raise UserError(f"{path}: no such file; make it with: snakemake {path.with_suffix('.arrow')}")
+
+
 class TokenStore:
     """A memory-mapped store. ``store[i]`` is the pair (source, target) of index arrays."""
 
@@ -112,8 +129,7 @@ class TokenStore:
         Raises:
             UserError: the file is missing or is not a token store.
         """
-        if not Path(path).is_file():
-            raise UserError(f"{path}: no such file; make it with: snakemake prepare")
+        require_prepared(Path(path))
         self.path = Path(path)
         with faults_of_file(str(path), "not a token store"):
             reader = pa.ipc.open_file(pa.memory_map(str(path)))

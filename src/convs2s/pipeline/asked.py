@@ -11,16 +11,21 @@ from pathlib import Path
 
 from convs2s.config.credentials import without_credentials
 from convs2s.config.messages import unknown
+from convs2s.config.references import check_replacement
 from convs2s.config.runs import RUN_PATTERN
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
+from convs2s.pipeline.layout import Layout
 
 # What lies beside the folders of tasks in a results folder.
 _OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper", "shown"}
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 _RUN = re.compile(f"{RUN_PATTERN}|released")
+_OF_COMPARISON = re.compile(
+    r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\.(?P<baseline>.+)-vs-(?P<system>.+)\.(?:txt|json)"
+)
 # TESTSET.DECODING.WHAT; a test set's rescored lists have no decoding of their own.
 _OF_TEST_SET = re.compile(r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\..+")
 _NO_DECODING = {"scored", "rescored"}
@@ -66,20 +71,30 @@ def check_targets(targets: Iterable[str], rules: Collection[str], settings: Sett
         UserError: a task, model, run, test set, decoding or scale is not known.
     """
     for target in sorted({*targets} - {*rules}):
-        if Path(target).exists():
-            continue
         if re.fullmatch(r"\w+", target):
-            if get_close_matches(target, rules, n=1):
-                raise UserError(f"{target}: {unknown('target', target, rules)}")
+            _check_name(target, rules, settings)
         else:
-            _check_path(target, settings)
+            _check_scale(target, Path(settings.scale.results_dir))
+            if not Path(target).exists():
+                _check_path(target, settings)
+
+
+def _check_name(target: str, rules: Collection[str], settings: Settings) -> None:
+    """Check what is neither a rule nor a path; any other word is Snakemake's affair."""
+    if target in settings.tasks:
+        report = Layout(settings.scale.results_dir, "").task(target)
+        raise UserError(
+            f"{target}: is a task, not a target: ask for "
+            f"{report.report(settings.tasks[target].metric)}"
+        )
+    if get_close_matches(target, rules, n=1):
+        raise UserError(f"{target}: {unknown('target', target, rules)}")
 
 
 def _check_path(path: str, settings: Settings) -> None:
     """Check the names in a path of the results folder; any other one is Snakemake's affair."""
     results = Path(settings.scale.results_dir)
     if not Path(path).is_relative_to(results):
-        _check_scale(path, results)
         return
     task, *place = Path(path).relative_to(results).parts or [""]
     if task == "scales" and place:
@@ -90,7 +105,12 @@ def _check_path(path: str, settings: Settings) -> None:
     if place[0] == "models" and len(place) == 4:
         model, run, file = place[1:]
         _known(path, "model", model, settings.models)
-        _check_run(path, run, file, settings.tasks[task].corpus.tests, settings)
+        _check_run(path, model, run, file, settings.tasks[task].corpus.tests, settings)
+    if place[0] == "compare" and (found := _OF_COMPARISON.fullmatch(place[-1])):
+        _known(path, "test set", found["testset"], [*settings.tasks[task].corpus.tests, "valid"])
+        _known(path, "decoding", found["decoding"], settings.decodings)
+        for side in ("baseline", "system"):
+            _known(path, "model", found[side], settings.models)
 
 
 def _check_scale(path: str, results: Path) -> None:
@@ -99,6 +119,8 @@ def _check_scale(path: str, results: Path) -> None:
     if results.parent.name != "scales" or not Path(path).is_relative_to(above):
         return
     place = Path(path).relative_to(above)
+    if not place.parts or Path(path).is_relative_to(results):
+        return
     if place.parts[:1] == ("scales",):
         raise UserError(f"{path}: belongs to another scale: add --config scale={place.parts[1]}")
     raise UserError(
@@ -108,7 +130,7 @@ def _check_scale(path: str, results: Path) -> None:
 
 
 def _check_run(
-    path: str, run: str, file: str, testsets: Collection[str], settings: Settings
+    path: str, model: str, run: str, file: str, testsets: Collection[str], settings: Settings
 ) -> None:
     if not _RUN.fullmatch(run):
         raise UserError(
@@ -120,6 +142,7 @@ def _check_run(
         _known(path, "test set", found["testset"], [*testsets, "valid"])
         if found["decoding"] not in _NO_DECODING:
             _known(path, "decoding", found["decoding"], settings.decodings)
+            check_replacement(path, model, found["decoding"], settings)
 
 
 def _known(path: str, what: str, name: str, known: Collection[str]) -> None:

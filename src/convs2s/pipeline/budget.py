@@ -28,6 +28,10 @@ _TYPES_OF_ALL = 50_000  # where every type is kept of text whose size is not kno
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 _MARKED = {".sgm", ".jsonl", ".tar"}  # whose lines are no sentences
 _HOUR = 3600
+
+DEVICES = "core", "GPU"
+"""What hours of trainings are of."""
+
 # A training's process beside its network: torch, its libraries and what they keep. The demo's, of a
 # million parameters, holds 0.5 to 0.6 GB at most (its benchmark file, 2 cores, 2026-11-22).
 _PROCESS_BYTES = 400_000_000
@@ -110,11 +114,14 @@ class Budget:
         """The most bytes of memory that one of its jobs takes."""
         return max((stage.memory for stage in self.stages), default=0)
 
-    def hours(self, device: str) -> float:
-        """The hours of all GPUs or cores, as far as they are known."""
-        trained = sum(one.runs * (one.hours or 0) for one in self.trainings if one.device == device)
-        prepared = sum(stage.core_hours for stage in self.stages) if device == "core" else 0
-        return trained + prepared
+    @property
+    def preparation_hours(self) -> float:
+        """The core-hours of all stages before the trainings."""
+        return sum(stage.core_hours for stage in self.stages)
+
+    def training_hours(self, device: str) -> float:
+        """The hours of all cores or GPUs that train, as far as they are known."""
+        return sum(one.runs * (one.hours or 0) for one in self.trainings if one.device == device)
 
     @property
     def unknown_runs(self) -> int:

@@ -2,15 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from convs2s.paper.costs import PaperCosts, all_printed
-from convs2s.pipeline.budget import Budget, Machine, TrainingCost, levels
+from convs2s.paper.costs import Cost, PaperCosts, all_printed
+from convs2s.paper.trained import Hours
+from convs2s.pipeline.budget import DEVICES, Budget, Machine, TrainingCost, levels
 from convs2s.scoring.text_table import aligned, underlined
 
 
-def report(budgets: Sequence[Budget], scale: str, machine: Machine) -> Iterator[str]:
-    """Yield the lines of the budget: each task's, and the total beside what there is."""
+def report(
+    budgets: Sequence[Budget], scale: str, machine: Machine, trainings: Cost | None = None
+) -> Iterator[str]:
+    """Yield the lines of the budget: each task's, and the total beside what there is.
+
+    Args:
+        budgets: of the tasks.
+        scale: its name.
+        machine: what there is.
+        trainings: what those of tables and figures are expected to take, all together, where that
+            has been said of each; None: what is known of each model of a task is said here.
+    """
     for each in budgets:
         yield from _task(each)
+        yield from _trainings(each.trainings) if trainings is None else ()
         yield ""
     yield from underlined(f"in all, at scale {scale}")
     yield f"to download: {_downloads(downloads(budgets))}"
@@ -20,10 +32,17 @@ def report(budgets: Sequence[Budget], scale: str, machine: Machine) -> Iterator[
     yield f"disk, beyond what is there: {_amount(disk(budgets))} for results; free: {free}"
     there = "" if machine.memory is None else f"; this machine has {_amount(machine.memory)}"
     yield f"memory of the largest job: {_amount(memory(budgets))}{there}"
-    yield f"core-hours: {_hours(sum(each.hours('core') for each in budgets))}"
-    unknown = sum(each.unknown_runs for each in budgets)
-    rest = f", and those of {unknown:,} trainings, which are not known" if unknown else ""
-    yield f"GPU-hours: {_hours(sum(each.hours('GPU') for each in budgets))}{rest}"
+    prepared = sum(each.preparation_hours for each in budgets)
+    if trainings is None:
+        cores, gpus = (sum(each.training_hours(one) for each in budgets) for one in DEVICES)
+        unknown = sum(each.unknown_runs for each in budgets)
+    else:
+        left = trainings.left or Hours()
+        cores, gpus, unknown = left.cores, left.gpus, trainings.unknown
+    yield f"core-hours: {_hours(prepared)} to prepare and align, {_hours(cores)} to train"
+    yield f"GPU-hours: {_hours(gpus)} to train"
+    if unknown:
+        yield f"{_runs(unknown)} beside these: hours not known"
     yield "not counted: decoding and scoring, and memory of GPUs"
 
 
@@ -115,7 +134,6 @@ def _task(each: Budget) -> Iterator[str]:
     ]
     if rows:
         yield from aligned(("stage", "disk", "then kept", "memory", "core-hours"), rows)
-    yield from _trainings(each.trainings)
 
 
 def _trainings(trainings: Sequence[TrainingCost]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """What a run will take, said before it starts."""
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,12 +38,18 @@ def preflight(
     """
     found = budgets(settings, tasks, [cell for table in cells.values() for cell in table])
     here = machine(settings.scale, is_local)
+    exhibits = costs(settings, cells, benchmarks) if cells else None
     lines = [
-        *(exhibits_report(costs(settings, cells, benchmarks)) if cells else ()),
-        *report(found, settings.options.scale, here),
+        *(exhibits_report(exhibits) if exhibits else ()),
+        *report(found, settings.options.scale, here, exhibits.total if exhibits else None),
     ]
-    write_lines(log, lines)
-    print("\n".join(lines), flush=True)
+    try:
+        print("\n".join(lines), flush=True)
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Snakemake would wait for ever for a job that ends by it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     reasons = refusals(found, here)
-    if reasons:
-        raise UserError(f"this run cannot fit: {'; '.join(reasons)}")
+    said = f"this run cannot fit: {'; '.join(reasons)}" if reasons else ""
+    write_lines(log, [*lines, *([f"error: {said}"] if said else [])])
+    if said:
+        raise UserError(said)

@@ -247,6 +247,8 @@ def _job(log: Path, name: str) -> JobStatus:
     """Return how a job is, by its log: a locked one grows, one without an end was cut short."""
     first, last = ends_of(log)
     owner = _OWNER.match(first)
+    if owner is None and last and last[-1].startswith("error: "):
+        return JobStatus(name, "crashed", None, tuple(last[-SHOWN_LINES:]))
     if owner is None or (last and last[-1].startswith("done in ")):
         return JobStatus(name, "finished", owner and owner[1])
     if is_held(log):

@@ -37,7 +37,8 @@ and this those of a `.rouge.json`, with --bytes and --stem as its signatures sta
 
     convs2s score rouge --reference REFERENCE TRANSLATIONS
 
-REFERENCE is a `corpus/raw/TESTSET.LANGUAGE.zst`, TRANSLATIONS `MODEL/RUN/TESTSET.DECODING.txt`.
+REFERENCE is a `corpus/raw/TESTSET.LANGUAGE.zst`, TRANSLATIONS a
+`models/MODEL/RUN/TESTSET.DECODING.txt`, both below the folder of a task.
 The `card.md` of each run says how and on what its model was trained.
 """
 

@@ -192,3 +192,16 @@ def test_a_scales_models_and_seeds_stand_in_headlines_too(root: Path) -> None:
     tasks = load(root, {"scale": "mirror"}).tasks
     headlines = [tasks[name].headline for name in ("wmt14_en_fr", "wmt16_en_ro")]
     assert [(one.model, one.seeds) for one in headlines] == [("demo", (1, 2))] * 2
+
+
+def test_a_file_of_another_suffix_is_named(copy: Path) -> None:
+    write(copy / "config/tasks/mine.yml", "description: of mine")
+    with pytest.raises(UserError, match=r"^config/tasks/mine\.yml: is not read: rename it to"):
+        load(copy)
+
+
+def test_a_task_of_the_command_line_is_no_fault_of_a_file(copy: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"^--config or --configfile: tasks: unknown task 'multi30k'"
+    ):
+        load(copy, {"tasks": ["multi30k"]})

@@ -385,4 +385,7 @@ def test_a_list_of_other_things_than_downloads_is_refused(copy: Path) -> None:
 
 
 def test_a_folder_without_configuration_is_named(tmp_path: Path) -> None:
-    assert fault(tmp_path) == f"{tmp_path}: has no folder config; give the folder of config.yaml"
+    assert (
+        fault(tmp_path)
+        == f"{tmp_path}: has no folder config, as a clone or a deployed workflow has: run it there"
+    )

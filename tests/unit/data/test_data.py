@@ -117,8 +117,11 @@ def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_missing_store_says_what_makes_it(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no such file; make it with: snakemake prepare"):
-        TokenStore(tmp_path / "train.arrow")
+    path = tmp_path / "dataset/train.arrow"
+    with pytest.raises(UserError, match=f"no such file; make it with: snakemake {path}$"):
+        TokenStore(path)
+    with pytest.raises(UserError, match="nor is there a folder demo_enfr: name that of a prepared"):
+        TokenStore(tmp_path / "demo_enfr/dataset/train.arrow")
 
 
 # ---- batches ----

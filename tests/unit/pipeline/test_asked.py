@@ -50,6 +50,19 @@ def settings(root: Path) -> Settings:
             "results/scales/demo/paper/table1.md",
             "belongs to another scale: add --config scale=demo",
         ),
+        (
+            "results/demo_en_fr/compare/test.beam5.demo-vs-smal.txt",
+            "unknown model 'smal'; did you mean 'small'?",
+        ),
+        (
+            f"{RUN[:-5]}small_lstm/seed1/test_2016_flickr.beam5.txt",
+            "'beam5' replaces unknown words by attention, which 'small_lstm', an LSTM, does not "
+            "have; name one with replace_unknown: false, such as lstm_beam2",
+        ),
+        (
+            "gigaword",
+            "is a task, not a target: ask for results/gigaword/rouge.txt",
+        ),
         ("demmo", "unknown target 'demmo'; did you mean 'demo'?"),
     ],
 )
@@ -74,8 +87,13 @@ def test_a_slip_of_the_pen_is_told_with_the_nearest_name(
         ),
     ],
 )
-def test_a_scale_has_its_own_folder(root: Path, target: str, message: str) -> None:
+def test_a_scale_has_its_own_folder(
+    root: Path, target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = load(root, {"scale": "demo"})
+    monkeypatch.chdir(tmp_path)  # where it has been made before
+    (tmp_path / target).parent.mkdir(parents=True)
+    (tmp_path / target).touch()
     with pytest.raises(UserError, match=f"^{re.escape(f'{target}: {message}')}$"):
         check_targets([target], RULES, settings)
     there = ["results/scales/demo/paper/table1.md", "elsewhere/x.txt", "results"]
@@ -94,6 +112,8 @@ def test_what_there_is_may_be_asked_for(settings: Settings, root: Path) -> None:
         f"{RUN}/seed1/training.speed.json",
         "results/paper/table1.md",
         "results/multi30k_en_de/corpus/counts.txt",
+        "results/demo_en_fr/compare/test.beam5.demo-vs-small.txt",
+        f"{RUN[:-5]}small_lstm/seed1/test_2016_flickr.small_lstm_beam2.txt",
         "a_file_of_another_workflow.txt",
         str(root / "README.md"),
     ]

@@ -41,8 +41,8 @@ def test_the_papers_english_french(here: Path) -> None:
     assert found.pairs == 35_500_000
     assert found.downloads[GIGA_FREN] == 2_595_102_720
     assert found.downloads["www.statmt.org/wmt14/test-full.tgz"] is None
-    assert found.hours("GPU") == 3 * 37 * 24 * 8
-    assert 2 < found.hours("core") < 6  # the bar for its preparation
+    assert found.training_hours("GPU") == 3 * 37 * 24 * 8
+    assert 2 < found.preparation_hours < 6  # the bar for its preparation
     (training,) = found.trainings
     assert training.parameters == pytest.approx(230e6, rel=0.02)
     said = text([found])
@@ -159,14 +159,20 @@ def test_several_tasks_share_their_downloads(here: Path) -> None:
 def test_what_is_not_measured_is_no_expectation(here: Path) -> None:
     settings = load(here, {})
     tables = {name: cells(settings, name) for name in ("table1", "table2", "table4")}
-    lines = list(exhibits_report(costs(settings, tables, here / "benchmarks")))
+    found = costs(settings, tables, here / "benchmarks")
+    lines = list(exhibits_report(found))
     rows = {line.split("  ")[0]: line.split()[-4:] for line in lines}
     assert rows["table1"] == ["18", "0", "18", "10,416.0"]  # no hours to come
     assert rows["table4"][-3:] == ["12", "0", "12"]  # and none in the paper
     assert rows["all, each training once"][-1] == "10,416.0"
+    every = [cell for measured in tables.values() for cell in measured]
+    tasks = budgets(settings, ["wmt14_en_de"], every)
+    said = "\n".join(report(tasks, "paper", LARGE, found.total))
+    assert f"{found.total.unknown} trainings beside these: hours not known" in said
+    assert "neither measured nor in the paper" not in said
 
 
 def test_a_released_model_is_not_trained(here: Path) -> None:
     found = headline("wmt14_en_fr_released")
     assert "released model: nothing is trained" in text([found])
-    assert (found.disk, found.hours("GPU")) == (0, 0)
+    assert (found.disk, found.training_hours("GPU")) == (0, 0)
