@@ -25,8 +25,9 @@ ELSEWHERE = {
     "pip install -c constraints.txt -e '.[serve]'": "tests/unit/serving/test_server.py",
     "import convs2s": "tests/unit/api/test_translator.py",
     "right, wrong = translator.score(": "tests/unit/api/test_translator.py",
-    "module convs2s:": "tests/workflow/test_deployment.py",
+    "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
+    "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
     "python3 -m venv .venv": "tests/release/test_make.py",
     "make demo ": "tests/release/test_make.py",
     "python -m pip install -c constraints.txt -e '.[benchmarks]'": "tests/unit/benchmarks",
@@ -52,7 +53,7 @@ NOT_RUN = {
 
 STARTS = re.compile(
     r"(?:convs2s|echo|snakemake|python3?|pip|make|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
-    r"|perl|curl|cd|snakedeploy|\.|\w+=\S+;) |import |module |right, "
+    r"|perl|curl|cd|snakedeploy|\.|\w+=\S+;) |import |rule |right, "
 )
 """What a block begins with that is typed; any other one shows what is printed."""
 
