@@ -57,7 +57,8 @@ def commands(root: Path) -> list[str]:
 
 
 def write_tasks(root: Path, checkout: Checkout) -> None:
-    """Write the files that the page shows, each named by its first line."""
+    """Write the tasks that the page shows, each named by its first line."""
     for block in blocks(root, "yaml"):
         name = block.splitlines()[0].removeprefix("# ")
-        checkout.write(name, block)
+        if name.startswith("config/tasks/"):
+            checkout.write(name, block)
