@@ -138,9 +138,9 @@ class _Search:
 
         # The first `beam` candidates that do not end go on, in their order.
         going = np.argsort(ends, axis=1, kind="stable")[:, :beam]
+        rows = np.arange(len(going))[:, None]
         parts = found.parents, found.tokens, scores, ends
-        parents, tokens, scores, ended = (np.take_along_axis(part, going, 1) for part in parts)
-        rows = np.arange(len(parents))[:, None]
+        parents, tokens, scores, ended = (part[rows, going] for part in parts)
         self.tokens = np.concatenate([self.tokens[rows, parents], tokens[:, :, None]], 2)
         if found.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, found.places[:, :, None]], 2)
@@ -186,8 +186,9 @@ class _Search:
 
         The special tokens stand at their own indices among the shortlist types as well.
         """
-        predictions[:, :, PADDING] = -torch.inf
-        predictions[:, :, UNKNOWN] -= self.settings.unknown_penalty
+        predictions.select(2, PADDING).fill_(-torch.inf)
+        if self.settings.unknown_penalty:
+            predictions.select(2, UNKNOWN).sub_(self.settings.unknown_penalty)
         full = self.maximum[sentences] <= length
         if length < self.settings.minimum_length:  # which may be more than the model has positions
             predictions[self._there(np.flatnonzero(~full)), :, END] = -torch.inf

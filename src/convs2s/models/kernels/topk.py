@@ -1,5 +1,7 @@
 """The best continuations of several hypotheses, in fewer passes than torch's own shortlist."""
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -29,12 +31,19 @@ def topk_of_sums(numbers: Tensor, offsets: Tensor, count: int) -> tuple[Tensor, 
     maxima = whole.amax(2).add_(offsets.unsqueeze(2))  # (B, K, width)
     groups = maxima.flatten(1).topk(count).indices  # (B, count) in K * width
     first = groups + groups // width * (total - width)  # a group's first member in K * S
-    device = numbers.device
-    members = torch.arange(0, width * GROUP, width, device=device)
+    members, rest = _places(rows, total, numbers.device)
     places = (first.unsqueeze(2) + members).flatten(1)
-    if width * GROUP < total:
-        rest = torch.arange(rows * total, device=device).view(rows, total)[:, width * GROUP :]
-        places = torch.cat([places, rest.flatten().expand(len(places), -1)], 1)
+    if len(rest):
+        places = torch.cat([places, rest.expand(len(places), -1)], 1)
     sums = numbers.flatten(1).gather(1, places).add_(offsets.gather(1, places // total))
     values, chosen = sums.topk(count)
     return values, places.gather(1, chosen)
+
+
+@lru_cache(maxsize=8)
+def _places(rows: int, total: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return where a group's members lie beside its first one, and the places in no group."""
+    width = total // GROUP
+    members = torch.arange(0, width * GROUP, width, device=device)
+    rest = torch.arange(rows * total, device=device).view(rows, total)[:, width * GROUP :]
+    return members, rest.flatten()
