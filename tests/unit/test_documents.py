@@ -53,7 +53,7 @@ NOT_RUN = {
 
 STARTS = re.compile(
     r"(?:convs2s|echo|snakemake|python3?|pip|make|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
-    r"|perl|curl|cd|snakedeploy|\.|\w+=\S+;) |import |rule |right, "
+    r"|perl|curl|cd|snakedeploy|\.|\w+=\S+) |import |rule |right, "
 )
 """What a block begins with that is typed; any other one shows what is printed."""
 
