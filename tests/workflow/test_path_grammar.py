@@ -112,7 +112,10 @@ def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checko
     assert done.planned["decode_test_set"] == done.planned["train_model"] == 4
     unknown = checkout.snakemake("--dry-run", path.replace("demo-vs", "dmo-vs"))
     assert unknown.code == 1
-    assert "MissingRuleException" in unknown.said
+    assert unknown.errors == [
+        "error: results/demo_en_fr/compare/test.beam5.dmo-vs-wmt14_en_fr.txt: unknown model 'dmo'; "
+        "did you mean 'demo'?"
+    ]
 
 
 def test_a_tasks_report_is_in_its_metric(checkout: Checkout) -> None:

@@ -337,5 +337,5 @@ def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path)
 
 
 def test_an_unprepared_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"train\.json: no such file; make it with: snakemake prep"):
+    with pytest.raises(UserError, match=r"train\.json: no such file; make it with: snakemake /"):
         train(job(tmp_path, tmp_path / "model.safetensors"))
