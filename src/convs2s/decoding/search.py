@@ -139,8 +139,8 @@ class _Search:
         # The first `beam` candidates that do not end go on, in their order.
         going = np.argsort(ends, axis=1, kind="stable")[:, :beam]
         rows = np.arange(len(going))[:, None]
-        parts = found.parents, found.tokens, scores, ends
-        parents, tokens, scores, ended = (part[rows, going] for part in parts)
+        parents, tokens = found.parents[rows, going], found.tokens[rows, going]
+        scores, ended = scores[rows, going], ends[rows, going]
         self.tokens = np.concatenate([self.tokens[rows, parents], tokens[:, :, None]], 2)
         if found.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, found.places[:, :, None]], 2)
