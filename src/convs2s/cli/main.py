@@ -2,8 +2,10 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from convs2s import __version__
 from convs2s.cli.attention import add_attention
@@ -27,6 +29,7 @@ from convs2s.cli.tokenize import add_detokenize, add_tokenize
 from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
 from convs2s.config.command_line import check_options
+from convs2s.config.messages import unknown
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.writing import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
@@ -68,7 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
     given = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
-    parsed = parser.parse_args(given, argparse.Namespace(command=given, parser=parser))
+    known = argparse.Namespace(command=given, parser=parser, used=parser)
+    parsed, rest = parser.parse_known_args(given, known)
+    if rest:
+        _refuse(parsed.used, rest)
     provide_environment()  # before torch is loaded
     try:
         check_options(parsed)
@@ -93,6 +99,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
+
+
+def _refuse(command: argparse.ArgumentParser, rest: Sequence[str]) -> NoReturn:
+    """End with exit code 2 over arguments that a command has not, and the option that was meant."""
+    options = re.findall(r"--[\w-]+", command.format_usage())
+    typed = rest[0].partition("=")[0]
+    if typed.startswith("--") and options:
+        command.error(unknown("option", typed, options))
+    command.error(f"unknown arguments: {' '.join(rest)}")
 
 
 COMMANDS = {
@@ -129,6 +144,8 @@ def whole_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (add_options, text) in COMMANDS.items():
-        add_options(commands.add_parser(name, help=text))
+        command = commands.add_parser(name, help=text)
+        add_options(command)
+        command.set_defaults(used=command)
     add_examples(parser, EXAMPLES)
     return parser

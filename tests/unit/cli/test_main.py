@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.cli.main import main
 from convs2s.files import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.text.preparation import PREPARATIONS
@@ -138,6 +139,15 @@ def test_translate(run: Terminal, model: Path) -> None:
 def test_translate_names_the_line_that_is_not_utf8(run: Terminal, model: Path) -> None:
     with pytest.raises(SystemExit, match=r"standard input:2: not UTF-8: byte 0xe9 at column 2"):
         run("translate", model, text=b"w1\nw\xe9\n")
+
+
+def test_a_misspelt_option_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["translate", "m", "--baem", "5"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("usage: convs2s translate ")
+    assert said.endswith("error: unknown option '--baem'; did you mean '--beam'?\n")
 
 
 def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Path) -> None:
