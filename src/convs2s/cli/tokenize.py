@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
@@ -48,12 +49,21 @@ def _detokenize(arguments: argparse.Namespace) -> None:
 
 
 def _preparation(arguments: argparse.Namespace) -> "Preparation":
+    from sacremoses.corpus import NonbreakingPrefixes
+
     from convs2s.text.preparation import Preparation
 
     if not re.fullmatch("[a-z]{2,3}(_[a-z]+)?", arguments.language):
         raise UserError(
             f"--language {arguments.language}: expected a code of two or three small letters, such "
             "as en for English"
+        )
+    code = arguments.language.partition("_")[0]
+    if code not in NonbreakingPrefixes().available_langs.values():
+        print(
+            f"convs2s: warning: '{code}' has no list of abbreviations: those of English are taken "
+            "(docs/preparation.md)",
+            file=sys.stderr,
         )
     return Preparation(arguments.preparation, arguments.language)
 

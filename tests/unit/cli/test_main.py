@@ -1,7 +1,9 @@
 """The command ``convs2s``, as a user types it."""
 
+import io
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +68,17 @@ def test_a_language_is_named_by_its_code(run: Terminal, command: str) -> None:
     with pytest.raises(SystemExit, match=message):
         run(command, "--language", "english", text=b"a\n")
     assert run(command, "--language", "en_title", text=b"a\n") == "a\n"
+
+
+@pytest.mark.parametrize(("code", "warned"), [("xx", True), ("en", False), ("en_title", False)])
+def test_a_language_without_abbreviations_is_told(
+    code: str, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a b\n")))
+    main(["tokenize", "--language", code])
+    said = capsys.readouterr()
+    assert said.out == "a b\n"
+    assert said.err.startswith("convs2s: warning: 'xx' has no list of abbreviations") == warned
 
 
 def test_help_lists_the_preparations(run: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
