@@ -21,6 +21,7 @@ rule write_report:
         printed=lambda w: {
             name: one.model_dump(mode="json") for name, one in settings.paper.items()
         },
+        shown=lambda w: {name: scale.shown_rows(one) for name, one in settings.paper.items()},
         attention_of="figure3",
         header=STAND_IN,
         code=script_code("write_report.py"),

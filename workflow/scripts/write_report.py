@@ -12,6 +12,7 @@ snakemake: Any
 with job(snakemake):
     write_report(
         tables={name: Table(**printed) for name, printed in snakemake.params.printed.items()},
+        shown=snakemake.params.shown,
         scale=snakemake.params.header["scale"],
         stand_in=snakemake.params.header["stand_in"],
         attention_of=snakemake.params.attention_of,

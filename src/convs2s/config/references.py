@@ -46,10 +46,11 @@ def _known(where: str, what: str, name: str | None, known: Iterable[str]) -> Non
 
 def _check_scale(where: str, settings: Settings) -> None:
     scale = settings.scale
-    if scale.left_out is not None:
-        for key in ("models", "models_but"):
-            for name in getattr(scale.left_out, key):
-                _known(f"{where}: left_out.{key}", "model", name, settings.models)
+    for left_out in scale.left_out:
+        for name in left_out.models:
+            _known(f"{where}: left_out.models", "model", name, settings.models)
+        for name in left_out.tasks:
+            _known(f"{where}: left_out.tasks", "task", name, settings.tasks)
     for what, stand_ins, known in (
         ("task", scale.tasks, settings.tasks),
         ("model", scale.models, settings.models),

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
-from convs2s.config.fields import DistinctItems, PositiveInt, Text
-from convs2s.config.paper import Table
+from convs2s.config.fields import DistinctItems, Items, PositiveInt, Text
+from convs2s.config.paper import Row, Table
 from convs2s.config.runs import RunName, of_at_most
 from convs2s.config.section import Section
 from convs2s.config.shrink import Shrinking
@@ -15,17 +15,14 @@ if TYPE_CHECKING:
 
 
 class LeftOut(Section):
-    """Rows of the paper's tables that are not run, as there is no time for them."""
+    """Rows that the tables of a scale do not have, as nothing is run for them."""
 
-    models_but: DistinctItems[str] = ()
-    """Models of the paper: the rows of all others are not run, those in models aside. Empty: the
-    rows of all models are run."""
-    runs: DistinctItems[RunName] = ()
-    """Runs of the paper, such as ensemble10: rows of one of these are not run."""
+    tasks: DistinctItems[str] = ()
+    """Tasks of the paper: there are no rows on one of these."""
     models: DistinctItems[str] = ()
-    """Models of the paper: rows of one of these are not run."""
+    """Models of the paper: there are no rows of one of these."""
     because: Text
-    """The reason, which those rows show."""
+    """The reason, which stands above the tables that lack them."""
 
 
 class OwnNBest(Section):
@@ -68,8 +65,8 @@ class Scale(Section):
     shrink: Shrinking | None = None
     """Gives each convolutional model of the paper that models does not list a small version of its
     own, which stands in for it; null: none has one."""
-    left_out: LeftOut | None = None
-    """Rows of the paper's tables that are not run at this scale; null: every row is."""
+    left_out: Items[LeftOut] = ()
+    """Rows that the paper's tables do not have at this scale."""
     tests: dict[str, str] = {}
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""
@@ -112,25 +109,24 @@ class Scale(Section):
         On stand-in data, a model that the scale does not list has no stand-in: rows of a table that
         differ in the model alone would otherwise show one and the same run under different names.
         """
-        if self.left_out and name in self.left_out.models:
-            return None
         return self.models.get(name, name if self.stand_in is None else None)
 
-    def why_left_out(self, model: str | None, runs: Sequence[str] = ()) -> str | None:
-        """Return why the scale does not run a row of the paper; None where it does."""
-        if self.left_out is None:
+    def why_left_out(self, row: Row) -> str | None:
+        """Return why the scale's tables lack a row of the paper's; None where they have it."""
+        if row.kind != "ours":
             return None
-        kept = self.left_out.models_but
-        is_left_out = model in self.left_out.models or bool(
-            kept and model not in {*kept, *self.models}
-        )
-        return self.left_out.because if is_left_out or set(runs) & set(self.left_out.runs) else None
+        of_row = (one for one in self.left_out if row.model in one.models or row.task in one.tasks)
+        return next((one.because for one in of_row), None)
+
+    def shown_rows(self, table: Table) -> list[int]:
+        """Return which rows of a table the scale has, as indices from 0."""
+        return [number for number, row in enumerate(table.rows) if not self.why_left_out(row)]
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
         """Return the models that the papers' rows are compared with and that need a stand-in."""
-        rows = (row for table in tables for row in table.rows if row.kind == "ours")
-        names = dict.fromkeys(row.model for row in rows if row.model)
-        return [name for name in names if not (name in self.models or self.why_left_out(name))]
+        rows = (table.rows[number] for table in tables for number in self.shown_rows(table))
+        names = dict.fromkeys(row.model for row in rows if row.kind == "ours" and row.model)
+        return [name for name in names if name not in self.models]
 
     def with_small_versions(self, names: Collection[str]) -> Self:
         """Return the scale with the small versions of models that it does not list.
@@ -155,11 +151,8 @@ class Scale(Section):
     def runs_for(self, names: Sequence[str], table: str) -> list[str]:
         """Return the runs of a table's cell with no more seeds than the scale allows.
 
-        Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models. There are
-        none where the scale leaves them out.
+        Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models.
         """
-        if self.left_out and set(names) & set(self.left_out.runs):
-            return []
         seeds = self.seeds_of.get(table, self.seeds)
         fewer = [self.ensembles.get(name) or of_at_most(name, seeds) for name in names]
         return list(dict.fromkeys(fewer))[:seeds]

@@ -86,7 +86,8 @@ def draw(
         ours_by_row: what its cells show.
         outputs: where to write the figure; the suffix says the format (.svg, .pdf).
     """
-    found, stand_in = list(depths(table_of(settings, name), ours_by_row)), settings.scale.stand_in
+    printed, stand_in = table_of(settings, name), settings.scale.stand_in
+    found = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
     with style(size=COLUMN_FONT):
         figure = Figure(figsize=(COLUMN_WIDTH, 4.2), layout="constrained")
         ours, papers = figure.subplots(2, 1, sharex=True, sharey=stand_in is None)
@@ -99,15 +100,17 @@ def draw(
     return found
 
 
-def depths(printed: Table, found: Iterable[Result]) -> Iterator[Depth]:
+def depths(printed: Table, shown: Iterable[int], found: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure in the paper's order.
 
     Args:
         printed: the figure; ``x`` of its rows counts layers.
+        shown: which rows the scale has, from 0.
         found: what the runs of its cells scored.
     """
     ours = {result.cell.row: result for result in found}
-    for number, row in enumerate(printed.rows):
+    for number in shown:
+        row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
         value, result = row.paper.get(printed.columns[0].key), ours.get(number)

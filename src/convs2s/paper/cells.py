@@ -207,7 +207,7 @@ def _cell(
     table, number = place
     scale, measure = settings.scale, row.measures.get(column.key, column.measure)
     compared = row.comparison(f"row {number + 1}", [column]) if row.kind == "ours" else None
-    if compared is None or measure is None:
+    if compared is None or measure is None or scale.why_left_out(row):
         return None
     model = scale.model_for(compared.model)
     task, file = scale.task_for(compared.task), MEASURES[measure].file

@@ -169,8 +169,8 @@ def _label(table: Table, row: Row, name: CellName) -> str:
 def _missing(row: Row, scale: Scale) -> str | None:
     if row.kind == "cited":
         return "a printed value is of the paper's data" if scale.stand_in else None
-    if scale.why_left_out(row.model, row.runs):
-        return "not run at this scale"
+    if scale.why_left_out(row):
+        return "left out at this scale"
     return "not run" if row.model and scale.model_for(row.model) else "no stand-in"
 
 

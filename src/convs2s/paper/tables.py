@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from convs2s.config.paper import Column, Row, Table
+from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.files import atomic_text
 from convs2s.paper import provenance
@@ -45,12 +46,12 @@ def table(
         published: what a published ledger is called; None where there is none.
 
     Returns:
-        A row for each row of the paper, all text. For each column of the paper "NAME (paper)";
-        "NAME (ours)", the mean over the runs ± their standard deviation, or why there is none;
-        "NAME (difference)", ours less the paper's; and "NAME (mean)", "(deviation)" and "(each)",
-        the score of each run. Then "Runs", "Test set", "Lines", "Scale" and the columns of
-        `FOOTNOTES`: the metric with its signature, the first digits of the model files' SHA-256,
-        the processor, the days, the command that runs what is missing, and what it takes.
+        A row for each row of the paper that the scale has, all text. For each column of the paper
+        "NAME (paper)"; "NAME (ours)", the mean over the runs ± their standard deviation, or why
+        there is none; "NAME (difference)", ours less the paper's; and "NAME (mean)", "(deviation)"
+        and "(each)", the score of each run. Then "Runs", "Test set", "Lines", "Scale" and the
+        columns of `FOOTNOTES`: the metric with its signature, the first digits of the model files'
+        SHA-256, the processor, the days, the command that runs what is missing, what it takes.
 
     Raises:
         UserError: config/paper.yaml has no such table.
@@ -60,22 +61,35 @@ def table(
     for result in found:
         ours.setdefault(result.cell.row, {})[result.cell.column] = result
     rows = [
-        dict(_fields(settings, printed, row, ours.get(number, {}), published))
-        for number, row in enumerate(printed.rows)
+        dict(_fields(settings, printed, printed.rows[number], ours.get(number, {}), published))
+        for number in settings.scale.shown_rows(printed)
     ]
     return pd.DataFrame(rows, dtype=str)
 
 
 def headings(settings: Settings, name: str) -> list[str]:
-    """Return the lines above a table: title, stand-in data, scale and source, note."""
+    """Return the lines above a table: title, stand-in data, scale and source, notes."""
     printed, stand_in = table_of(settings, name), settings.scale.stand_in
     lines = [
         printed.title,
         f"STAND-IN DATA: {stand_in}" if stand_in else None,
         f"Scale: {settings.options.scale}. Printed values: {printed.source}.",
         printed.note,
+        *_left_out(printed, settings.scale),
     ]
     return [line for line in lines if line]
+
+
+def _left_out(printed: Table, scale: Scale) -> Iterator[str]:
+    """Yield which rows of the paper's the scale does not have, a line for each reason."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for row in printed.rows:
+        if because := scale.why_left_out(row):
+            groups = reasons.setdefault(because, {})
+            groups.setdefault(row.group or "", []).append(row.system)
+    for because, groups in reasons.items():
+        named = (f"{group} {', '.join(rows)}".strip() for group, rows in groups.items())
+        yield f"Left out at this scale, as {because}: {'; '.join(named)}."
 
 
 def sheet(
@@ -157,9 +171,7 @@ def _fields(
     yield "Command", provenance.command(ours.values(), scale)
     yield "Cost", provenance.cost(ours.values(), settings)
     remarks = together(lambda result: provenance.notes(result, published))
-    is_ours = row.kind == "ours"
-    left_out = settings.scale.why_left_out(row.model, row.runs) if is_ours else None
-    yield "Notes", _notes(row, printed.columns, remarks, left_out)
+    yield "Notes", _notes(row, printed.columns, remarks)
 
 
 def _values(
@@ -208,8 +220,6 @@ def _absent(settings: Settings, row: Row, result: Result | None) -> str:
         return f"failed: {next(iter(result.failures.values()))}"
     if row.task is None or result is not None:
         return "not run"
-    if settings.scale.why_left_out(row.model, row.runs):
-        return "not run at this scale"
     is_there = settings.scale.has_task(row.task) and row.model
     return "not measured" if is_there and settings.scale.model_for(is_there) else "no stand-in"
 
@@ -222,8 +232,8 @@ def _together(texts: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in said.items())
 
 
-def _notes(row: Row, columns: Sequence[Column], remarks: str, left_out: str | None) -> str:
-    """Join the row's note with what other versions print, what is marked, why it is not run."""
+def _notes(row: Row, columns: Sequence[Column], remarks: str) -> str:
+    """Join the row's note with what other versions print and with what is marked."""
     printed = ((row.v1, "arXiv v1"), (row.best_run, "the paper's best run"))
     others = [
         f"{what}: {column.name} {_number(values[column.key], column.digits)}"
@@ -231,4 +241,4 @@ def _notes(row: Row, columns: Sequence[Column], remarks: str, left_out: str | No
         for column in columns
         if column.key in values
     ]
-    return "; ".join([*others, *(note for note in (row.note, remarks, left_out) if note)])
+    return "; ".join([*others, *(note for note in (row.note, remarks) if note)])

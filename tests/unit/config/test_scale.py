@@ -6,6 +6,7 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.load import load
+from convs2s.config.paper import Row, Table
 from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
@@ -56,13 +57,17 @@ def test_a_table_may_have_seeds_and_ensembles_of_its_own() -> None:
     assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
 
 
-def test_rows_are_left_out_by_model_and_by_run() -> None:
-    left_out = {"models_but": ["m"], "runs": ["ensemble10"], "because": "no time"}
-    data = scale(stand_in="small", models={"l": "n"}, left_out=left_out)
-    assert [data.why_left_out(name) for name in ("m", "l", "x")] == [None, None, "no time"]
-    assert data.why_left_out("m", ["ensemble10"]) == "no time"
-    assert data.runs_for(["ensemble10"], "t") == []
-    assert scale().why_left_out("x", ["seed1"]) is None
+def test_rows_are_left_out_by_model_and_by_task() -> None:
+    data = scale(
+        left_out=[{"models": ["m"], "because": "no time"}, {"tasks": ["t"], "because": "no text"}]
+    )
+    own = [{"model": "m"}, {"task": "t"}, {"model": "n", "task": "u"}, {}]
+    rows = [Row.model_validate({"system": "s", "kind": "ours", **one}) for one in own]
+    cited = Row(system="s", kind="cited")
+    table = Table(title="T", rows=(*rows, cited))
+    assert data.shown_rows(table) == [2, 3, 4]
+    assert [data.why_left_out(row) for row in table.rows[:3]] == ["no time", "no text", None]
+    assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("name", ["demo", "multi30k"])

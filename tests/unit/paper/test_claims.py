@@ -198,11 +198,12 @@ def test_a_side_without_a_score_is_named(demo: Settings, paper: Settings) -> Non
     result = finding(demo, better(BASE, NO_SOURCE), entries(demo, BASE, [21.0, 21.1]))
     assert (result.verdict, result.value) == ("not run", None)
     assert result.note == "table4 '-source position' BLEU: not run"
-    cell = {"table": "table5", "row": "2"}
+    cell = {"table": "figure2", "group": "encoder", "row": "2"}
     stated = {"comparisons": [{"better": [cell], "worse": [cell | {"row": "3"}]}]}
     left_out = finding(demo, stated).note
-    assert left_out == "; ".join(f"table5 '{row}' BLEU: not run at this scale" for row in "23")
-    assert finding(paper, stated).note == "table5 '2' BLEU: not run; table5 '3' BLEU: not run"
+    cells = [f"figure2 encoder '{row}'" for row in "23"]
+    assert left_out == "; ".join(f"{cell}: left out at this scale" for cell in cells)
+    assert finding(paper, stated).note == "; ".join(f"{cell}: not run" for cell in cells)
 
 
 @pytest.mark.parametrize(("testset", "lines"), [("valid", 500), ("test", 499)])

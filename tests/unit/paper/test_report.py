@@ -174,7 +174,7 @@ def test_a_figure_of_layers_draws_what_there_is(tables: dict[str, Table]) -> Non
     def layers(*values: tuple[str, str]) -> int:
         texts = [("encoder", "1", *value) for value in values]
         rows = [[ShownCell(text, None, kind_of(text)) for text in row] for row in texts]
-        spec = layers_chart(printed, ShownTable(header, rows))
+        spec = layers_chart(printed, (0, 1), ShownTable(header, rows))
         drawn = [] if spec is None else spec["layer"]
         assert isinstance(drawn, list)
         return len(drawn)

@@ -94,24 +94,34 @@ def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str)
 
 
 @pytest.mark.parametrize("scale", ["multi30k", "demo"])
-def test_the_demo_alone_leaves_rows_out(root: Path, scale: str) -> None:
+def test_every_cell_of_ours_is_made_where_the_paper_has_a_stand_in(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
-    rows = {name: settings.paper[name].rows for name in TABLES}
-    shown = {(name, cell.row) for name in TABLES for cell in cells(settings, name)}
+    for name, printed in settings.paper.items():
+        made = {(cell.row, cell.column) for cell in cells(settings, name)}
+        ours = {
+            (number, column.key)
+            for number in settings.scale.shown_rows(printed)
+            for column in printed.columns
+            if printed.rows[number].kind == "ours"
+        }
+        assert made == ours, name
+
+
+@pytest.mark.parametrize("scale", ["multi30k", "demo"])
+def test_no_printed_value_is_left_out(root: Path, scale: str) -> None:
+    settings = load(root, {"scale": scale})
     absent = [
         row
-        for name in TABLES
-        for number, row in enumerate(rows[name])
-        if row.kind == "ours" and (name, number) not in shown
+        for printed in settings.paper.values()
+        for row in filter(settings.scale.why_left_out, printed.rows)
     ]
-    stanford = [row for row in absent if row.task == "wmt14_en_de_stanford"]
-    assert len(stanford) == 1  # the same corpus stands for both of the paper's
-    others = [row for row in absent if row not in stanford]
-    assert bool(others) == (scale == "demo")
-    assert all(settings.scale.why_left_out(row.model, row.runs) for row in others)
+    # One corpus stands for both of table 1's German ones; the others are depths of figure 2.
+    assert [row.task for row in absent if row.x is None] == ["wmt14_en_de_stanford"]
+    assert len(absent) == (40 if scale == "demo" else 1)
+    assert not any(row.paper for row in absent)
 
 
-def test_the_demo_is_at_most_thirty_trainings(demo: Settings) -> None:
+def test_the_demo_is_at_most_fifty_trainings(demo: Settings) -> None:
     runs = {
         (cell.task, cell.model, member)
         for name in demo.paper
@@ -119,12 +129,12 @@ def test_the_demo_is_at_most_thirty_trainings(demo: Settings) -> None:
         for run in cell.runs
         for member in members(run)
     }
-    assert len(runs) <= 30
+    assert len(runs) <= 50
 
 
 def test_ensembles_are_as_large_as_the_scale_allows(paper: Settings, demo: Settings) -> None:
     assert {cell.runs for cell in cells(paper, "table2")} == {("ensemble8",), ("ensemble10",)}
-    assert {cell.runs for cell in cells(demo, "table2")} == {("ensemble2",)}
+    assert {cell.runs for cell in cells(demo, "table2")} == {("ensemble2",), ("ensemble3",)}
 
 
 def test_the_ablations_compare_the_score_before_replacement(paper: Settings) -> None:
@@ -247,14 +257,21 @@ def test_files_that_were_not_given_are_not_read(
     assert "30.00" not in list(table(paper, "table2", [])["BLEU (ours)"])
 
 
-def test_a_row_without_stand_in_or_time_says_so(demo: Settings, root: Path) -> None:
-    frame = table(demo, "table5", [])
-    left_out = "not run at this scale"
-    assert list(frame["BLEU (ours)"]) == [
-        *("not run", left_out, left_out, left_out, left_out, "not run"),
-        *(left_out, left_out, left_out, "not run"),
-    ]
-    assert frame.iloc[1]["Notes"].startswith("left out of the demo")
+def test_a_row_that_is_left_out_is_named_above(demo: Settings) -> None:
+    frame = table(demo, "figure2", [])
+    assert set(frame["BLEU (ours)"]) == {"not run"}
+    assert list(frame[frame["Network"] == "decoder"]["Layers"]) == ["1", "2", "3", "5", "7", "25"]
+    *_, said = headings(demo, "figure2")
+    assert said.startswith("Left out at this scale, as scale multi30k runs the depths in between: ")
+    assert "between: encoder 2, 3, 4, 6, " in said
+    assert "; decoder 4, 6, 8, " in said
+    *_, said = headings(demo, "table1")
+    assert said.endswith(
+        "'14 English-German ConvS2S (BPE 40K), the 2737 lines, the Stanford corpus."
+    )
+
+
+def test_a_row_without_stand_in_says_so(root: Path) -> None:
     mirror = load(root, {"scale": "mirror"})
     values = list(table(mirror, "table5", [])["BLEU (ours)"])
     assert values == ["not run", *["no stand-in"] * 9]

@@ -66,21 +66,22 @@ def _points(run: Training) -> Iterator[dict[str, object]]:
             yield {**place, "perplexity": value, "rate": one.learning_rate}
 
 
-def layers_chart(printed: Table, table: ShownTable) -> ChartSpec | None:
+def layers_chart(printed: Table, shown: Sequence[int], table: ShownTable) -> ChartSpec | None:
     """Return the values of a figure by its rows' places on the x-axis, the paper's beside ours.
 
     There is no chart of no values.
 
     Args:
         printed: a figure whose rows have places.
+        shown: which of its rows the table has, from 0.
         table: its values.
     """
     network = printed.group_label or "values"
     rows = [
-        {"network": row.group or "", "x": row.x}
+        {"network": printed.rows[number].group or "", "x": printed.rows[number].x}
         | {"value": value, "whose": whose, "deviation": deviation}
-        for row, shown in zip(printed.rows, table.rows, strict=True)
-        for whose, value, deviation in _values(table.header, [cell.text for cell in shown])
+        for number, cells in zip(shown, table.rows, strict=True)
+        for whose, value, deviation in _values(table.header, [cell.text for cell in cells])
     ]
     measure = printed.columns[0].name
     base = alt.Chart(alt.InlineData(values=rows)).encode(

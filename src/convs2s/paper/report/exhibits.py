@@ -80,6 +80,7 @@ class ShownTable:
 def read_table(
     name: str,
     printed: Table,
+    shown: Sequence[int],
     path: Path,
     scores: Iterable[RecordedScore],
     trained: Sequence[Training],
@@ -89,6 +90,7 @@ def read_table(
     Args:
         name: of the table.
         printed: the table as the configuration has it.
+        shown: which of its rows the file has, from 0.
         path: the CSV file.
         scores: of the ledger.
         trained: the trainings that the ledger's scores rest on.
@@ -99,16 +101,16 @@ def read_table(
     header, *lines = list(csv.reader(io.StringIO("\n".join(read_lines(path))))) or [[]]
     if not header:
         raise UserError(f"{path}: no header, so it is no table; delete it and ask for it again")
-    shown = [place for place, column in enumerate(header) if column != "Scale"]
+    kept = [place for place, column in enumerate(header) if column != "Scale"]
     resting = _runs_of_cells(name, printed, scores, trained)
     rows = [
         [
-            _cell(header[place], line[place], resting.get((number, header[place]), ()))
-            for place in shown
+            _cell(header[place], line[place], resting.get((number + 1, header[place]), ()))
+            for place in kept
         ]
-        for number, line in enumerate(lines, start=1)
+        for number, line in zip(shown, lines, strict=True)
     ]
-    return ShownTable([header[place] for place in shown], rows)
+    return ShownTable([header[place] for place in kept], rows)
 
 
 def leading_number(text: str) -> float | None:

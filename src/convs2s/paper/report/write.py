@@ -22,7 +22,7 @@ from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
 from convs2s.paper.report.examples import examples
 from convs2s.paper.report.exhibits import ShownTable, read_table
 from convs2s.paper.report.page import embedded, render
-from convs2s.paper.report.recorded import RecordedScore, read_ledger, trainings
+from convs2s.paper.report.recorded import read_ledger, trainings
 from convs2s.paper.trained import Training
 
 _EXAMPLE = ".example.json"
@@ -84,6 +84,7 @@ class ModelRuns:
 def write_report(
     *,
     tables: Mapping[str, Table],
+    shown: Mapping[str, Sequence[int]],
     scale: str,
     stand_in: str | None,
     attention_of: str | None,
@@ -94,6 +95,7 @@ def write_report(
 
     Args:
         tables: the papers' tables and figures, by name, in their order.
+        shown: which of their rows the scale has, from 0.
         scale: name of the scale.
         stand_in: what the data is, where it is not the paper's.
         attention_of: the figure that shows attention maps; None where none does.
@@ -106,24 +108,30 @@ def write_report(
         UserError: an input is malformed.
     """
     paths = [Path(path) for path in inputs]
-    content = _content(tables, paths, attention_of, output)
+    content = _content(tables, shown, paths, attention_of, output)
     with atomic_text(output) as stream:
         stream.write(render({**content, "scale": scale, "stand_in": stand_in}))
 
 
 def _content(
-    tables: Mapping[str, Table], paths: Sequence[Path], attention_of: str | None, output: Path
+    tables: Mapping[str, Table],
+    shown: Mapping[str, Sequence[int]],
+    paths: Sequence[Path],
+    attention_of: str | None,
+    output: Path,
 ) -> dict[str, object]:
     """Return what the page shows, by the names that its template has for it."""
     named = {path.name: path for path in paths if path.parent == output.parent}
     scores = read_ledger(named["ledger.jsonl"])
     trained = trainings(scores, paths)
     maps = [_attention(path) for path in paths if path.name.endswith(_EXAMPLE)]
+    exhibits = []
+    for name, printed in tables.items():
+        table = read_table(name, printed, shown[name], named[f"{name}.csv"], scores, trained)
+        attention = maps if name == attention_of else ()
+        exhibits.append(_exhibit(name, printed, shown[name], table, named, attention))
     return {
-        "exhibits": [
-            _exhibit(name, printed, named, scores, trained, maps if name == attention_of else ())
-            for name, printed in tables.items()
-        ],
+        "exhibits": exhibits,
         "claims": read_claims(named["claims.json"]),
         "models": _models(trained),
         "logs": {run.anchor: log for run in trained if (log := _log(run, output))},
@@ -145,14 +153,13 @@ def _attention(path: Path) -> ShownAttention:
 def _exhibit(
     name: str,
     printed: Table,
+    shown: Sequence[int],
+    table: ShownTable,
     named: Mapping[str, Path],
-    scores: Sequence[RecordedScore],
-    trained: Sequence[Training],
     maps: Sequence[ShownAttention],
 ) -> Exhibit:
-    table = read_table(name, printed, named[f"{name}.csv"], scores, trained)
     has_places = bool(printed.rows) and all(row.x is not None for row in printed.rows)
-    chart = layers_chart(printed, table) if has_places else None
+    chart = layers_chart(printed, shown, table) if has_places else None
     drawn = named.get(f"{name}.svg")
     picture = embedded(drawn.read_bytes()) if drawn and chart is None and not maps else None
     return Exhibit(name, printed, table, chart, picture, maps, table_cost(table))
