@@ -6,9 +6,10 @@
 CTranslate2 and torch run Transformers of as many parameters, all with random weights, over the same
 sources and with outputs of the same length. What is compared takes turns, so that other work on the
 machine slows down none of it alone; figures are medians, of processor time (of all threads) and of
-wall time. ``best`` is ``precision: auto`` here and CTranslate2's ``auto``. torch's Transformer is
-trained alone: it has no search. Prints tables and, last, one JSON object. ``--quick`` is a tiny
-network, once each, to see that everything runs.
+wall time. Here every precision is measured, ``auto`` says which of them it stands for, and
+CTranslate2 chooses by its own ``auto``. torch's Transformer is trained alone: it has no search.
+Prints tables and, last, one JSON object. ``--quick`` is a tiny network, once each, to see that
+everything runs.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from convs2s.manifest import processor  # noqa: E402
 from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
 from convs2s.models.kernels.choice import fastest  # noqa: E402
+from convs2s.models.kernels.probe import precisions  # noqa: E402
 from convs2s.training.memory import keep_freed_memory  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import gemm_rate  # noqa: E402
@@ -127,23 +129,21 @@ def _generation(
         write_ctranslate2(library, model, size)
     for kind, (beam, alone) in KINDS.items():
         works: dict[str, Work] = {}
-        for precision in ("fp32", "auto"):
+        auto = _translator(path, case, beam, alone, "auto").ensemble.precision
+        for precision in precisions():
             ours = _translator(path, case, beam, alone, precision)
-            name = _name("this project", precision, ours.ensemble.precision)
+            name = f"this project, {precision}{' (auto)' if precision == auto else ''}"
             works[name] = partial(_translate, ours, case, alone, lines)
         for precision in ("float32", "auto") if library is not None else ():
             theirs = library.Translator(  # type: ignore[union-attr]
                 str(model), device="cpu", compute_type=precision, intra_threads=threads
             )
-            name = _name("CTranslate2", precision, theirs.compute_type)
+            is_auto = " (auto)" if precision == "auto" else ""
+            name = f"CTranslate2, {theirs.compute_type}{is_auto}"
             works[name] = partial(_translate_by_ctranslate2, theirs, case, beam, alone, lines)
         figures[kind] = _in_turn(works, runs)
         _print(f"{shape}: generation, {kind}", "sentences", figures[kind])
     return figures
-
-
-def _name(system: str, precision: str, found: str) -> str:
-    return f"{system}, best: {found}" if precision == "auto" else f"{system}, {found}"
 
 
 def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) -> LineTranslator:

@@ -28,7 +28,7 @@ from convs2s.models.kernels.quantized_linear import Precision
 FAVOUR: dict[Kernel, float] = {"blas": 1.05}
 """By how much another kernel must be faster than torch's own library: less is noise."""
 
-PRECISION_MARGIN = 1.5
+PRECISION_MARGIN = 1.2
 """By how much a precision must be faster than those that round less: near ones change places."""
 
 MOST_DECODED_ROWS = 320

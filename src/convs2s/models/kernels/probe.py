@@ -7,7 +7,7 @@ the least time of each counts, so that other work on the machine slows down none
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -38,7 +38,13 @@ MOST_INPUTS, MOST_OUTPUTS = 1024, 512
 """Sides of a weight that is measured for training."""
 
 MOST_DECODED_OUTPUTS = 2048
-"""Likewise for decoding: more than a core's cache holds, as of the network itself."""
+"""Likewise for decoding."""
+
+MOST_READ = 1 << 27
+"""Bytes of a network's other weights, at most, that are read between two uses of one."""
+
+BYTES: Mapping[Precision, int] = {"fp32": 4, "bf16": 2, "int8": 1}
+"""Of a weight in each precision."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,9 @@ def decoding_rates(
 ) -> dict[int, dict[Precision, float]]:
     """Return operations a second of each precision that this machine has, for numbers of rows.
 
+    Before a weight comes in turn again all others of the network have been read: with few rows that
+    is what takes the time, and the less the fewer bytes a weight has.
+
     Args:
         found: the products of a step.
         rows: hypotheses at a time.
@@ -100,8 +109,9 @@ def decoding_rates(
         ]
         for count, name in cases
     }
+    others = _other_weights(found)
     with torch.inference_mode():
-        seconds = _least_seconds(works)
+        seconds = _least_seconds(works, lambda case: others[case[1]].sum())
     measured: dict[int, dict[Precision, float]] = {count: {} for count, _ in cases}
     for (count, name), least in seconds.items():
         measured[count][name] = _rate(shapes, 2 * count, least)
@@ -151,10 +161,24 @@ def _rows(count: int, shape: Product, precision: Precision) -> torch.Tensor:
     return torch.ones(count, shape.inputs, dtype=kind)
 
 
+def _other_weights(found: Sequence[Product]) -> dict[Precision, torch.Tensor]:
+    """Return as much memory as the weights of these products have in each precision."""
+    numbers = sum(one.multiplications for one in found)
+    sizes = {name: min(numbers * size, MOST_READ) // 4 for name, size in BYTES.items()}
+    memory = torch.ones(max(sizes.values()))
+    return {name: memory[:size] for name, size in sizes.items()}
+
+
 def _least_seconds(
     works: dict[Candidate, list[Callable[[], object]]],
+    before: Callable[[Candidate], object] = lambda _: None,
 ) -> dict[Candidate, list[float]]:
-    """Return the least time of each work, all of which take turns."""
+    """Return the least time of each work, all of which take turns.
+
+    Args:
+        works: what is timed.
+        before: what is done before each and is not.
+    """
     least = {name: [float("inf")] * len(several) for name, several in works.items()}
     end = time.perf_counter() + _SECONDS
     for number in range(MOST_ROUNDS):
@@ -162,6 +186,7 @@ def _least_seconds(
             break
         for name, several in works.items():
             for place, work in enumerate(several):
+                before(name)
                 least[name][place] = min(least[name][place], _seconds(work))
     return least
 

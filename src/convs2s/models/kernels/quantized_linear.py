@@ -164,13 +164,15 @@ class Int8Map:
         """Map (..., inputs) in fp32 to (..., outputs) in fp32."""
         rows = x.reshape(-1, x.shape[-1])
         scale = (rows.abs().amax(1, keepdim=True) / self._largest).clamp_min(1e-30)  # (rows, 1)
-        # Rounded to the nearest: what is cut off is positive.
-        integers = (rows * scale.reciprocal()).add_(self._largest + 1.5).to(torch.uint8)
+        # Signed bytes first, shifted as bytes that wrap: torch converts floats to unsigned bytes
+        # one by one, to signed ones in vectors, five times as fast.
+        signed = (rows * scale.reciprocal()).round_().to(torch.int8)
+        integers = signed.view(torch.uint8).add_(self._largest + 1)
         y: Tensor = torch.ops.onednn.qlinear_pointwise(
             *(integers, 1.0, 0, self._packed, self._scale, self._zero, self._offset),
             *(1.0, 0, torch.float32, "none", [], ""),
         )
-        y = y.mul_(scale).add_(self._bias)  # (rows, outputs)
+        y = torch.addcmul(self._bias, y, scale)  # (rows, outputs)
         return y.view(*x.shape[:-1], -1)
 
     def of(self, outputs: Tensor) -> "Int8Map":
