@@ -134,11 +134,11 @@ def _generation(
             ours = _translator(path, case, beam, alone, precision)
             name = f"this project, {precision}{' (auto)' if precision == auto else ''}"
             works[name] = partial(_translate, ours, case, alone, lines)
-        for precision in ("float32", "auto") if library is not None else ():
+        for compute_type in ("float32", "auto") if library is not None else ():
             theirs = library.Translator(  # type: ignore[union-attr]
-                str(model), device="cpu", compute_type=precision, intra_threads=threads
+                str(model), device="cpu", compute_type=compute_type, intra_threads=threads
             )
-            is_auto = " (auto)" if precision == "auto" else ""
+            is_auto = " (auto)" if compute_type == "auto" else ""
             name = f"CTranslate2, {theirs.compute_type}{is_auto}"
             works[name] = partial(_translate_by_ctranslate2, theirs, case, beam, alone, lines)
         figures[kind] = _in_turn(works, runs)

@@ -105,7 +105,7 @@ def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> 
     ]
     assert [one.positions.maximum for one in small if one.kind == "convs2s"] == [400, 400]
     assert loaded.models["demo_ablation"].training.maximum_epochs == 3
-    assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 1.3
+    assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 0.9
     with pytest.raises(UserError, match="unknown model 'small_ablation'"):
         load(root, {"scale": "demo", "overrides": {"models": {"small_ablation": {}}}})
 
