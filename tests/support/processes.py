@@ -1,10 +1,9 @@
 """What Linux says of running processes: their children, variables and listening sockets."""
 
+from ipaddress import ip_address
 from pathlib import Path
 
-LISTEN = "0A"
-LOOPBACK = ("0100007F", "00000000000000000000000001000000")
-"""127.0.0.1 and ::1 as the kernel writes them."""
+import psutil
 
 
 def children(parent: int) -> list[int]:
@@ -21,14 +20,7 @@ def environment(process: int) -> dict[str, str]:
 
 def listening(process: int) -> tuple[int, int]:
     """The number of sockets at which a process listens on the loopback interface, and elsewhere."""
-    links = [str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir()]
-    own = {link.removeprefix("socket:[").rstrip("]") for link in links if "socket:" in link}
-    near = far = 0
-    for table in ("tcp", "tcp6"):
-        path = Path(f"/proc/{process}/net/{table}")
-        rows = [line.split() for line in path.read_text().splitlines()[1:]] if path.exists() else []
-        for row in rows:
-            if row[3] == LISTEN and row[9] in own:
-                near += row[1].partition(":")[0] in LOOPBACK
-                far += row[1].partition(":")[0] not in LOOPBACK
-    return near, far
+    found = psutil.Process(process).net_connections("inet")
+    places = [ip_address(one.laddr.ip) for one in found if one.status == psutil.CONN_LISTEN]
+    near = sum(place.is_loopback for place in places)
+    return near, len(places) - near

@@ -11,6 +11,7 @@ from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from tests.support.cells import cells
 
+ORACLE = "Oracle rescoring of the baseline 1000-best lists"
 SCALES = ("paper", "multi30k", "demo", "mirror")
 STATED = (
     "convs2s_beats_lstm positions_help more_attention_layers_help deeper_encoders_help "
@@ -118,9 +119,8 @@ OTHER = {"table": "table4", "row": "-source position"}
             "unknown group of figure2 'encoders'; did you mean 'encoder'?",
         ),
         (
-            {"trends": [{"table": "further_rows", "x": {"Single forward LSTM": 1}}]},
-            "row 'Single forward LSTM' of further_rows has no number in column 'bleu'; "
-            "name another column",
+            {"trends": [{"table": "lstm_table2", "x": {ORACLE: 1}}]},
+            f"row '{ORACLE}' of lstm_table2 has no number in column 'bleu'; name another column",
         ),
     ],
 )
