@@ -48,6 +48,7 @@ def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path
         tiny.job(task, tmp_path / name / "model.safetensors", settings)
         for name in ("disturbed", "undisturbed")
     ]
+    jobs[0].output.parent.mkdir()
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--device", "cpu"]
     command += ["--settings", str(tmp_path / "settings.json"), "--output", str(jobs[0].output)]
     command += ["--threads", "1", "--workers", "2"]
