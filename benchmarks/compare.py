@@ -41,7 +41,7 @@ from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
 from convs2s.models.kernels.choice import fastest  # noqa: E402
 from convs2s.models.kernels.probe import precisions  # noqa: E402
-from convs2s.training.memory import keep_freed_memory  # noqa: E402
+from convs2s.models.kernels.memory import keep_freed_memory  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import gemm_rate  # noqa: E402
 from random_model import write_random_model  # noqa: E402
