@@ -40,8 +40,8 @@ from convs2s.manifest import processor  # noqa: E402
 from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
 from convs2s.models.kernels.choice import fastest  # noqa: E402
-from convs2s.models.kernels.probe import precisions  # noqa: E402
 from convs2s.models.kernels.memory import keep_freed_memory  # noqa: E402
+from convs2s.models.kernels.probe import precisions  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import gemm_rate  # noqa: E402
 from random_model import write_random_model  # noqa: E402
@@ -155,7 +155,8 @@ def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) 
         replace_unknown=False,
         batch_sentences=1 if alone else case.batch,
     )
-    return LineTranslator([path], settings, "cpu", pretokenized=True)
+    threads = torch.get_num_threads()
+    return LineTranslator([path], settings, "cpu", pretokenized=True, threads=threads)
 
 
 def _translate(translator: LineTranslator, case: Case, alone: bool, lines: list[str]) -> int:

@@ -82,7 +82,13 @@ def main() -> None:
         plain = apart(plain_rate, workload, settings, threads)
         # A process that forks must not have computed with several threads.
         torch.set_num_threads(threads if arguments.workers == 1 else 1)
-        translator = LineTranslator([workload.model], settings, "cpu", pretokenized=True)
+        translator = LineTranslator(
+            [workload.model],
+            settings,
+            "cpu",
+            pretokenized=True,
+            threads=max(1, threads // arguments.workers),
+        )
         lines = list(enumerate(workload.lines, start=1))
         found = translator.translate_chunk(lines, arguments.beam)
 
@@ -91,8 +97,7 @@ def main() -> None:
         chunks = [lines[start : start + size] for start in range(0, len(lines), size)]
 
         def work() -> None:
-            options = {"workers": arguments.workers, "threads": threads}
-            for _ in translate_chunks(translate, chunks, **options):
+            for _ in translate_chunks(translate, chunks, arguments.workers):
                 pass
 
         rates = [apart(rate_of_gemm, threads)]

@@ -95,7 +95,7 @@ def _processes(path: Path, counts: Sequence[int], quick: bool) -> Figures:
     for count in counts:
 
         def work(count: int = count) -> None:
-            for _ in translate_chunks(translate, chunks, workers=count, threads=count):
+            for _ in translate_chunks(translate, chunks, workers=count):
                 pass
 
         rates[count] = len(lines) / median_seconds(work, 1 if quick else 5)

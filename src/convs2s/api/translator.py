@@ -106,7 +106,10 @@ class Translator:
         models = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
         if not models:
             raise UserError("load: expected a model file, found an empty list")
-        lines = LineTranslator(models, settings, device_name, pretokenized=pretokenized)
+        at_a_time = torch.get_num_threads()
+        lines = LineTranslator(
+            models, settings, device_name, pretokenized=pretokenized, threads=at_a_time
+        )
         return cls(lines, device_name)
 
     @property

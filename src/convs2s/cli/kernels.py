@@ -19,8 +19,9 @@ def add_kernels(command: argparse.ArgumentParser) -> None:
     """Add the options of ``kernels``."""
     command.description = (
         "Measure the matrix products of a model's training by each kernel, and those of its "
-        "decoding in each precision, in GFLOP/s. The kernel that a training takes is the one of "
-        "config.yaml's products; with auto, the faster one when it was first measured here."
+        "decoding in each precision by one thread, as a batch is searched, in GFLOP/s. The kernel "
+        "that a training takes is the one of config.yaml's products; with auto, the faster one "
+        "when it was first measured here."
     )
     command.add_argument("--model", default="small", help="a name of config/models.yaml [small]")
     add_threads(command)
@@ -31,6 +32,7 @@ def _kernels(arguments: argparse.Namespace) -> None:
     import torch
 
     from convs2s.config.load import load
+    from convs2s.decoding.side_by_side import one_thread
     from convs2s.models.build import build_network
     from convs2s.models.kernels.choice import fastest, fastest_precision
     from convs2s.models.kernels.probe import decoding_rates, precisions, products, rates
@@ -43,8 +45,9 @@ def _kernels(arguments: argparse.Namespace) -> None:
     for kernel, rate in rates(found).items():
         print(f"{kernel:24} {rate / 1e9:7.0f}{'   chosen' if kernel == chosen else ''}")
     print(f"\n{'decoding, rows at a time':24}" + "".join(f"{rows:8}" for rows in DECODED_ROWS))
-    by_rows = decoding_rates(found, DECODED_ROWS)
-    auto = fastest_precision(found, DEFAULT_ROWS, precisions())
+    with one_thread():
+        by_rows = decoding_rates(found, DECODED_ROWS)
+        auto = fastest_precision(found, DEFAULT_ROWS, precisions())
     for name in precisions():
         figures = "".join(f"{by_rows[rows][name] / 1e9:8.0f}" for rows in DECODED_ROWS)
         print(f"{name:24}{figures}{'   auto' if name == auto else ''}")

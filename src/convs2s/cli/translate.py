@@ -71,7 +71,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
     torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
     translator = LineTranslator(
-        arguments.model, settings, device, pretokenized=arguments.pretokenized
+        *(arguments.model, settings, device),
+        pretokenized=arguments.pretokenized,
+        threads=max(1, arguments.threads // arguments.workers),
     )
     form = OutputFormat(arguments.json, arguments.n_best, settings.alpha)
     translate = ChunkTranslator(translator, form)
@@ -88,7 +90,6 @@ def _translate(arguments: argparse.Namespace) -> None:
         arguments.output,
         identity_of(arguments.model, settings, device=device, **choices),
         workers=arguments.workers,
-        threads=arguments.threads,
         silent=arguments.quiet,
     )
 

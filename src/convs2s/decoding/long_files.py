@@ -17,7 +17,7 @@ from convs2s.files import read_lines, sha256
 from convs2s.guards.interrupts import Interrupted, interruptible
 
 CHUNK_BATCHES = 8
-"""Batches of a chunk, whose lines are sorted by length: what a kill loses at most per worker."""
+"""Batches of a chunk for each thread; a kill loses a chunk of each worker at most."""
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens"}
 """The settings of config/decodings.yaml that the result does not depend on."""
@@ -30,7 +30,6 @@ def translate_long_file(
     identity: Mapping[str, object],
     *,
     workers: int,
-    threads: int,
     silent: bool = False,
 ) -> None:
     """Translate a file, showing on the standard error how far it is.
@@ -41,7 +40,6 @@ def translate_long_file(
         output: what to write; None: the standard output, where nothing can be gone on with.
         identity: what the output's bytes depend on besides the source.
         workers: processes.
-        threads: CPU threads of all of them together.
         silent: show nothing.
 
     Raises:
@@ -49,7 +47,7 @@ def translate_long_file(
         UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
     """
     _check_files(source, output)
-    shown = partial(_results, translate, source, workers=workers, threads=threads, silent=silent)
+    shown = partial(_results, translate, source, workers=workers, silent=silent)
     with interruptible():
         lines, checksum = _survey(source)
         if output is None:
@@ -120,11 +118,11 @@ def _results(
     done: int,
     total: int,
     workers: int,
-    threads: int,
     silent: bool,
 ) -> Generator[tuple[int, str], None, None]:
-    chunks = _chunks(source, done, CHUNK_BATCHES * translate.translator.settings.batch_sentences)
-    results = translate_chunks(translate, chunks, workers=workers, threads=threads)
+    translator = translate.translator
+    size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
+    results = translate_chunks(translate, _chunks(source, done, size), workers)
     with progress(" sentences", total, done=done, silent=silent) as bar:
         for count, text in results:
             yield count, text

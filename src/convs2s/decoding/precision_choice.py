@@ -5,6 +5,7 @@ import sys
 import torch
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.side_by_side import one_thread
 from convs2s.errors import UserError
 from convs2s.models.kernels.choice import fastest_precision
 from convs2s.models.kernels.probe import precisions, products
@@ -32,7 +33,8 @@ def _fastest(settings: DecodingSettings, network: Network, device: str) -> Preci
     candidates = [name for name in precisions() if name != "int8" or not isinstance(network, Lstm)]
     hypotheses = settings.beam * settings.batch_sentences
     try:
-        return fastest_precision(products(network), hypotheses, candidates)
+        with one_thread():  # as a batch is searched
+            return fastest_precision(products(network), hypotheses, candidates)
     except UserError as error:
         print(f"{error}; precision: auto is not measured", file=sys.stderr)
         return "fp32"

@@ -14,6 +14,7 @@ transfer a step brings.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,7 @@ def beam_search(
     source: Tensor,
     settings: DecodingSettings,
     shortlist: ShortlistedTypes | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[list[Hypothesis]]:
     """Search for the outputs of each sentence.
 
@@ -58,6 +60,7 @@ def beam_search(
         source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
         settings: beam, lengths, penalties; the length penalty is a number.
         shortlist: the target types that each sentence may use; None: all.
+        is_stopped: whether nobody wants the result any more, which is then not whole.
 
     Returns:
         For each sentence its finished hypotheses, at most ``beam``, the best first.
@@ -67,7 +70,7 @@ def beam_search(
     positions = ensemble.positions("target")
     if positions is not None:
         np.minimum(search.maximum, positions - 1, out=search.maximum)  # without </s>
-    while len(search.sentences):
+    while len(search.sentences) and not is_stopped():
         search.step()
     return [sorted(found, key=lambda one: -one.score) for found in search.finished]
 

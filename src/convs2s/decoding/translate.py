@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.attention import AttentionMap, layer_attention
 from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.decoding.side_by_side import sentences_for_each, side_by_side
 from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
 from convs2s.decoding.unknown_words import Replacement, replace_unknown
 from convs2s.devices import pick_device
@@ -107,6 +109,7 @@ class LineTranslator:
         device: str,
         *,
         pretokenized: bool = False,
+        threads: int = 1,
     ) -> None:
         """Load the models.
 
@@ -116,6 +119,7 @@ class LineTranslator:
             device: ``cpu`` or ``cuda``.
             pretokenized: lines are the model's tokens, separated by blanks, and so are the
                 translations; unknown tokens are allowed.
+            threads: batches that are searched at a time, on a CPU.
 
         Raises:
             UserError: a file is no model, the models of an ensemble do not fit together, or
@@ -124,6 +128,7 @@ class LineTranslator:
         self._name, self._first = " ".join(map(str, models)), models[0]
         self.ensemble, self.description = load_ensemble(models, device, settings)
         self.device, self.pretokenized = device, pretokenized
+        self.threads = threads if device == "cpu" else 1
         self._search_by(settings)
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
@@ -178,9 +183,12 @@ class LineTranslator:
         lengths = np.array([len(tokens) for _, _, tokens in prepared])
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
+        most = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
+        batches = cut(order, lengths, most, self.settings.batch_tokens)
+        sources = [[prepared[index][2] for index in batch] for batch in batches]
         found: dict[int, list[Hypothesis]] = {}
-        for batch in cut(order, lengths, self.settings.batch_sentences, self.settings.batch_tokens):
-            hypotheses = self.search([prepared[index][2] for index in batch])
+        searched = side_by_side(self.search, sources, self.threads)
+        for batch, hypotheses in zip(batches, searched, strict=True):
             found |= dict(zip(batch.tolist(), hypotheses, strict=True))
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         return [
@@ -221,16 +229,21 @@ class LineTranslator:
         warn_if_overlong(tokens, self.ensemble.positions("source"), text)
         return tokens
 
-    def search(self, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+    def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
         """Search for the outputs of prepared sentences, none of them empty.
+
+        Args:
+            tokens: of each sentence.
+            stopped: set once nobody wants the result any more.
 
         Raises:
             UserError: the model's scores are not finite, so that it finds none.
         """
         rows = [self.source.encode(sentence) for sentence in tokens]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        found = beam_search(self.ensemble, source, self.settings, self._shortlist_of(rows))
-        if not all(found):
+        shortlist = self._shortlist_of(rows)
+        found = beam_search(self.ensemble, source, self.settings, shortlist, stopped.is_set)
+        if not all(found) and not stopped.is_set():
             raise UserError(
                 f"{self._name}: finds no translation: its scores are not finite numbers; train or "
                 "import it again"
@@ -316,7 +329,7 @@ def prepare_translator(
     """
     keep_freed_memory()
     torch.set_num_threads(threads)
-    return LineTranslator(models, settings, pick_device(device))
+    return LineTranslator(models, settings, pick_device(device), threads=threads)
 
 
 def load_ensemble(

@@ -13,8 +13,6 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, connection, get_context, parent_process
 from threading import Thread
 
-import torch
-
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
@@ -41,16 +39,15 @@ _translate: ChunkTranslator
 
 
 def translate_chunks(
-    translate: ChunkTranslator, chunks: Iterable[Chunk], *, workers: int, threads: int
+    translate: ChunkTranslator, chunks: Iterable[Chunk], workers: int
 ) -> Iterator[tuple[int, str]]:
     """Translate chunks in several processes.
 
     Args:
-        translate: what to do with each.
+        translate: what to do with each, several batches at a time in each process.
         chunks: taken no further ahead than keeps the workers busy.
         workers: processes; 1: this one. With more, nothing may have been computed with more than
             one thread before: a pool of threads does not survive a fork.
-        threads: CPU threads of all of them together.
 
     Returns:
         For each chunk, in order, its number of lines and its text.
@@ -60,15 +57,15 @@ def translate_chunks(
     """
     if workers == 1:
         return ((len(chunk), translate(chunk)) for chunk in chunks)
-    return _in_processes(translate, chunks, workers, max(1, threads // workers))
+    return _in_processes(translate, chunks, workers)
 
 
 def _in_processes(
-    translate: ChunkTranslator, chunks: Iterable[Chunk], workers: int, threads: int
+    translate: ChunkTranslator, chunks: Iterable[Chunk], workers: int
 ) -> Iterator[tuple[int, str]]:
     others = set(active_children())
     context = get_context("fork")
-    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate, threads))
+    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate,))
     ahead: deque[tuple[int, Future[str]]] = deque()
     try:
         for chunk in chunks:
@@ -91,10 +88,9 @@ def _in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-def _start(translate: ChunkTranslator, threads: int) -> None:
+def _start(translate: ChunkTranslator) -> None:
     global _translate
     _translate = translate
-    torch.set_num_threads(threads)
     for number in STOPPING:  # they are for the parent to act on
         signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

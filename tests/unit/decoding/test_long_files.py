@@ -124,7 +124,7 @@ def translate_file(
 ) -> bytes:
     output = folder / name
     identity = {"models": [model]}
-    translate_long_file(translate, folder / "in", output, identity, workers=1, threads=1)
+    translate_long_file(translate, folder / "in", output, identity, workers=1)
     assert [path.name for path in folder.glob(f"*{name}.*") if "part" in path.name] == []
     return output.read_bytes()
 

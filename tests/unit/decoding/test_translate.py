@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -167,6 +168,16 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
 
 
+def test_threads_change_no_translation(model: Path) -> None:
+    lines = [" ".join(f"w{(one * step) % 9 + 1}" for step in range(one % 7)) for one in range(90)]
+    settings = DecodingSettings(beam=3, batch_sentences=16)
+    alone, several = (
+        list(LineTranslator([model], settings, "cpu", threads=count).translate(lines))
+        for count in (1, 3)
+    )
+    assert several == alone
+
+
 def test_each_line_gets_the_translation_of_its_own_text(sharp: Path) -> None:
     lines = ["w5 w6 w7 w8 w9 w3", "w1", "w4 w2 w3"]  # the shortest is not the first
     alone = [next(iter(translator(sharp).translate([line]))).text for line in lines]
@@ -189,7 +200,9 @@ def test_a_batch_holds_no_more_tokens_than_it_may(
 ) -> None:
     sizes = []
 
-    def search(self: LineTranslator, tokens: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+    def search(
+        self: LineTranslator, tokens: Sequence[Sequence[str]], stopped: Event
+    ) -> list[list[Hypothesis]]:
         sizes.append([len(sentence) for sentence in tokens])
         return [[Hypothesis([], 0.0, [])] for _ in tokens]
 

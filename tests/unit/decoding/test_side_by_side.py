@@ -1,0 +1,57 @@
+"""Batches side by side: their order, their threads, failures and Ctrl-C."""
+
+import time
+from threading import Event, get_ident
+
+import pytest
+import torch
+
+from convs2s.decoding.side_by_side import sentences_for_each, side_by_side
+
+
+def test_results_come_in_order_from_threads_that_compute_alone() -> None:
+    def search(number: int, _: Event) -> tuple[int, int, int]:
+        time.sleep(0.01)
+        return number, torch.get_num_threads(), get_ident()
+
+    found = side_by_side(search, range(8), threads=3)
+    assert [number for number, _, _ in found] == list(range(8))
+    assert {threads for _, threads, _ in found} == {1}
+    assert 1 < len({thread for _, _, thread in found}) <= 3
+
+
+def test_a_single_batch_needs_no_thread() -> None:
+    torch.set_num_threads(2)
+    try:
+        search = side_by_side(lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4)
+        assert search == [(1, get_ident())]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_a_failure_stops_the_other_batches() -> None:
+    begun, ended = Event(), []
+
+    def search(number: int, stopped: Event) -> None:
+        if number == 1:
+            begun.wait(60)
+            raise KeyError(number)
+        begun.set()
+        ended.append(stopped.wait(60))
+
+    with pytest.raises(KeyError):
+        side_by_side(search, range(2), threads=2)
+    assert ended == [True]
+
+
+@pytest.mark.parametrize(
+    ("count", "threads", "expected"),
+    [(1000, 2, 64), (100, 2, 50), (101, 2, 51), (20, 2, 10), (3, 2, 8), (0, 2, 8), (100, 1, 64)],
+)
+def test_few_sentences_are_shared_out(count: int, threads: int, expected: int) -> None:
+    assert sentences_for_each(count, threads, 64) == expected
+
+
+def test_no_batch_is_larger_than_asked_for() -> None:
+    assert sentences_for_each(100, 2, 4) == 4
