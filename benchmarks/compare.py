@@ -7,9 +7,9 @@ CTranslate2 and torch run Transformers of as many parameters, all with random we
 sources and with outputs of the same length. What is compared takes turns, so that other work on the
 machine slows down none of it alone; figures are medians, of processor time (of all threads) and of
 wall time. Here every precision is measured, ``auto`` says which of them it stands for, and
-CTranslate2 chooses by its own ``auto``. torch's Transformer is trained alone: it has no search.
-Prints tables and, last, one JSON object. ``--quick`` is a tiny network, once each, to see that
-everything runs.
+CTranslate2 chooses by its own ``auto``; its threads share each batch or, as here, have batches of
+their own. torch's Transformer is trained alone: it has no search. Prints tables and, last, one JSON
+object. ``--quick`` is a tiny network, once each, to see that everything runs.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -134,13 +135,8 @@ def _generation(
             ours = _translator(path, case, beam, alone, precision)
             name = f"this project, {precision}{' (auto)' if precision == auto else ''}"
             works[name] = partial(_translate, ours, case, alone, lines)
-        for compute_type in ("float32", "auto") if library is not None else ():
-            theirs = library.Translator(  # type: ignore[union-attr]
-                str(model), device="cpu", compute_type=compute_type, intra_threads=threads
-            )
-            is_auto = " (auto)" if compute_type == "auto" else ""
-            name = f"CTranslate2, {theirs.compute_type}{is_auto}"
-            works[name] = partial(_translate_by_ctranslate2, theirs, case, beam, alone, lines)
+        if library is not None:
+            works |= _by_ctranslate2(library, model, case, beam, alone, lines, threads)
         figures[kind] = _in_turn(works, runs)
         _print(f"{shape}: generation, {kind}", "sentences", figures[kind])
     return figures
@@ -166,13 +162,35 @@ def _translate(translator: LineTranslator, case: Case, alone: bool, lines: list[
     return len(found)
 
 
+def _by_ctranslate2(
+    library: ModuleType,
+    model: Path,
+    case: Case,
+    beam: int,
+    alone: bool,
+    lines: list[str],
+    threads: int,
+) -> dict[str, Work]:
+    """Return CTranslate2's works: its threads share each batch, or have batches of their own."""
+    works: dict[str, Work] = {}
+    shared = {"intra_threads": threads}, case.batch
+    own = {"inter_threads": threads, "intra_threads": 1}, min(case.batch, len(lines) // threads)
+    for compute_type, (options, batch) in product(("float32", "auto"), (shared, own)):
+        theirs = library.Translator(str(model), device="cpu", compute_type=compute_type, **options)
+        is_auto = " (auto)" if compute_type == "auto" else ""
+        by = "batches side by side" if "inter_threads" in options else "shared batches"
+        work = partial(_translate_by_ctranslate2, theirs, case, batch, beam, alone, lines)
+        works[f"CTranslate2, {theirs.compute_type}{is_auto}, {by}"] = work
+    return works
+
+
 def _translate_by_ctranslate2(
-    translator: Any, case: Case, beam: int, alone: bool, lines: list[str]
+    translator: Any, case: Case, batch: int, beam: int, alone: bool, lines: list[str]
 ) -> int:
     tokens = [line.split() for line in lines]
     groups = [[one] for one in tokens[: case.alone]] if alone else [tokens]
     lengths = {"min_decoding_length": case.output, "max_decoding_length": case.output}
-    options = {"beam_size": beam, "max_batch_size": case.batch, **lengths}
+    options = {"beam_size": beam, "max_batch_size": batch, **lengths}
     found = [one for group in groups for one in translator.translate_batch(group, **options)]
     assert {len(one.hypotheses[0]) for one in found} == {case.output}
     return len(found)
