@@ -105,6 +105,7 @@ def main() -> None:
     for shape in shapes:
         with tempfile.TemporaryDirectory() as folder:
             compared = _generation(shape, Path(folder), library, arguments.threads, runs)
+            torch.set_num_threads(arguments.threads)  # which CTranslate2 has changed
             compared["training"] = _training(shape, Path(folder), runs)
         figures[shape] = compared
     print(json.dumps(figures))
@@ -130,9 +131,9 @@ def _generation(
         write_ctranslate2(library, model, size)
     for kind, (beam, alone) in KINDS.items():
         works: dict[str, Work] = {}
-        auto = _translator(path, case, beam, alone, "auto").ensemble.precision
+        auto = _translator(path, case, beam, alone, "auto", threads).ensemble.precision
         for precision in precisions():
-            ours = _translator(path, case, beam, alone, precision)
+            ours = _translator(path, case, beam, alone, precision, threads)
             name = f"this project, {precision}{' (auto)' if precision == auto else ''}"
             works[name] = partial(_translate, ours, case, alone, lines)
         if library is not None:
@@ -142,7 +143,9 @@ def _generation(
     return figures
 
 
-def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) -> LineTranslator:
+def _translator(
+    path: Path, case: Case, beam: int, alone: bool, precision: str, threads: int
+) -> LineTranslator:
     settings = DecodingSettings(
         beam=beam,
         precision=precision,  # type: ignore[arg-type]
@@ -151,7 +154,6 @@ def _translator(path: Path, case: Case, beam: int, alone: bool, precision: str) 
         replace_unknown=False,
         batch_sentences=1 if alone else case.batch,
     )
-    threads = torch.get_num_threads()
     return LineTranslator([path], settings, "cpu", pretokenized=True, threads=threads)
 
 

@@ -39,15 +39,15 @@ def side_by_side(
         What was found of each batch, in their order.
     """
     stopped = Event()
-    if threads == 1 or len(batches) < 2:
-        with one_thread():
+    with one_thread():  # around the pool as well: each of its threads sets what later ones inherit
+        if threads == 1 or len(batches) < 2:
             return [search(batch, stopped) for batch in batches]
-    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        try:
-            return list(pool.map(lambda batch: search(batch, stopped), batches[::-1]))[::-1]
-        except BaseException:
-            stopped.set()  # or Ctrl-C would wait for the batches that are under way
-            raise
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            try:
+                return list(pool.map(lambda batch: search(batch, stopped), batches[::-1]))[::-1]
+            except BaseException:
+                stopped.set()  # or Ctrl-C would wait for the batches that are under way
+                raise
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Batches side by side: their order, their threads, failures and Ctrl-C."""
 
+import subprocess
+import sys
 import time
 from threading import Event, get_ident
 
@@ -21,13 +23,21 @@ def test_results_come_in_order_from_threads_that_compute_alone() -> None:
 
 
 def test_a_single_batch_needs_no_thread() -> None:
-    torch.set_num_threads(2)
-    try:
-        search = side_by_side(lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4)
-        assert search == [(1, get_ident())]
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
+    found = side_by_side(lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4)
+    assert found == [(1, get_ident())]
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_the_program_has_its_threads_again(batches: int) -> None:
+    program = (
+        "import torch; from convs2s.decoding.side_by_side import side_by_side; "
+        f"torch.set_num_threads(2); side_by_side(print, range({batches}), 2); "
+        "import threading; print(torch.get_num_threads()); "
+        "other = threading.Thread(target=lambda: print(torch.get_num_threads())); "
+        "other.start(); other.join()"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.splitlines()[-2:] == ["2", "2"], run.stderr
 
 
 def test_a_failure_stops_the_other_batches() -> None:
