@@ -41,8 +41,8 @@ from convs2s.manifest import processor  # noqa: E402
 from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
 from convs2s.models.kernels.choice import fastest  # noqa: E402
-from convs2s.models.kernels.memory import keep_freed_memory  # noqa: E402
 from convs2s.models.kernels.probe import precisions  # noqa: E402
+from convs2s.training.memory import keep_freed_memory  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import gemm_rate  # noqa: E402
 from random_model import write_random_model  # noqa: E402
@@ -88,7 +88,6 @@ KINDS = {"beam 1": (1, False), "beam 5": (5, False), "one at a time, beam 5": (5
 def main() -> None:
     """Measure and print."""
     arguments = _arguments()
-    keep_freed_memory()
     torch.set_num_threads(arguments.threads)
     shapes = ["tiny"] if arguments.quick else [arguments.shape] if arguments.shape else [*CASES][:2]
     runs = 1 if arguments.quick else arguments.runs
@@ -200,6 +199,7 @@ def _translate_by_ctranslate2(
 
 def _training(shape: str, folder: Path, runs: int) -> dict[str, Any]:
     """Return the figures of training in each precision, and print them."""
+    keep_freed_memory()  # as a training does
     figures: dict[str, Any] = {}
     for name, precision in PRECISIONS.items():
         training = Training(workload(shape, name, folder))

@@ -34,7 +34,7 @@ from convs2s.config.load import load
 from convs2s.data.batches import Indices, collate, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.models.build import build_network
-from convs2s.models.kernels.memory import keep_freed_memory
+from convs2s.training.memory import keep_freed_memory
 from convs2s.training.update import Updater
 from machine import RUNS, seconds_of
 from workloads import ROOT, fairseq_folder, write_fairseq_pairs

@@ -31,9 +31,9 @@ from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.choice import fastest
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.models.kernels.memory import keep_freed_memory
 from convs2s.models.kernels.probe import products
 from convs2s.training.loading import ahead
+from convs2s.training.memory import keep_freed_memory
 from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers
 from flops import flops

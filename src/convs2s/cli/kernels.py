@@ -32,9 +32,9 @@ def _kernels(arguments: argparse.Namespace) -> None:
     import torch
 
     from convs2s.config.load import load
-    from convs2s.decoding.side_by_side import one_thread
     from convs2s.models.build import build_network
     from convs2s.models.kernels.choice import fastest, fastest_precision
+    from convs2s.models.kernels.measurements import one_thread
     from convs2s.models.kernels.probe import decoding_rates, precisions, products, rates
 
     torch.set_num_threads(arguments.threads)

@@ -62,9 +62,7 @@ def _translate(arguments: argparse.Namespace) -> None:
     from convs2s.decoding.translate import LineTranslator
     from convs2s.decoding.workers import ChunkTranslator
     from convs2s.devices import pick_device
-    from convs2s.models.kernels.memory import keep_freed_memory
 
-    keep_freed_memory()
     settings = decoding_settings(arguments)
     device = pick_device(arguments.device)
     _check_translation(arguments, device)

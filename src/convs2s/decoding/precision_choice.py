@@ -5,9 +5,9 @@ import sys
 import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.side_by_side import one_thread
 from convs2s.errors import UserError
 from convs2s.models.kernels.choice import fastest_precision
+from convs2s.models.kernels.measurements import one_thread
 from convs2s.models.kernels.probe import precisions, products
 from convs2s.models.kernels.quantized_linear import Precision
 from convs2s.models.lstm import Lstm

@@ -5,13 +5,14 @@ of times a step: where a sleeping thread takes 40 microseconds to wake, one thre
 (docs/benchmarks.md, generation). Batches wait for nothing but Python's lock.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Event
 from typing import TypeVar
 
 import torch
+
+from convs2s.models.kernels.measurements import one_thread
 
 Searched = TypeVar("Searched")
 Found = TypeVar("Found")
@@ -48,14 +49,3 @@ def side_by_side(
             except BaseException:
                 stopped.set()  # or Ctrl-C would wait for the batches that are under way
                 raise
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Have this thread compute alone while the block runs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

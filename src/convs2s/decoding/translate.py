@@ -24,7 +24,6 @@ from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
-from convs2s.models.kernels.memory import keep_freed_memory
 from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
@@ -327,7 +326,6 @@ def prepare_translator(
     Raises:
         UserError: as of :class:`LineTranslator`, or ``cuda`` is asked for where there is none.
     """
-    keep_freed_memory()
     torch.set_num_threads(threads)
     return LineTranslator(models, settings, pick_device(device), threads=threads)
 

@@ -5,6 +5,9 @@ token. Its product with the encoder's output z is h (W^T z) + b z + g z, and wha
 projection makes of a mean of values is the mean of what it makes of them: where a block is no wider
 than the embeddings, both maps are applied to the source instead of to each hypothesis at each step.
 
+In bf16 attention itself is computed in fp32: its products are so small that a kernel of bf16 takes
+longer to start than one of fp32 to end, but for many hypotheses of a sentence.
+
 Shapes: B sentences, K hypotheses of each, m source length, f embedding width, d block width, L
 attending blocks.
 """
@@ -66,13 +69,13 @@ class InferenceAttention:
         Args:
             keys: (B, m, f), the encoder's output z.
             values: (B, m, f), (z + e) * sqrt(0.5), times the m * sqrt(1/m) of the sentence.
-            bias: (B, 1, m), -inf where the source is padding, else 0.
+            bias: (B, 1, m), -inf where the source is padding, else 0; of attention's precision.
         """
         if not self._is_folded:
-            return BlockSource(keys, values, bias)
-        own = torch.matmul(keys, self._query_bias.to(keys.dtype)).unsqueeze(1)
-        folded = self._in_projection(keys)
-        return BlockSource(folded, self._out_projection(values), own.add_(bias))
+            return BlockSource(keys.to(bias.dtype), values.to(bias.dtype), bias)
+        own = torch.matmul(keys.to(bias.dtype), self._query_bias.to(bias.dtype)).unsqueeze(1)
+        folded, mapped = self._in_projection(keys), self._out_projection(values)
+        return BlockSource(folded.to(bias.dtype), mapped.to(bias.dtype), own.add_(bias))
 
     def __call__(
         self, hidden: Tensor, common: Tensor, source: BlockSource
@@ -89,28 +92,27 @@ class InferenceAttention:
         """
         shape = *common.shape[:2], -1
         query = hidden if self._is_folded else self._in_projection(hidden)
-        keys = source.keys.transpose(1, 2)
-        scores = torch.baddbmm(common + source.bias, query.view(shape), keys)  # (B, K, m)
-        exact = torch.promote_types(scores.dtype, torch.float32)
-        attention = functional.softmax(scores, dim=2, dtype=exact)
-        rounded = attention.to(hidden.dtype)
+        query = query.to(common.dtype).view(shape)
+        scores = torch.baddbmm(common + source.bias, query, source.keys.transpose(1, 2))
+        attention = functional.softmax(scores, dim=2)  # (B, K, m)
         if self._is_folded:
-            summed = torch.baddbmm(hidden.view(shape), rounded, source.values, beta=HALF)
-            return summed.flatten(0, 1), attention
-        context = torch.bmm(rounded, source.values).flatten(0, 1)  # (B * K, f)
-        return self._out_projection(context).add_(hidden, alpha=HALF), attention
+            summed = torch.baddbmm(query, attention, source.values, beta=HALF)
+            return summed.flatten(0, 1).to(hidden.dtype), attention
+        context = torch.bmm(attention, source.values).flatten(0, 1)  # (B * K, f)
+        return self._out_projection(context.to(hidden.dtype)).add_(hidden, alpha=HALF), attention
 
 
 class AttendedSource:
     """What all attending blocks attend to."""
 
     def __init__(self, keys: Tensor, blocks: Sequence[BlockSource]) -> None:
-        """Take the encoder's output (B, m, f) and what each block attends to."""
+        """Take the encoder's output (B, m, f) and what each block attends to, in fp32 at least."""
         self.keys, self.blocks = keys, blocks
 
     def common(self, embedded: Tensor) -> Tensor:
         """Return the part (B, K, m) of all blocks' scores that embeddings (B, K, f) have."""
-        return torch.bmm(embedded, self.keys.transpose(1, 2)).mul_(SQRT_HALF)
+        exact = embedded.to(self.keys.dtype)
+        return torch.bmm(exact, self.keys.transpose(1, 2)).mul_(SQRT_HALF)
 
     def keep(self, sentences: Tensor) -> "AttendedSource":
         """Return some of the sentences: ``sentences`` indexes B."""

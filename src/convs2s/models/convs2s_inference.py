@@ -103,13 +103,14 @@ class InferenceConvS2S:
             gated = block.gate(windows(x, block.kernel, (block.kernel - 1) // 2))
             x = gated.add_(block.kept(x)).mul_(SQRT_HALF)
         keys = self._out_projection(x)  # (B, m, f)
-        scale = (~padding).sum(1).to(torch.promote_types(self.dtype, torch.float32))
+        exact = torch.promote_types(self.dtype, torch.float32)
+        scale = (~padding).sum(1).to(exact)
         scale = (scale * scale.rsqrt() * SQRT_HALF).to(self.dtype).view(-1, 1, 1)
         values = (keys + embedded).mul_(scale)
-        bias = torch.zeros_like(padding, dtype=self.dtype).masked_fill_(padding, -torch.inf)
+        bias = torch.zeros_like(padding, dtype=exact).masked_fill_(padding, -torch.inf)
         bias = bias.unsqueeze(1)  # (B, 1, m)
         attending = filter(None, self.attentions)
-        return AttendedSource(keys, [one.of(keys, values, bias) for one in attending])
+        return AttendedSource(keys.to(exact), [one.of(keys, values, bias) for one in attending])
 
 
 class ConvS2SIncrementalState:
@@ -129,7 +130,10 @@ class ConvS2SIncrementalState:
         self._network, self._source = network, source
         self._length, self._hypotheses, self._position = length, hypotheses, 0
         shapes = [(block.kernel, block.inputs) for block in network.blocks]
-        self._inputs = ConvolutionInputs(shapes, len(source.keys) * hypotheses, source.keys)
+        rows = len(source.keys) * hypotheses
+        self._inputs = ConvolutionInputs(
+            shapes, rows, source.keys.new_empty((), dtype=network.dtype)
+        )
         self._order: Tensor | None = None  # of the rows, where it is another one than before
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:

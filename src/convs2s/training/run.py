@@ -12,7 +12,6 @@ from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device, worker_device
 from convs2s.files import sha256
 from convs2s.models.build import build_network
-from convs2s.models.kernels.memory import keep_freed_memory
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
 from convs2s.training.export import export
@@ -21,6 +20,7 @@ from convs2s.training.interruption import Interruption, end_of_job
 from convs2s.training.job import TrainingJob
 from convs2s.training.kernel_choice import choose_kernel
 from convs2s.training.log import log, speaking_as
+from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.start import begin, start_identity
 from convs2s.training.state_folder import StateFolder

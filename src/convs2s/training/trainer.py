@@ -22,7 +22,6 @@ from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.library_faults import faults_of_file
-from convs2s.models.kernels.memory import return_freed_memory
 from convs2s.models.network import Network
 from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
@@ -30,6 +29,7 @@ from convs2s.training.epoch_progress import EpochProgress, EpochSpan, UpdatesRea
 from convs2s.training.history import LARGEST_LOSS, EpochRecord, SourceUse, perplexity
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import LoadedUpdate, ahead
+from convs2s.training.memory import return_freed_memory
 from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
 from convs2s.training.permuted_sources import permuted_sources
 from convs2s.training.schedule import Schedule

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from convs2s.models.kernels import quantized_linear
 from convs2s.models.kernels.quantized_linear import Precision, linear_map
 from convs2s.models.kernels.topk import topk_of_sums
 from tests.support.kernels import INT8, precision_of
@@ -79,8 +80,12 @@ def test_a_row_of_integers_follows_from_itself_alone(
     assert_rows_are_independent(precision, shape)
 
 
+@pytest.mark.parametrize("packs", [False, True])
 @pytest.mark.parametrize("shape", [(50, 96), (256, 768), (1400, 768)])  # the last one is packed
-def test_a_row_in_fp32_follows_from_itself_alone(shape: tuple[int, int]) -> None:
+def test_a_row_in_fp32_follows_from_itself_alone(
+    shape: tuple[int, int], packs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quantized_linear, "packs_fp32", lambda: packs)
     assert_rows_are_independent("fp32", shape)
 
 
@@ -96,7 +101,7 @@ def assert_rows_are_independent(precision: Precision, shape: tuple[int, int]) ->
     x = x.bfloat16() if precision == "bf16" else x
     multiply = linear_map(torch.randn(shape), torch.randn(shape[0]), precision)
     together = multiply(x)
-    for rows in (slice(0, 1), slice(3, 4), slice(7, 9), slice(7, 20), slice(39, 40)):
+    for rows in (*(slice(3, 3 + count) for count in range(1, 6)), slice(7, 20), slice(39, 40)):
         assert torch.equal(multiply(x[rows]), together[rows])
 
 

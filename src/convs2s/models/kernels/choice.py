@@ -5,23 +5,11 @@ with a number of threads measures them, in less than a second; the answer is kep
 cache folder, so that later ones there compute the same bytes.
 """
 
-import fcntl
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import torch
-from pydantic import TypeAdapter
-
-from convs2s.files import read_json, write_json
-from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.writing import writing
-from convs2s.manifest import processor
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
+from convs2s.models.kernels.measurements import measured_here
 from convs2s.models.kernels.probe import Product, decoding_rates, rates
 from convs2s.models.kernels.quantized_linear import Precision
 
@@ -34,9 +22,6 @@ PRECISION_MARGIN = 1.2
 MOST_DECODED_ROWS = 320
 """Hypotheses at a time that are measured; more of them change little."""
 
-Kept = dict[str, dict[str, float]]
-"""What was measured, and on what -> each candidate's operations a second."""
-
 
 def fastest(found: Sequence[Product]) -> Kernel:
     """Return the fastest kernel for these products with this process's threads.
@@ -46,7 +31,7 @@ def fastest(found: Sequence[Product]) -> Kernel:
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.
     """
-    measured = _measured(_key("training", found), lambda: rates(found))
+    measured = measured_here(["training", *_shapes(found)], lambda: rates(found))
     return max(matmul.kernels(), key=lambda name: measured.get(name, 0.0) * FAVOUR.get(name, 1.0))
 
 
@@ -67,8 +52,8 @@ def fastest_precision(
         UserError: as of ``fastest``.
     """
     rows = min(hypotheses, MOST_DECODED_ROWS)
-    key = _key(f"decoding {rows}", found)
-    measured = _measured(key, lambda: decoding_rates(found, [rows])[rows])
+    work = [f"decoding {rows}", *_shapes(found)]
+    measured = measured_here(work, lambda: decoding_rates(found, [rows])[rows])
     best: Precision = "fp32"
     for name in ("bf16", "int8"):  # each rounds more than the one before
         if name in candidates and measured.get(name, 0.0) > PRECISION_MARGIN * measured[best]:
@@ -76,41 +61,5 @@ def fastest_precision(
     return best
 
 
-def _measured(key: str, measure: Callable[[], Mapping[Any, float]]) -> dict[str, float]:
-    """Return what is kept under a key, after it has been measured where nothing is."""
-    path = cache_file()
-    with writing(path), _alone(path.parent):
-        kept = _kept(path)
-        if key not in kept:
-            kept |= {key: dict(measure())}
-            write_json(path, kept)
-    return kept[key]
-
-
-def cache_file() -> Path:
-    """Return the file that keeps what was measured, below the user's cache folder."""
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "convs2s" / "kernels.json"
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let one process of this user measure at a time: the others take what it has found."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _kept(path: Path) -> Kept:
-    if not path.is_file():
-        return {}
-    with faults_of_file(str(path), "not what this program keeps there; remove it"):
-        return TypeAdapter(Kept).validate_python(read_json(path))
-
-
-def _key(work: str, found: Sequence[Product]) -> str:
-    shapes = sorted((one.outputs, one.inputs, one.count) for one in found)
-    machine = processor(), torch.__version__, torch.get_num_threads()
-    return json.dumps([work, *machine, shapes])
+def _shapes(found: Sequence[Product]) -> list[tuple[int, int, int]]:
+    return sorted((one.outputs, one.inputs, one.count) for one in found)

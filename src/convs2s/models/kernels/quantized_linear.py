@@ -10,6 +10,9 @@ from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
+
+from convs2s.models.kernels.packing import ROWS_HINT, packs_fp32
 
 Precision = Literal["fp32", "bf16", "int8"]
 
@@ -19,8 +22,8 @@ LARGEST = 127
 LARGEST_OF_SEVEN_BITS = 63
 """That of inputs without VNNI, where two products with them still fit into 16 bits."""
 
-ROWS_HINT = 128
-"""Rows that the layout of packed weights is chosen for; it serves any number."""
+FEWEST_ROWS = 4
+"""Of a product by torch's own library: it adds fewer up in another order."""
 
 LARGE = 1 << 20
 """Numbers of an fp32 weight from which on oneDNN's packed layout is faster for few rows: a product
@@ -61,7 +64,7 @@ def _is_packed(weight: Tensor) -> bool:
         return False
     if weight.dtype == torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return weight.dtype == torch.float32 and weight.numel() >= LARGE
+    return weight.dtype == torch.float32 and (weight.numel() >= LARGE or packs_fp32())
 
 
 def runs_int8() -> bool:
@@ -81,7 +84,7 @@ class PlainMap:
     """A map in the precision of its weight, by torch's library for matrices.
 
     The weight lies transposed: rows that are few are faster so, and each adds up in the same order
-    whatever their number, but for a single one.
+    whatever their number from ``FEWEST_ROWS`` on.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
@@ -91,7 +94,8 @@ class PlainMap:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) of the weight's precision to (..., outputs)."""
-        return _by_rows(x, lambda rows: torch.addmm(self._bias, rows, self._transposed))
+        bias, transposed = self._bias, self._transposed
+        return _by_rows(x, lambda rows: torch.addmm(bias, rows, transposed), FEWEST_ROWS)
 
     def of(self, outputs: Tensor) -> "PlainMap":
         """Return the map to some of the outputs alone."""
@@ -109,7 +113,7 @@ class PackedMap:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) of the weight's precision to (..., outputs)."""
-        return _by_rows(x, self._multiply)
+        return _by_rows(x, self._multiply, 2)
 
     def of(self, outputs: Tensor) -> LinearMap:
         """Return the map to some of the outputs alone."""
@@ -123,16 +127,16 @@ class PackedMap:
         return product
 
 
-def _by_rows(x: Tensor, multiply: Callable[[Tensor], Tensor]) -> Tensor:
+def _by_rows(x: Tensor, multiply: Callable[[Tensor], Tensor], least: int) -> Tensor:
     """Map (..., inputs) to (..., outputs) by a product of rows (n, inputs).
 
-    That of a single row adds up in another order: it is made one of two.
+    Fewer of them than ``least`` would be added up in another order: zeros make them as many.
     """
-    if x.dim() == 2 and len(x) > 1:
+    if x.dim() == 2 and len(x) >= least:
         return multiply(x)
     rows = x.reshape(-1, x.shape[-1])
-    if len(rows) == 1:
-        rows = rows.expand(2, -1)
+    if len(rows) < least:
+        rows = functional.pad(rows, (0, 0, 0, least - len(rows)))
     return multiply(rows)[: x.shape[:-1].numel()].view(*x.shape[:-1], -1)
 
 
