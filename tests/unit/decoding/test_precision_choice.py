@@ -1,6 +1,8 @@
 """The precision that ``auto`` stands for."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,16 @@ def test_without_a_cache_it_is_fp32(
 
 def test_the_default_is_the_same_on_every_machine() -> None:
     assert DecodingSettings().precision == "fp32"
+
+
+def test_measuring_ends_where_nothing_has_been_measured_before() -> None:
+    """What maps of fp32 are made of is measured before the precisions are, and not meanwhile."""
+    program = (
+        "from convs2s.models.kernels.choice import fastest_precision; "
+        "from convs2s.models.kernels.probe import Product; "
+        "print(fastest_precision([Product(8, 16, 2)], 5, ['fp32', 'bf16']))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert run.stdout.strip() in {"fp32", "bf16"}, run.stderr

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.kernels.measurements import measured_here
+from convs2s.models.kernels.packing import packs_fp32
 from convs2s.models.kernels.probe import Product, decoding_rates, rates
 from convs2s.models.kernels.quantized_linear import Precision
 
@@ -52,6 +53,7 @@ def fastest_precision(
         UserError: as of ``fastest``.
     """
     rows = min(hypotheses, MOST_DECODED_ROWS)
+    packs_fp32()  # is measured before: one measurement at a time
     work = [f"decoding {rows}", *_shapes(found)]
     measured = measured_here(work, lambda: decoding_rates(found, [rows])[rows])
     best: Precision = "fp32"

@@ -29,7 +29,8 @@ def measured_here(
 
     Args:
         work: what is measured, as plain data.
-        measure: does it, where nothing is kept.
+        measure: does it, where nothing is kept; it asks for no other measurement, which would wait
+            for this one to end.
 
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.
