@@ -126,6 +126,19 @@ def test_a_task_that_there_is_not(checkout: Checkout) -> None:
     assert checkout.files("results") == []
 
 
+def test_a_file_that_no_rule_makes(checkout: Checkout) -> None:
+    path = "results/demo_en_fr/models/demo/seed1/test.beam5.blue.json"
+    done = checkout.snakemake(path, "results/paper/tabel1.md")
+    assert done.code == 1
+    assert done.errors == [
+        f"error: {path}: unknown file 'test.beam5.blue.json'; did you mean 'test.beam5.bleu.json'?"
+    ]
+    done = checkout.snakemake("results/paper/tabel1.md", "-n")
+    assert done.errors == [
+        "error: results/paper/tabel1.md: unknown file 'tabel1.md'; did you mean 'table1.md'?"
+    ]
+
+
 def test_a_file_that_is_no_model(checkout: Checkout) -> None:
     done = checkout.shell("echo A man. | convs2s translate config.yaml > out.txt")
     assert done.code == 1

@@ -160,7 +160,7 @@ def _check_headline(where: str, task: Task, settings: Settings) -> None:
     _check_tuning(f"{where}.decoding", task, decoding, settings)
     for test in task.headline_tests():
         _known(f"{where}.tests", "test set", test, task.corpus.tests)
-    _check_selection(f"{where}.model", model, task, settings)
+    check_selection(f"{where}.model", model, task, settings)
 
 
 def _check_costs(where: str, settings: Settings) -> None:
@@ -190,8 +190,12 @@ def _check_tuning(where: str, task: Task, decoding: str, settings: Settings) -> 
     _known(where, what, development, task.development_sets())
 
 
-def _check_selection(where: str, model: str, task: Task, settings: Settings) -> None:
-    """Check that a vocabulary is selected only where it is of words, as the alignment's are."""
+def check_selection(where: str, model: str, task: Task, settings: Settings) -> None:
+    """Check that a vocabulary is selected only where it is of words, as the alignment's are.
+
+    Raises:
+        UserError: the task has one of pieces of words.
+    """
     selects = settings.models[model].architecture.selects_vocabulary
     if selects and task.vocabulary.kind != "word":
         raise UserError(
@@ -216,7 +220,7 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
         check_replacement(f"{where}: decoding", runs.model, runs.decoding, settings)
     task = settings.tasks[runs.task]
     _known(f"{where}: testset", "test set", runs.testset, task.corpus.tests)
-    _check_selection(f"{where}: model", runs.model, task, settings)
+    check_selection(f"{where}: model", runs.model, task, settings)
     _check_stand_in(runs, settings)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from convs2s.config.credentials import without_credentials
 from convs2s.config.messages import unknown
-from convs2s.config.references import check_replacement
+from convs2s.config.references import check_replacement, check_selection
 from convs2s.config.runs import RUN_PATTERN
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
@@ -27,9 +27,12 @@ _OF_COMPARISON = re.compile(
     r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\.(?P<baseline>.+)-vs-(?P<system>.+)\.(?:txt|json)"
 )
 # TESTSET.DECODING.WHAT; a test set's rescored lists have no decoding of their own.
-_OF_TEST_SET = re.compile(r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\..+")
+_OF_TEST_SET = re.compile(r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\.(?P<what>.+)")
 _NO_DECODING = {"scored", "rescored"}
 _NO_TEST_SET = {"phrases", "training"}
+_OF_SCORER = re.compile(rf"(?:re)?scored-by-(?P<model>.+)-(?:{RUN_PATTERN}|released)\..+")
+_OF_ATTENTION = re.compile(r".+\.attention\d+\.\w+|.+\.example\.json")
+_OF_ONE_MODEL = re.compile(rf"(?:curve|history|training|model)\..+|{_OF_ATTENTION.pattern}")
 
 
 def doubts(tasks: Mapping[str, Task]) -> list[str]:
@@ -74,6 +77,7 @@ def check_targets(targets: Iterable[str], rules: Collection[str], settings: Sett
         if re.fullmatch(r"\w+", target):
             _check_name(target, rules, settings)
         else:
+            _check_folder(target, Path(settings.scale.results_dir))
             _check_scale(target, Path(settings.scale.results_dir))
             if not Path(target).exists():
                 _check_path(target, settings)
@@ -82,13 +86,21 @@ def check_targets(targets: Iterable[str], rules: Collection[str], settings: Sett
 def _check_name(target: str, rules: Collection[str], settings: Settings) -> None:
     """Check what is neither a rule nor a path; any other word is Snakemake's affair."""
     if target in settings.tasks:
-        report = Layout(settings.scale.results_dir, "").task(target)
-        raise UserError(
-            f"{target}: is a task, not a target: ask for "
-            f"{report.report(settings.tasks[target].metric)}"
-        )
+        _refuse_task(target, target, settings)
     if get_close_matches(target, rules, n=1):
         raise UserError(f"{target}: {unknown('target', target, rules)}")
+
+
+def _refuse_task(target: str, task: str, settings: Settings) -> None:
+    report = Layout(settings.scale.results_dir, "").task(task).report(settings.tasks[task].metric)
+    raise UserError(f"{target}: is a task, not a target: ask for {report}")
+
+
+def _check_folder(path: str, results: Path) -> None:
+    """Refuse ``result/demo_en_fr/bleu.txt``: a folder that is like that of the results."""
+    first, *place = Path(path).parts or [""]
+    if place and first != results.parts[0] and get_close_matches(first, results.parts[:1]):
+        raise UserError(f"{path}: unknown folder '{first}'; did you mean '{results.parts[0]}'?")
 
 
 def _check_path(path: str, settings: Settings) -> None:
@@ -99,12 +111,15 @@ def _check_path(path: str, settings: Settings) -> None:
     task, *place = Path(path).relative_to(results).parts or [""]
     if task == "scales" and place:
         raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
-    if task in _OTHER_FOLDERS or not place:
+    if task in _OTHER_FOLDERS:
         return
-    _known(path, "task", task, settings.tasks)
+    _known(path, "task", task, [*settings.tasks, *sorted(_OTHER_FOLDERS)])
+    if not place:
+        _refuse_task(path, task, settings)
     if place[0] == "models" and len(place) == 4:
         model, run, file = place[1:]
         _known(path, "model", model, settings.models)
+        check_selection(path, model, settings.tasks[task], settings)
         _check_run(path, model, run, file, settings.tasks[task].corpus.tests, settings)
     if place[0] == "compare" and (found := _OF_COMPARISON.fullmatch(place[-1])):
         _known(path, "test set", found["testset"], [*settings.tasks[task].corpus.tests, "valid"])
@@ -137,12 +152,18 @@ def _check_run(
             f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of the "
             "first seeds, such as ensemble2"
         )
+    if run.startswith("ensemble") and _OF_ONE_MODEL.fullmatch(file):
+        raise UserError(f"{path}: is of one model, not of an ensemble: ask for that of seed1")
+    if _OF_ATTENTION.fullmatch(file) and settings.models[model].architecture.kind == "lstm":
+        raise UserError(f"{path}: '{model}' is an LSTM and has no attention to show")
     found = _OF_TEST_SET.fullmatch(file)
     if found and found["testset"] not in _NO_TEST_SET:
         _known(path, "test set", found["testset"], [*testsets, "valid"])
         if found["decoding"] not in _NO_DECODING:
             _known(path, "decoding", found["decoding"], settings.decodings)
             check_replacement(path, model, found["decoding"], settings)
+        if scorer := _OF_SCORER.fullmatch(found["what"]):
+            _known(path, "model", scorer["model"], settings.models)
 
 
 def _known(path: str, what: str, name: str, known: Collection[str]) -> None:

@@ -133,7 +133,7 @@ def _scores(model: Path) -> Iterator[str]:
 
 def _bleu_rows(folder: Path, digest: str) -> Iterator[str]:
     for path in sorted(folder.glob("*.bleu.json")):
-        if ".rescored-by-" in path.name:  # of a list, not of a model
+        if ".rescored" in path.name:  # of a list, not of a model
             continue
         evaluation = read_evaluation(path)
         scores = {

@@ -64,6 +64,33 @@ def settings(root: Path) -> Settings:
             "is a task, not a target: ask for results/gigaword/rouge.txt",
         ),
         ("demmo", "unknown target 'demmo'; did you mean 'demo'?"),
+        ("result/demo_en_fr/bleu.txt", "unknown folder 'result'; did you mean 'results'?"),
+        ("results/papr/table1.md", "unknown task 'papr'; did you mean 'paper'?"),
+        (
+            "results/demo_en_fr",
+            "is a task, not a target: ask for results/demo_en_fr/bleu.txt",
+        ),
+        (
+            f"{RUN}/seed1/test_2016_flickr.beam5.rescored-by-smal-seed2.bleu.txt",
+            "unknown model 'smal'; did you mean 'small'?",
+        ),
+        (
+            f"{RUN}/ensemble2/curve.svg",
+            "is of one model, not of an ensemble: ask for that of seed1",
+        ),
+        (
+            f"{RUN}/ensemble2/test_2016_flickr.beam5.attention1.svg",
+            "is of one model, not of an ensemble: ask for that of seed1",
+        ),
+        (
+            f"{RUN[:-5]}small_lstm/seed1/test_2016_flickr.lstm_beam2.attention1.svg",
+            "'small_lstm' is an LSTM and has no attention to show",
+        ),
+        (
+            f"{RUN[:-5]}ablation/seed1/model.safetensors",
+            "'ablation' selects its vocabulary by aligned words, but 'multi30k_en_de' has one of "
+            "pieces of words; name a word task, or a model without vocabulary_selection",
+        ),
     ],
 )
 def test_a_slip_of_the_pen_is_told_with_the_nearest_name(

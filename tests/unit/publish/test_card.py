@@ -111,6 +111,14 @@ def test_scores_and_records_of_another_model_are_left_out(results: Path, tmp_pat
     assert "not recorded here" in found["Made with"]
 
 
+@pytest.mark.parametrize("name", ["test.rescored", "test.beam5.rescored-by-small-seed2"])
+def test_scores_of_a_rescored_list_are_no_models(results: Path, name: str) -> None:
+    before = model_card(results / MODEL)
+    scores = {"bleu": {"average": {"tokenized": {"score": 30.0}}}}
+    write_json((results / MODEL).with_name(f"{name}.bleu.json"), scores)
+    assert model_card(results / MODEL) == before
+
+
 def test_scoring_changes_no_byte_of_the_model(results: Path, tmp_path: Path) -> None:
     again = tiny.job(results, tmp_path / "model.safetensors")
     train(again)
