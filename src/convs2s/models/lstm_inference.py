@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from convs2s.models.kernels.quantized_linear import Precision, linear_map
+from convs2s.data.vocabulary import END
+from convs2s.models.kernels.quantized_linear import FEWEST_ROWS, Precision, linear_map
 from convs2s.models.lstm import Lstm, LstmDecoder, State
 
 
@@ -19,7 +21,7 @@ class InferenceLstm:
         """Take a network for decoding in fp32 or bf16; there is no int8 for its layers."""
         if precision == "int8":
             raise NotImplementedError("an LSTM in int8")
-        self._network = network
+        self._network, self._padding_index = network, network.padding_index
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
         self.output = linear_map(weight, bias, precision)
         self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
@@ -27,8 +29,20 @@ class InferenceLstm:
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
         with self._rounds:
-            encoded = self._network.encode(source)
+            encoded = self._network.encode(_with_longer_rows(source, self._padding_index))
+        encoded = [(h[:, : len(source)], c[:, : len(source)]) for h, c in encoded]
         return LstmIncrementalState(self._network.decoder, encoded, hypotheses, self._rounds)
+
+
+def _with_longer_rows(source: Tensor, padding_index: int) -> Tensor:
+    """Add rows to (B, m) that are one token longer than all others.
+
+    For rows of one length alone torch takes another kernel, and where fewer are left than a product
+    needs (`FEWEST_ROWS`) it adds up in another order: with these neither is ever so, and a
+    sentence's states do not depend on the others of its batch.
+    """
+    padded = functional.pad(source, (0, 1), value=padding_index)
+    return torch.cat([padded, padded.new_full((FEWEST_ROWS, padded.shape[1]), END)])
 
 
 class LstmIncrementalState:

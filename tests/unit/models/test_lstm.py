@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.decoding import DecodingSettings
@@ -20,7 +21,9 @@ from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.kernels.quantized_linear import Precision
 from convs2s.models.lstm import Lstm, reverse_tokens
+from convs2s.models.lstm_inference import InferenceLstm
 from convs2s.training.job import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
@@ -114,6 +117,23 @@ def test_dropout_follows_the_seed() -> None:
 
 
 # ---- decoding ----
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_an_encoded_sentence_is_the_same_to_the_bit_in_every_batch(precision: Precision) -> None:
+    """Rows of one length alone, and rows that outlast all others, take other kernels of torch."""
+    for_decoding = InferenceLstm(lstm().eval().float(), precision)
+    lengths = [3, 9, 9, 17, 30]
+    source = batch(*lengths)
+
+    def states(chosen: list[int]) -> list[Tensor]:
+        rows = source[chosen, : max(lengths[one] for one in chosen) + 1]
+        return [one for state in for_decoding.start(rows, 1)._states for one in state]
+
+    expected = states([0, 1, 2, 3, 4])
+    for chosen in ([0], [4], [1, 2], [3, 4], [0, 4], [2, 0, 3]):
+        for one, whole in zip(states(chosen), expected, strict=True):
+            assert torch.equal(one, whole[chosen])
 
 
 @pytest.mark.parametrize("layers", [1, 3])

@@ -43,7 +43,11 @@ class LinearMap(Protocol):
         """Map the rows."""
 
     def of(self, outputs: Tensor) -> "LinearMap":
-        """Return the map to some of the outputs alone: indices (S,)."""
+        """Return the map to some of the outputs alone: indices (S,), in fp32 at least.
+
+        Of outputs in bf16 many are equal, and which one of those is found first depends on where
+        the others stand: on the shortlist of the whole batch.
+        """
 
 
 def linear_map(weight: Tensor, bias: Tensor, precision: Precision) -> LinearMap:
@@ -93,13 +97,13 @@ class PlainMap:
         self.outputs = len(weight)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map (..., inputs) of the weight's precision to (..., outputs)."""
+        """Map (..., inputs) to (..., outputs) of the weight's precision."""
         bias, transposed = self._bias, self._transposed
-        return _by_rows(x, lambda rows: torch.addmm(bias, rows, transposed), FEWEST_ROWS)
+        return _by_rows(x.to(bias.dtype), lambda rows: torch.addmm(bias, rows, transposed), FEWEST_ROWS)
 
     def of(self, outputs: Tensor) -> "PlainMap":
         """Return the map to some of the outputs alone."""
-        return PlainMap(self._transposed[:, outputs].t(), self._bias[outputs])
+        return _exact(self._transposed.t()[outputs], self._bias[outputs])
 
 
 class PackedMap:
@@ -115,16 +119,20 @@ class PackedMap:
         """Map (..., inputs) of the weight's precision to (..., outputs)."""
         return _by_rows(x, self._multiply, 2)
 
-    def of(self, outputs: Tensor) -> LinearMap:
+    def of(self, outputs: Tensor) -> PlainMap:
         """Return the map to some of the outputs alone."""
-        weight = self._packed.to_dense()[outputs]
-        return PlainMap(weight, self._bias[outputs])
+        return _exact(self._packed.to_dense()[outputs], self._bias[outputs])
 
     def _multiply(self, rows: Tensor) -> Tensor:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(
             rows, self._packed, self._bias, "none", [], ""
         )
         return product
+
+
+def _exact(weight: Tensor, bias: Tensor) -> PlainMap:
+    kind = torch.promote_types(weight.dtype, torch.float32)
+    return PlainMap(weight.to(kind), bias.to(kind))
 
 
 def _by_rows(x: Tensor, multiply: Callable[[Tensor], Tensor], least: int) -> Tensor:
