@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.config.messages import validated
@@ -157,6 +157,9 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     # Copies: what safetensors returns is the file, which another process may write anew.
     own = {name: tensor.to(kinds[name], copy=True) for name, tensor in weights.items()}
     model.load_state_dict(own, assign=True)
+    for layer in model.modules():
+        if isinstance(layer, nn.RNNBase):  # a GPU would copy its weights at every step otherwise
+            layer.flatten_parameters()
     return model.eval(), description
 
 

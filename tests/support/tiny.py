@@ -46,11 +46,11 @@ def settings(architecture: dict[str, Any] | None = None, **training: Any) -> Mod
     return validated(ModelSettings, given, "tiny")
 
 
-def prepare(folder: Path, pairs: int = 160) -> Path:
+def prepare(folder: Path, pairs: int = 160, languages: tuple[str, str] = ("en", "fr")) -> Path:
     """Write a prepared task's folder, as ``snakemake prepare`` does."""
     generator = random.Random(1)
     sources = [generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)]
-    return prepare_pairs(folder, sources, held_out=20, mark="x")
+    return prepare_pairs(folder, sources, held_out=20, mark="x", languages=languages)
 
 
 def build_word_vocabulary(words: Path, table: Path) -> None:
@@ -67,16 +67,21 @@ def build_word_vocabulary(words: Path, table: Path) -> None:
 
 
 def prepare_pairs(
-    folder: Path, sources: list[list[str]], held_out: int = 100, mark: str = ""
+    folder: Path,
+    sources: list[list[str]],
+    held_out: int = 100,
+    mark: str = "",
+    languages: tuple[str, str] = ("en", "fr"),
 ) -> Path:
     """Write the folder of a task whose targets are the sources, reversed and marked."""
     metadata = DatasetMetadata(
         task="tiny",
-        languages=Languages(source="en", target="fr"),
+        languages=Languages(source=languages[0], target=languages[1]),
         preparation="moses_test",
         vocabulary=VocabularySettings(kind="word"),
     )
-    tables = folder / "vocabulary" / "en.tsv", folder / "vocabulary" / "fr.tsv"
+    first, second = (folder / "vocabulary" / f"{language}.tsv" for language in languages)
+    tables = first, second
     for split, part in (("train", sources[:-held_out]), ("valid", sources[-held_out:])):
         corpus = folder / f"{split}.en", folder / f"{split}.fr"
         write_lines(corpus[0], (" ".join(words) for words in part))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self, TypedDict, Unpack, get_args
 
@@ -67,8 +68,11 @@ class Translator:
             device: where they are.
         """
         self._lines, self.device = lines, device
-        form: Literal["tokens", "raw"] = "tokens" if lines.pretokenized else "raw"
-        self._scorer = PairScorer(lines.ensemble, lines.description, device, form)
+
+    @cached_property
+    def _scorer(self) -> PairScorer:
+        form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
+        return PairScorer(self._lines.ensemble, self._lines.description, self.device, form)
 
     @classmethod
     def load(

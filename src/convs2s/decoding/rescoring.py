@@ -24,6 +24,7 @@ from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import Group, ListedHypothesis, unescaped
+from convs2s.text.joint_codes import types_of_other_codes
 
 TARGETS_PER_CHUNK = 4096
 """Targets that are read, sorted by length and scored together; memory does not grow further."""
@@ -74,7 +75,13 @@ class PairScorer:
             description: what their files say of them.
             device: where they are.
             form: what the lines of both sides are.
+
+        Raises:
+            UserError: the lines are not tokens, and the models' target side is split by what their
+                files do not hold.
         """
+        if form != "tokens":
+            _check_target_side(description)
         self.ensemble = ensemble
         self.device, self.form = device, form
         self._splitters = {
@@ -96,7 +103,8 @@ class PairScorer:
             form: what the lines of both sides are.
 
         Raises:
-            UserError: a file is no model, or the models of an ensemble do not fit together.
+            UserError: a file is no model, the models of an ensemble do not fit together, or their
+                files do not say how targets are split.
         """
         return cls(*load_ensemble(models, device), device, form)
 
@@ -134,6 +142,23 @@ class PairScorer:
         tokens = self._splitters[side](line)
         warn_if_overlong(tokens, self.ensemble.positions(side), line)
         return self._vocabularies[side].encode(tokens)
+
+
+def _check_target_side(description: ModelDescription) -> None:
+    """Refuse what splits its targets in another way than its sources: a file holds one of both."""
+    codes = description.bpe_codes
+    if codes is None:
+        return
+    if description.splittable is not None:
+        why = "its vocabulary has a threshold"
+    elif strange := types_of_other_codes(codes, description.target_types):
+        why = f"its source's BPE codes do not make {strange} of its target's types"
+    else:
+        return
+    raise UserError(
+        f"{description.task}: {why}, and how targets are split is not in a model file: give both "
+        "sides as the model's own tokens (--pretokenized)"
+    )
 
 
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:

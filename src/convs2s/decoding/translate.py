@@ -346,14 +346,14 @@ def load_ensemble(
         this precision for one of them or on this machine.
     """
     loaded = [load_model(path, device) for path in models]
-    network, common = loaded[0]
+    networks, common = [network for network, _ in loaded], loaded[0][1]
     settings = settings or DecodingSettings()
-    precision = chosen_precision(settings, network, device)
+    precision = chosen_precision(settings, networks, device)
     for path, (_, description) in zip(models, loaded, strict=True):
         _check_alike(models[0], common, path, description)
         if precision == "int8":
             _check_int8(path, description, device)
-    return Ensemble([network for network, _ in loaded], settings.ensemble, precision), common
+    return Ensemble(networks, settings.ensemble, precision), common
 
 
 def _check_attends(path: Path, ensemble: Ensemble) -> None:
@@ -385,5 +385,5 @@ def _check_alike(
         if getattr(expected, name) != getattr(description, name):
             raise UserError(
                 f"{path}: cannot form an ensemble with {first}: their {name} differ; an ensemble's "
-                "models differ in nothing but the seed of their training"
+                "models differ in the seed of their training or in their network alone"
             )

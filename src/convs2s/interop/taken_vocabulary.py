@@ -9,10 +9,7 @@ from convs2s.errors import UserError
 from convs2s.files import atomic_text
 from convs2s.model_file import ModelDescription, describe_model
 from convs2s.text.bpe import Bpe, count_tokens
-
-_ENDS_WORD = "</w>"
-_FEW = 0.1
-"""Share of a vocabulary that no merge makes: glossaries, and what fills an imported one."""
+from convs2s.text.joint_codes import types_of_other_codes
 
 
 def take_codes(*, model: Path, output: Path) -> None:
@@ -67,15 +64,8 @@ def take_vocabulary(
 def _check_joint(model: Path, description: ModelDescription) -> None:
     """Refuse a model whose target side has codes of its own, which its file does not hold."""
     assert description.bpe_codes is not None
-    merges = (line.split() for line in description.bpe_codes.splitlines()[1:])
-    merged = {"".join(pair) for pair in merges}
-    products = {
-        one.removesuffix(_ENDS_WORD) if one.endswith(_ENDS_WORD) else f"{one}@@" for one in merged
-    }
-    long = [one for one in description.target_types if len(one.removesuffix("@@")) > 1]
-    strange = sum(one not in products for one in long)
-    if strange > _FEW * len(long):
+    if strange := types_of_other_codes(description.bpe_codes, description.target_types):
         raise UserError(
-            f"{model}: its BPE codes make no such target vocabulary ({strange:,} of {len(long):,} "
-            "types): the sides have codes of their own, and its file holds those of the source"
+            f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
+            "have codes of their own, and its file holds those of the source"
         )

@@ -75,6 +75,14 @@ def application(served: Served) -> Starlette:
     )
 
 
+def _host_of(header: str) -> str:
+    """Return the name in a header ``Host: name:port``; "" where there is none."""
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:  # such as "[::1" without its end
+        return ""
+
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -89,7 +97,7 @@ class _Handlers:
 
         async def answer(request: Request) -> Response:
             """Give the handler's answer, or say what is wrong."""
-            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+            host = _host_of(request.headers.get("host", ""))
             mine = self._served.settings.host
             # A page from elsewhere may have a name that leads here (DNS rebinding).
             if is_loopback(mine) and not is_loopback(host):

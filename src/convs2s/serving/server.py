@@ -87,11 +87,16 @@ def served_by(translator: Translator, search: DecodingSettings, settings: Server
 
     Raises:
         UserError: the search has a wider beam than the server takes, or replaces unknown words
-            where no model has attention.
+            where no model has attention, or a request may have more sentences than may wait.
     """
     if search.beam > settings.largest_beam:
         raise UserError(
             f"--beam {search.beam}: --largest-beam is {settings.largest_beam}: raise that"
+        )
+    if settings.most_texts > settings.most_waiting:
+        raise UserError(
+            f"--most-texts {settings.most_texts}: --most-waiting is {settings.most_waiting}: raise "
+            "that, or a request of so many sentences would never be taken"
         )
     options = search_settings(search)
 

@@ -10,18 +10,23 @@ from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
-from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
 from convs2s.training.history import TrainingSummary, perplexity, without_absent
 from convs2s.training.job import TrainingJob
 from convs2s.training.shortlisting import shortlist_figures
+from convs2s.training.start import words_of_truecasers
 from convs2s.training.trainer import Trainer, TrainingResult
 from convs2s.training.watch import write_history
 
 
 def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
-    """Write the model file of a training's result, and the training's records."""
+    """Write the model file of a training's result, and then the training's records.
+
+    In this order records never speak of a model that could not be written: what removes the states
+    of finished trainings rests on both.
+    """
     summary = without_absent(_summary(job, data, trainer, result))
+    save_model(job.output, result.weights, _description(job, data, trainer, summary))
     records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
     forget_checksums(records)
     state = trainer.state
@@ -36,7 +41,6 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     made = {"identity": trainer.folder.identity, **machine, **manifest()}
     write_json(records[1], {**summary, "manifest": made})
     note_checksums(records)
-    save_model(job.output, result.weights, _description(job, data, trainer, summary))
 
 
 def _summary(
@@ -62,9 +66,6 @@ def _description(
 ) -> ModelDescription:
     """Return what the model file says of its weights."""
     described = data.description
-    truecasers = zip(
-        (described.languages.source, described.languages.target), job.truecasers or (), strict=False
-    )
     return ModelDescription(
         task=described.task,
         languages=described.languages.model_dump(),
@@ -78,7 +79,7 @@ def _description(
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
         training={**summary, **_origin(data, trainer)},
         shortlist=trainer.updater.shortlist,
-        truecasers={language: read_truecaser(table) for language, table in truecasers},
+        truecasers=words_of_truecasers(job, data),
     )
 
 

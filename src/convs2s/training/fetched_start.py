@@ -1,5 +1,6 @@
 """A model to start from that lies elsewhere: beside the output of the training, once fetched."""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,12 +8,13 @@ from convs2s.config.download import Download
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.recipe import Recipe
 from convs2s.download.download import download_file
+from convs2s.files import sha256
 
 
 def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:
     """Fetch the model of ``training.start`` where it is named by a URL; return where it lies.
 
-    It is fetched once: workers and later tries find it there.
+    It is fetched once: workers and later tries find it there, by the name of its URL.
 
     Args:
         recipe: of the training.
@@ -28,9 +30,10 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
     """
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
-    url, place = recipe.start.model, output.with_name("start.safetensors")
-    if not place.is_file():
-        known = downloads.get(url, Download(url=url))
+    url = recipe.start.model
+    known = downloads.get(url, Download(url=url))
+    place = output.with_name(f"start.{hashlib.sha256(url.encode()).hexdigest()[:8]}.safetensors")
+    if not place.is_file() or known.sha256 not in (None, sha256(place)):
         place.parent.mkdir(parents=True, exist_ok=True)
         download_file(url, place, sha256=known.sha256, md5=known.md5, size=known.bytes)
     return place

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.guards.library_faults import faults_of_file
+from convs2s.model_file import describe_model
 from convs2s.training.state_folder import digest_of
 
 _FOLDER = "state"
@@ -50,12 +51,19 @@ def finished_states(results: Path) -> list[FinishedState]:
 
 
 def _digest_of_ended(run: Path) -> str | None:
-    """Return the fingerprint of the training whose model lies in a folder; None without one."""
+    """Return the fingerprint of the training whose model lies in a folder; None without one.
+
+    Its record alone would not do: beside it may lie the model of another training.
+    """
     record = run / "training.json"
-    if not record.is_file() or not any(run.glob("*.safetensors")):
+    if not record.is_file():
         return None
     with faults_of_file(str(record), "no record of a training"):
-        return digest_of(json.loads(record.read_bytes())["manifest"]["identity"])
+        identity = json.loads(record.read_bytes())["manifest"]["identity"]
+    models = map(describe_model, sorted(run.glob("*.safetensors")))
+    if all(model.training.get("identity") != identity for model in models):
+        return None
+    return digest_of(identity)
 
 
 def size_of(folder: Path) -> int:

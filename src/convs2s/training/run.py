@@ -10,7 +10,6 @@ import torch
 
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import pick_device, worker_device
-from convs2s.files import sha256
 from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
@@ -22,7 +21,7 @@ from convs2s.training.kernel_choice import choose_kernel
 from convs2s.training.log import log, speaking_as
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
-from convs2s.training.start import begin, start_identity
+from convs2s.training.start import begin, data_identity, start_identity
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.tensorboard import EVENTS, EventFile
 from convs2s.training.trainer import Trainer, TrainingResult
@@ -143,7 +142,7 @@ def say_end(trainer: Trainer, result: TrainingResult) -> None:
     """Say why training ended, whether the network reads its source, and what may go."""
     schedule = trainer.state.schedule
     log(f"stopped: {schedule.stop_reason}")
-    if schedule.best_epoch == len(trainer.state.history):
+    if schedule.best_epoch == trainer.state.epoch - 1:
         log(f"the last epoch was the best one: {more_would_help(trainer)}")
     if result.source_use is not None:
         log(str(result.source_use))
@@ -168,12 +167,11 @@ def say_what_may_go(folder: StateFolder) -> None:
 
 def identity(job: TrainingJob, data: TrainingData) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine."""
-    candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
     return {
         **recipe_identity(job.architecture, job.recipe),
         **start_identity(job),
         "seed": job.seed,
-        "data": data.checksums | candidates,
+        "data": data_identity(job, data),
         "version": TRAINING_VERSION,
         **({} if job.products == "auto" else {"products": job.products}),
     }

@@ -78,10 +78,22 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
         if its != data.types[side]:
             first = _first_difference(its, data.types[side])
             yield f"its {side} vocabulary differs: {first}; {advice}"
-    truecasers = [read_truecaser(table) for table in job.truecasers or ()]
-    if list(model.truecasers.values()) != truecasers:
+    if model.truecasers != words_of_truecasers(job, data):
         yield "its truecaser differs"
     yield from _of_networks(model.architecture, job.architecture)
+
+
+def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[str]]:
+    """Return language -> the words of its truecaser, as a model file has them."""
+    languages = data.description.languages
+    tables = zip((languages.source, languages.target), job.truecasers or (), strict=False)
+    return {language: read_truecaser(table) for language, table in tables}
+
+
+def data_identity(job: TrainingJob, data: TrainingData) -> dict[str, str]:
+    """Return the checksums of what a training reads, by name."""
+    candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
+    return data.checksums | candidates
 
 
 def _codes(whose: str, codes: str | None) -> str:
@@ -132,7 +144,7 @@ def _epochs_before(
         )
     its = {part: identity[part] for part in ("data", "training")}
     ours = {
-        "data": data.checksums,
+        "data": data_identity(job, data),
         "training": recipe_identity(job.architecture, job.recipe)["training"],
     }
     flat = [

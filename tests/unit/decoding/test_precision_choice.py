@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import identity_of
+from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.workers import ChunkTranslator
 from convs2s.errors import UserError
@@ -19,7 +21,9 @@ from convs2s.models.kernels.choice import fastest_precision
 from convs2s.models.kernels.probe import Product, decoding_rates, precisions
 from convs2s.models.kernels.quantized_linear import Precision, runs_int8
 from convs2s.scoring.tuned_settings import decoding_as_run
+from tests.support import networks
 from tests.support.kernels import NEEDS_INT8
+from tests.unit.conftest import Terminal
 
 SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
 AUTO = DecodingSettings(precision="auto", replace_unknown=False)
@@ -93,6 +97,36 @@ def test_what_auto_stands_for_is_said_wherever_it_matters(
     assert run == {**stated, "precision": "int8"}
 
 
+def test_a_file_is_known_by_the_precision_that_auto_was(
+    run: Terminal, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gone on with where another one is the fastest, it would be of both."""
+    measure(monkeypatch, {"fp32": 1.0, "bf16": 2.0, "int8": 1.0})
+    known: list[dict[str, object]] = []
+
+    def translated(
+        _: object, __: Path, ___: Path, identity: dict[str, object], **____: Any
+    ) -> None:
+        known.append(identity)
+
+    monkeypatch.setattr("convs2s.decoding.long_files.translate_long_file", translated)
+    write_lines(tmp_path / "in", ["w1"])
+    files = ("--input", tmp_path / "in", "--output", tmp_path / "out")
+    run("translate", model, *files, "--precision", "auto", "--no-replace-unknown")
+    assert [one["precision"] for one in known] == ["bf16"]
+
+
+@NEEDS_INT8
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
+    monkeypatch: pytest.MonkeyPatch, order: tuple[int, int]
+) -> None:
+    measure(monkeypatch, {"fp32": 1.0, "bf16": 1.5, "int8": 9.0})
+    both = [networks.network(), networks.lstm()]
+    assert chosen_precision(AUTO, [both[place] for place in order], "cpu") == "bf16"
+    assert chosen_precision(AUTO, both[:1], "cpu") == "int8"
+
+
 def test_lines_that_do_not_say_their_precision_are_named(tmp_path: Path) -> None:
     write_lines(tmp_path / "test.jsonl", ['{"line": 1}'])
     with pytest.raises(UserError, match=r"test\.jsonl:1: no translation of this program"):
@@ -105,6 +139,18 @@ def test_without_a_cache_it_is_fp32(
     cache.parent.write_text("a file in the folder's place")
     assert LineTranslator([model], AUTO, "cpu").ensemble.precision == "fp32"
     assert "precision: auto is not measured" in capsys.readouterr().err
+
+
+def test_where_there_is_no_home_for_a_cache_it_is_fp32(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", unknown)
+    assert LineTranslator([model], AUTO, "cpu").ensemble.precision == "fp32"
+    assert "set XDG_CACHE_HOME; precision: auto is not measured" in capsys.readouterr().err
 
 
 def test_the_default_is_the_same_on_every_machine() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import PairScore, PairScorer, log_probabilities, score_groups
+from convs2s.decoding.splitter import Form
+from convs2s.errors import UserError
 from convs2s.files import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
@@ -212,6 +215,29 @@ def test_the_form_of_the_text(run: Terminal, model: Path, tmp_path: Path) -> Non
         (group,) = read_n_best([printed.rstrip("\n")], "printed")
         expected = float(full_pass(model, source, target)[0].log().sum())
         assert group[0].feature("Model") == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"splittable": ["w1"]}, "its vocabulary has a threshold"),
+        (
+            {"target_types": ["other", "types"]},
+            "its source's BPE codes do not make 2 of 2 of its target's types",
+        ),
+    ],
+)
+def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
+    model: Path, changes: dict[str, Any], why: str
+) -> None:
+    _, description = load_model(model)
+    known = replace(description, bpe_codes="#version: 0.2\nw 1\n", **changes)
+    ensemble = Ensemble([lstm()])
+    forms: list[Form] = ["raw", "words"]
+    for form in forms:
+        with pytest.raises(UserError, match=f"^tiny: {why}, and how targets are split is not"):
+            PairScorer(ensemble, known, "cpu", form)
+    assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"
 
 
 def test_an_overlong_target_is_scored_with_a_warning(

@@ -25,7 +25,7 @@ SEARCH = DecodingSettings(beam=3, minimum_length=2, batch_sentences=16)
 
 @pytest.fixture(scope="module")
 def server(sharp: Path) -> Iterator[ModelServer]:
-    with serving(sharp, SEARCH, request_seconds=0.5, most_waiting=60) as running:
+    with serving(sharp, SEARCH, request_seconds=0.5, most_waiting=80) as running:
         yield running
 
 
@@ -62,13 +62,16 @@ def test_health(server: ModelServer) -> None:
     content = server.ask("/health").content
     assert (content["status"], content["waiting"]) == ("ok", 0)
     assert (content["model"]["source"], content["model"]["target"]) == ("en", "fr")
-    assert content["bounds"]["most_waiting"] == 60
+    assert content["bounds"]["most_waiting"] == 80
 
 
-def test_more_than_may_wait_is_told_to_come_again(server: ModelServer) -> None:
-    answer = server.translate(*["w1"] * 61)
+def test_more_than_may_wait_is_told_to_come_again(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convs2s.serving.batches.Batches.waiting", 60)
+    answer = server.translate(*["w1"] * 21)
     assert answer.status == 503
-    assert "0 sentences wait, and 60 is the most: ask again" in answer.content["error"]
+    assert "60 sentences wait, and 80 is the most: ask again" in answer.content["error"]
 
 
 def test_a_megabyte_of_text(server: ModelServer) -> None:
@@ -87,6 +90,7 @@ def test_a_megabyte_of_text(server: ModelServer) -> None:
         ("/translate", b"{", JSON, 400, "not JSON"),
         ("/translate", b"{}", {"Content-Type": "text/plain"}, 415, "application/json"),
         ("/translate", b"{}", {**JSON, "Host": "elsewhere.example"}, 421, "on this machine alone"),
+        ("/translate", b"{}", {**JSON, "Host": "[::1"}, 421, "on this machine alone"),
         ("/translate", None, {}, 405, "Method Not Allowed"),
         ("/nowhere", None, {}, 404, "Not Found"),
     ],
@@ -190,6 +194,11 @@ def test_what_no_request_could_have_is_refused_at_the_start(sharp: Path) -> None
     with (
         pytest.raises(UserError, match="--beam 12: --largest-beam is 10: raise that"),
         serving(sharp, DecodingSettings(beam=12)),
+    ):
+        pass
+    with (
+        pytest.raises(UserError, match="--most-texts 64: --most-waiting is 20: raise that"),
+        serving(sharp, SEARCH, most_waiting=20),
     ):
         pass
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.model_file import ModelDescription, save_model
+from convs2s.models.build import build_network
 from convs2s.training.state_folder import digest_of
+from tests.support import tiny
 from tests.unit.conftest import Terminal
 
-IDENTITY = {"seed": 1, "recipe": {"clip": 0.1}}
+IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
 MINE = digest_of(IDENTITY)
 
 
@@ -22,9 +25,25 @@ def results(tmp_path: Path) -> Path:
             folder.mkdir(parents=True)
             (folder / "last.safetensors").write_bytes(bytes(1_500_000))
     finished = tmp_path / "task/models/small/seed1"
-    (finished / "model.safetensors").write_bytes(b"weights")
+    write_model(finished / "model.safetensors", IDENTITY)
     (finished / "training.json").write_text(json.dumps({"manifest": {"identity": IDENTITY}}))
     return tmp_path
+
+
+def write_model(path: Path, identity: dict[str, object]) -> None:
+    """Write a model file that was trained as an identity says."""
+    settings = tiny.settings().architecture
+    description = ModelDescription(
+        task="tiny",
+        languages={"source": "en", "target": "fr"},
+        preparation="none",
+        architecture=settings,
+        source_types=["a"],
+        target_types=["b"],
+        bpe_codes=None,
+        training={"identity": identity},
+    )
+    save_model(path, build_network(settings, 4, 4).state_dict(), description)
 
 
 def states(results: Path) -> list[str]:
@@ -53,6 +72,15 @@ def test_a_training_that_runs_keeps_its_states(run: Terminal, results: Path) -> 
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="seed1/state: a training is writing here: wait"):
             run("remove-states", results, "--yes")
+    assert states(results) == sorted([MINE, MINE, "another"])
+
+
+def test_beside_the_model_of_another_training_a_state_stays(run: Terminal, results: Path) -> None:
+    """The disk may have been full when the new one was to be written, or it was killed there."""
+    finished = results / "task/models/small/seed1"
+    write_model(finished / "model.safetensors", {"seed": 2})
+    write_model(finished / "start.safetensors", {"seed": 3})
+    assert "0 trainings" in run("remove-states", results, "--yes")
     assert states(results) == sorted([MINE, MINE, "another"])
 
 

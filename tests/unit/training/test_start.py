@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 from convs2s.config.download import Download
 from convs2s.errors import UserError
-from convs2s.files import sha256
+from convs2s.files import sha256, write_lines
 from convs2s.model_file import describe_model, load_model
 from convs2s.publish.card import model_card
 from convs2s.training.data import TrainingData
@@ -153,7 +154,41 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     assert "is of epoch 2, and maximum_epochs is 2: raise it" in said
 
 
+def test_continue_says_of_its_own_last_epoch_that_it_was_the_best(
+    task: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "model.safetensors"
+    train(job(task, model, output, "continue", maximum_epochs=4, learning_rate=0.02))
+    said = "the last epoch was the best one" in capsys.readouterr().err
+    assert said == (describe_model(output).training["best_epoch"] == 4)
+
+
+def test_a_model_that_selects_its_vocabulary_goes_on(task: Path, tmp_path: Path) -> None:
+    candidates = tmp_path / "candidates.tsv"
+    write_lines(candidates, ["source\ttargets", "w1\tw1x"])
+    selects = {"vocabulary_selection": {"frequent": 10, "candidates": 2}}
+    outputs = [tmp_path / name / "model.safetensors" for name in ("first", "further")]
+    train(tiny.job(task, outputs[0], tiny.settings(selects, **RECIPE), candidates=candidates))
+    further = job(task, outputs[0], outputs[1], "continue", selects, maximum_epochs=4)
+    train(replace(further, candidates=candidates))
+    assert describe_model(outputs[1]).training["epochs"] == 4
+
+
 # ---- what does not fit ----
+
+
+@pytest.mark.parametrize("languages", [("en", "de"), ("de", "en")])
+def test_the_models_own_truecasers_fit(tmp_path: Path, languages: tuple[str, str]) -> None:
+    task = tiny.prepare(tmp_path / "task", languages=languages)
+    tables = [tmp_path / f"{language}.tsv" for language in languages]
+    for table in tables:
+        write_lines(table, ["word\tcount", f"{table.stem.capitalize()}\t3"])
+    one = tmp_path / "one.safetensors"
+    train(tiny.job(task, one, tiny.settings(**RECIPE), truecasers=tables))
+    further = job(task, one, tmp_path / "further" / "model.safetensors")
+    train(replace(further, truecasers=tables))
+    write_lines(tables[0], ["word\tcount", "Another\t3"])
+    assert "its truecaser differs" in refused(replace(further, truecasers=tables))
 
 
 def test_a_changed_vocabulary_is_refused(task: Path, model: Path, tmp_path: Path) -> None:
@@ -197,8 +232,8 @@ def test_a_url_is_fetched_once_and_checked(
     output = tmp_path / "further" / "model.safetensors"
     one = job(task, url, output)
     known = {url: Download(url=url, sha256=sha256(model))}
-    place = output.with_name("start.safetensors")
-    assert fetched_start(one.recipe, output, known) == place
+    place = fetched_start(one.recipe, output, known)
+    assert place is not None
     assert fetched_start(one.recipe, output, known) == place
     assert len(server.answers) == 1
     assert sha256(place) == sha256(model)
@@ -206,3 +241,23 @@ def test_a_url_is_fetched_once_and_checked(
     with pytest.raises(UserError, match="has sha256"):
         fetched_start(one.recipe, tmp_path / "other" / "model.safetensors", wrong)
     assert fetched_start(job(task, model, output).recipe, output, {}) is None
+
+
+def test_another_url_or_checksum_is_fetched_anew(
+    task: Path, model: Path, tmp_path: Path, server: LoopbackServer
+) -> None:
+    other = tmp_path / "other.safetensors"
+    train(tiny.job(task, other, tiny.settings(**RECIPE), seed=2))
+    output = tmp_path / "further" / "model.safetensors"
+    places = []
+    for path in (model, other):
+        url = server.serve(f"/{path.name}", Served(path.read_bytes()))
+        place = fetched_start(job(task, url, output).recipe, output, {})
+        assert place is not None
+        assert sha256(place) == sha256(path)
+        places.append(place)
+    _, place = places
+    place.write_bytes(b"what was there before")
+    known = {url: Download(url=url, sha256=sha256(other))}
+    assert fetched_start(job(task, url, output).recipe, output, known) == place
+    assert sha256(place) == sha256(other)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
+from convs2s.errors import UserError
 from convs2s.files import read_json, write_json
 from convs2s.guards.library_faults import faults_of_file
 from convs2s.guards.writing import writing
@@ -46,8 +47,15 @@ def measured_here(
 
 
 def cache_file() -> Path:
-    """Return the file that keeps what was measured, below the user's cache folder."""
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Return the file that keeps what was measured, below the user's cache folder.
+
+    Raises:
+        UserError: nothing says where that is.
+    """
+    try:
+        folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user whom the system does not know, as in some containers
+        raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
     return Path(folder) / "convs2s" / "kernels.json"
 
 

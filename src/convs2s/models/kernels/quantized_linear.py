@@ -99,7 +99,8 @@ class PlainMap:
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs) of the weight's precision."""
         bias, transposed = self._bias, self._transposed
-        return _by_rows(x.to(bias.dtype), lambda rows: torch.addmm(bias, rows, transposed), FEWEST_ROWS)
+        x = x.to(bias.dtype)
+        return _by_rows(x, lambda rows: torch.addmm(bias, rows, transposed), FEWEST_ROWS)
 
     def of(self, outputs: Tensor) -> "PlainMap":
         """Return the map to some of the outputs alone."""
