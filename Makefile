@@ -1,4 +1,4 @@
-# A clone needs only make and Python >= 3.11: every target makes .venv itself.
+# A clone needs only make and Python 3.11, 3.12 or 3.13: every target makes .venv itself.
 #   make demo PYTHON=python3.12                    with a Python of your choice
 #   make demo TORCH=cuda                           with CUDA; TORCH=cpu: without (docs/install.md)
 #   make demo PIP_FLAGS="--extra-index-url URL"    with further options for pip
@@ -27,9 +27,10 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper-demo results-page test test-all mutants faults lint format hashes release clean
+.PHONY: help install demo paper-demo results-page test test-all mutants faults lint format hashes release clean
 
 help:
+	@echo "make install     .venv with all that the workflow needs, and nothing else"
 	@echo "make demo        train and score the demo, English to French, in minutes"
 	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
 	@echo "make results-page  docs/results.md from the ledger in docs/results"
@@ -42,6 +43,8 @@ help:
 	@echo "make hashes      requirements.hashed.txt from constraints.txt"
 	@echo "make release     everything that a release publishes, into dist/"
 	@echo "make clean       remove .venv if make has made it, caches and .snakemake, but not results/"
+
+install: $(INSTALLED)
 
 demo: $(INSTALLED)
 	@$(IN_VENV) snakemake demo
@@ -128,10 +131,10 @@ endef
 # The stamp goes first and comes last: after a killed install the next make starts over.
 $(INSTALLED): pyproject.toml constraints.txt
 	@for python in $(PYTHON) none; do \
-	    $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && break; \
+	    $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1 && break; \
 	done; \
 	if [ $$python = none ]; then \
-	    echo "make: Python 3.11 or newer is needed; tried $(PYTHON) (set PYTHON=...)" >&2; exit 1; \
+	    echo "make: Python 3.11, 3.12 or 3.13 is needed; tried $(PYTHON) (set PYTHON=...)" >&2; exit 1; \
 	fi; \
 	$$python -c "$$CHECK_VENV" || exit 1; \
 	if [ ! -e $@ ] && [ ! -e $(MADE) ]; then \

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from convs2s.cli.common import write_utf8
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
+from convs2s.errors import UserError
 
 
 def add_attention(command: argparse.ArgumentParser) -> None:
@@ -27,6 +28,8 @@ def _attention(arguments: argparse.Namespace) -> None:
 
     model: Path = arguments.model
     description = describe_model(model)
+    if description.architecture.kind == "lstm":
+        raise UserError(f"{model}: an LSTM has no attention to show")
     stand_in = description.training.get("stand_in")
     example = example_of(
         model,

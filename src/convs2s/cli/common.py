@@ -15,29 +15,30 @@ from convs2s.guards.limits import MOST_PROCESSES
 
 def add_device(command: argparse.ArgumentParser) -> None:
     """Add ``--device``."""
-    _add_choice(command, "device")
+    default = Options.model_fields["device"].default
+    add_choice(command, "device", str(default))
+    command.set_defaults(device=default)
 
 
-def add_products(command: argparse.ArgumentParser) -> None:
-    """Add ``--products``."""
-    _add_choice(command, "products")
+def add_choice(command: argparse.ArgumentParser, name: str, default: str) -> None:
+    """Add an option whose choices and meaning are the configuration's; it is None by itself.
 
-
-def _add_choice(command: argparse.ArgumentParser, name: str) -> None:
-    """Add an option whose choices, default and meaning are the configuration's."""
+    Args:
+        command: what gets the option.
+        name: of a field of the options.
+        default: what stands in its place, in words.
+    """
     field = Options.model_fields[name]
-    command.add_argument(
-        f"--{name}",
-        choices=get_args(field.annotation),
-        default=field.default,
-        help=rules(Options)["properties"][name]["description"],
-    )
+    meaning = rules(Options)["properties"][name]["description"]
+    choices = get_args(field.annotation)
+    command.add_argument(f"--{name}", choices=choices, help=f"{meaning} [{default}]")
 
 
 def add_threads(command: argparse.ArgumentParser) -> None:
     """Add ``--threads``."""
     cores = min(os.cpu_count() or 1, MOST_PROCESSES)
-    command.add_argument("--threads", type=int, default=cores, help="CPU threads")
+    meaning = f"CPU threads [all cores of this machine: {cores}]"
+    command.add_argument("--threads", type=int, default=cores, help=meaning)
 
 
 def add_models(command: argparse.ArgumentParser) -> None:

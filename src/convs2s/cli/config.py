@@ -9,6 +9,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     group = command.add_mutually_exclusive_group(required=True)
     group.add_argument("--task", help="what applies to this task")
+    group.add_argument("--tasks", action="store_true", help="all tasks, a line each")
     group.add_argument("--reference", action="store_true", help="the page docs/configuration.md")
     group.add_argument("--template", action="store_true", help="config.yaml as it comes")
     command.add_argument("--model", help="a model other than the task's headline")
@@ -21,11 +22,14 @@ def _config(arguments: argparse.Namespace) -> None:
 
     from convs2s.config.load import effective, load
     from convs2s.config.reference_page import reference, template
+    from convs2s.config.task_table import task_table
 
     if arguments.reference:
         sys.stdout.write(reference())
     elif arguments.template:
         sys.stdout.write(template())
+    elif arguments.tasks:
+        sys.stdout.write(task_table(load(Path.cwd())))
     else:
         settings = load(Path.cwd())
         values = effective(settings, arguments.task, arguments.model, arguments.decoding).plain()

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
-from convs2s.config.rules import Rule, choices, rules
+from convs2s.config.rules import Rule, alternatives, choices, rules
 
 OptionValue = float | int | str | bool
 
@@ -20,14 +20,24 @@ def add_decoding_options(command: argparse.ArgumentParser) -> None:
             action = argparse.BooleanOptionalAction
             command.add_argument(flag, dest=name, action=action, default=default, help=text)
         else:
+            kind = type(default)
             command.add_argument(
                 flag,
                 dest=name,
-                type=type(default),
+                type=number_or_null if _takes_null(rule) else kind,
                 choices=choices(rule) or None,
                 default=default,
                 help=text,
             )
+
+
+def number_or_null(text: str) -> int | None:
+    """Read a whole number, or what the configuration calls null: no limit."""
+    return None if text == "null" else int(text)
+
+
+def _takes_null(rule: Rule) -> bool:
+    return any(one.get("type") == "null" for one in alternatives(rule))
 
 
 def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:

@@ -4,8 +4,8 @@ import argparse
 import re
 
 EXIT_CODES = (
-    "exit codes: 0 done; 1 an error, said in one line; 2 options that are unknown or do not go\n"
-    "  together; 75 stopped in good order before the end: the same command goes on"
+    "exit codes: 0 done; 1 an error, said in one line; 2 options that are unknown, missing or of\n"
+    "  another form; 75 stopped in good order before the end: the same command goes on"
 )
 
 

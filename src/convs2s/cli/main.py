@@ -13,7 +13,7 @@ from convs2s.cli.card import add_card
 from convs2s.cli.compare_outputs import add_compare_outputs
 from convs2s.cli.completion import add_completion
 from convs2s.cli.config import add_config
-from convs2s.cli.examples import add_examples
+from convs2s.cli.examples import add_examples, commands_below
 from convs2s.cli.export_results import add_export_results
 from convs2s.cli.import_model import add_import
 from convs2s.cli.kernels import add_kernels
@@ -71,10 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
     given = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
-    known = argparse.Namespace(command=given, parser=parser, used=parser)
-    parsed, rest = parser.parse_known_args(given, known)
+    used = _command_meant(parser, given)
+    parsed, rest = parser.parse_known_args(given, argparse.Namespace(command=given, parser=parser))
     if rest:
-        _refuse(parsed.used, rest)
+        _refuse(used, rest)
     provide_environment()  # before torch is loaded
     try:
         check_options(parsed)
@@ -99,6 +99,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
+
+
+def _command_meant(
+    parser: argparse.ArgumentParser, given: Sequence[str]
+) -> argparse.ArgumentParser:
+    """Return the parser of the command that is typed; end with exit code 2 over an unknown one."""
+    for word in given:
+        below = commands_below(parser)
+        if word.startswith("-") or not below:
+            break
+        if word not in below:
+            parser.error(unknown("command", word, below))
+        parser = below[word]
+    return parser
 
 
 def _refuse(command: argparse.ArgumentParser, rest: Sequence[str]) -> NoReturn:
@@ -146,6 +160,5 @@ def whole_parser() -> argparse.ArgumentParser:
     for name, (add_options, text) in COMMANDS.items():
         command = commands.add_parser(name, help=text)
         add_options(command)
-        command.set_defaults(used=command)
     add_examples(parser, EXAMPLES)
     return parser

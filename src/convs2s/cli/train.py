@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli.common import add_device, add_products, add_threads
+from convs2s.cli.common import add_choice
 from convs2s.config.download import Download
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.notes import check_noted
@@ -48,9 +48,13 @@ def add_train(command: argparse.ArgumentParser) -> None:
 
 def _add_machine(command: argparse.ArgumentParser) -> None:
     """Add what is granted to a training."""
-    add_device(command)
-    add_threads(command)
-    add_products(command)
+    add_choice(command, "device", "config.yaml's")
+    command.add_argument(
+        "--threads",
+        type=int,
+        help="CPU threads of each worker [config.yaml's cores, or the model's training.threads]",
+    )
+    add_choice(command, "products", "config.yaml's")
     command.add_argument(
         "--workers",
         type=int,
@@ -94,15 +98,18 @@ def _train(arguments: argparse.Namespace) -> None:
 def _job(arguments: argparse.Namespace) -> "TrainingJob":
     from convs2s.config.load import load
     from convs2s.config.model import read_training_settings
+    from convs2s.config.options import Options
     from convs2s.training.fetched_start import fetched_start
     from convs2s.training.job import TrainingJob
 
     downloads: Mapping[str, Download] = {}
+    options = Options()
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
     else:
         configuration = load(Path.cwd())
         model, downloads = configuration.model(arguments.model), configuration.downloads
+        options = configuration.options
         architecture, recipe = model.architecture, model.training
     return TrainingJob(
         folder=arguments.folder,
@@ -111,13 +118,13 @@ def _job(arguments: argparse.Namespace) -> "TrainingJob":
         seed=arguments.seed,
         output=arguments.output,
         dictionary=arguments.dictionary,
-        device=arguments.device,
-        threads=arguments.threads,
+        device=arguments.device or options.device,
+        threads=arguments.threads or options.cores or recipe.threads,
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
         start=arguments.start or fetched_start(recipe, arguments.output, downloads),
         time_limit=arguments.time_limit,
-        products=arguments.products,
+        products=arguments.products or options.products,
         quiet=arguments.quiet,
         label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",
     )

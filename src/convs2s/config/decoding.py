@@ -37,8 +37,8 @@ class DecodingSettings(Section):
     """Hypotheses kept at each step; 1 is greedy search (section 4.3 of the paper uses 5)."""
     length_penalty: LengthPenalty | TunedLengthPenalty = 1.0
     """Exponent alpha of the final score, log-likelihood / length^alpha; 1 is the paper's but for
-    en-de, where it is tuned; 0 does not normalize. A mapping in place of the number: the workflow
-    tunes it for each run."""
+    en-de, where it is tuned; 0 does not normalize. In config/decodings.yaml a mapping in place of
+    the number has the workflow tune it for each run."""
     minimum_length: Annotated[int, Field(ge=0, le=LONGEST_OUTPUT)] = 0
     """Tokens that an output has at least, its end token not counted (14 for summaries)."""
     maximum_length: MaximumLength = MaximumLength()

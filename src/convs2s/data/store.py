@@ -115,7 +115,8 @@ def require_prepared(path: Path) -> None:
     if not task.is_dir():
         raise UserError(
             f"{path}: no such file, nor is there a folder {task.name}: name that of a prepared "
-            "task, such as results/demo_en_fr"
+            "task, such as results/demo_en_fr, which `snakemake prepare --config "
+            "'tasks=[demo_en_fr]'` makes"
         )
     raise UserError(f"{path}: no such file; make it with: snakemake {path.with_suffix('.arrow')}")
 

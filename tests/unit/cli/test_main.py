@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.main import main
+from convs2s.config.architecture import LstmArchitecture
 from convs2s.files import write_lines
 from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
 from convs2s.text.preparation import PREPARATIONS
 from tests.support import tiny
 from tests.unit.conftest import Terminal
@@ -161,6 +163,52 @@ def test_a_misspelt_option_is_told_with_the_nearest(capsys: pytest.CaptureFixtur
     said = capsys.readouterr().err
     assert said.startswith("usage: convs2s translate ")
     assert said.endswith("error: unknown option '--baem'; did you mean '--beam'?\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "usage", "said"),
+    [
+        (
+            ["transalte", "m"],
+            "usage: convs2s [",
+            "unknown command 'transalte'; did you mean 'translate'?",
+        ),
+        (
+            ["score", "blue"],
+            "usage: convs2s score [",
+            "unknown command 'blue'; did you mean 'bleu'?",
+        ),
+        (
+            ["score", "rouge", "--reference", "r", "o", "--sten"],
+            "usage: convs2s score rouge [",
+            "unknown option '--sten'; did you mean '--stem'?",
+        ),
+    ],
+)
+def test_a_misspelt_command_is_told_with_the_nearest(
+    capsys: pytest.CaptureFixture[str], typed: list[str], usage: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(typed)
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(usage)
+    assert error.endswith(f"error: {said}\n")
+
+
+def test_the_limit_of_a_batch_may_be_lifted(run: Terminal, model: Path) -> None:
+    assert run("translate", model, "--batch-tokens", "null", text=b"w1\n").count("\n") == 1
+
+
+def test_an_lstm_has_no_attention_to_show(run: Terminal, model: Path, tmp_path: Path) -> None:
+    kind = LstmArchitecture(kind="lstm", layers=1, cells=4, embedding=4, dropout=0.0)
+    _, description = load_model(model)
+    types = len(description.source_vocabulary()), len(description.target_vocabulary())
+    weights = build_network(kind, *types).state_dict()
+    path = tmp_path / "lstm.safetensors"
+    save_model(path, weights, replace(description, architecture=kind))
+    with pytest.raises(SystemExit, match=r"lstm\.safetensors: an LSTM has no attention to show"):
+        run("attention", path, "w1")
 
 
 def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import yaml
 from convs2s.config.messages import validated
 from convs2s.config.options import Options
 from convs2s.config.reference_page import reference, template
+from tests.unit.conftest import Terminal
 
 
 def test_config_yaml_is_the_class(root: Path) -> None:
@@ -44,3 +45,10 @@ def test_each_key_is_a_row() -> None:
 
 def test_a_tasks_name_is_no_key() -> None:
     assert "`name`" not in reference()
+
+
+def test_the_page_of_tasks_lists_all_of_them(root: Path, run: Terminal) -> None:
+    page = (root / "docs/tasks.md").read_text(encoding="utf-8")
+    listed = page.partition("<!-- tasks: begin -->\n")[2].partition("<!-- tasks: end -->")[0]
+    assert listed == run("config", "--tasks")
+    assert listed.count("\n") == 2 + len(list((root / "config/tasks").glob("*.yaml")))

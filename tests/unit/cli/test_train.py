@@ -1,0 +1,34 @@
+"""``convs2s train`` by hand trains as the workflow does in the same folder."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.training.job import TrainingJob
+from tests.unit.conftest import Terminal
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
+    """What would be trained."""
+    found: list[TrainingJob] = []
+    monkeypatch.setattr("convs2s.training.launch.launch", lambda job, *_: found.append(job))
+    return found
+
+
+def test_what_no_option_says_is_the_configurations(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
+) -> None:
+    monkeypatch.chdir(copy)
+    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    run(*words)
+    (copy / "config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
+    run(*words)
+    run(*words, "--threads", 2, "--products", "onednn", "--device", "auto")
+    threads = load(copy).model("small").training.threads
+    assert [(job.threads, job.products, job.device) for job in jobs] == [
+        (threads, "auto", "auto"),
+        (3, "blas", "cpu"),
+        (2, "onednn", "auto"),
+    ]
