@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # work. What tests start inherits it, too.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Some machines set it: what tests start prints in another order then than where nobody does.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
 LEFT_OUT = pytest.StashKey[int]()
 

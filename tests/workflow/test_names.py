@@ -9,7 +9,7 @@ from tests.support.checkout import Checkout
     ("name", "said"),
     [
         ("models/demo/seed01/model.safetensors", "unknown run 'seed01'; expected a seed, such as"),
-        ("dataset/train.9-of-2.arrow", "MissingRuleException"),
+        ("dataset/train.9-of-2.arrow", "unknown file 'train.9-of-2.arrow'; did you mean"),
     ],
 )
 def test_a_name_that_is_none_is_no_target(checkout: Checkout, name: str, said: str) -> None:

@@ -58,17 +58,15 @@ def _logged(log: str) -> Iterator[None]:
             now = time.strftime("%Y-%m-%d %H:%M:%S")
             os.write(2, f"{now}, process {os.getpid()} on {os.uname().nodename}\n".encode())
             yield
-            sys.stdout.flush()
-            os.write(2, f"done in {time.time() - started:.1f} s\n".encode())
+            _say(f"done in {time.time() - started:.1f} s\n")
         except UserError as error:
-            for descriptor in (2, terminal):
-                os.write(descriptor, f"error: {error}\n".encode())
+            _say(f"error: {error}\n", 2, terminal)
             sys.exit(1)
         except KeyboardInterrupt:
-            os.write(2, b"error: interrupted: the same command makes it again\n")
+            _say("error: interrupted: the same command makes it again\n")
             sys.exit(130)
         except Exception:
-            os.write(2, traceback.format_exc().encode())
+            _say(traceback.format_exc())
             raise
         finally:
             signal.signal(signal.SIGTERM, before)
@@ -77,6 +75,13 @@ def _logged(log: str) -> Iterator[None]:
             os.dup2(terminal, 2)
             os.close(saved)
             os.close(terminal)
+
+
+def _say(text: str, *descriptors: int) -> None:
+    """Write to the log, or to these descriptors, after all that was printed before."""
+    sys.stdout.flush()
+    for descriptor in descriptors or (2,):
+        os.write(descriptor, text.encode())
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
