@@ -84,9 +84,9 @@ with failures_in_one_line():
     PUBLISHED = published_runs(PUBLISHED_FILE)
 
 
-def is_published(path, fingerprint):
-    """Return whether a run's numbers come from the published ledger; what was run here does not."""
-    return fingerprint in PUBLISHED and not Path(prefixed(path)).exists()
+def is_published(path, fingerprint, measure):
+    """Return whether a run's number comes from the published ledger; what was run here does not."""
+    return (fingerprint, measure) in PUBLISHED and not Path(prefixed(path)).exists()
 
 
 def to_make(cell):

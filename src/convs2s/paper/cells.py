@@ -174,15 +174,15 @@ def _with_fingerprints(cell: Cell, known: RunInputs) -> Cell:
     return replace(cell, fingerprints=tuple(made))
 
 
-def without(cell: Cell, is_there: Callable[[str, str], bool]) -> Cell | None:
+def without(cell: Cell, is_there: Callable[[str, str, str], bool]) -> Cell | None:
     """Return a cell with those runs alone that are not elsewhere; None where none is left.
 
     Args:
         cell: the cell.
-        is_there: of a run's path and fingerprint, whether its numbers are elsewhere.
+        is_there: of a run's path, fingerprint and measure, whether its number is elsewhere.
     """
     each = zip(cell.runs, cell.paths, cell.fingerprints, strict=True)
-    left = [one for one in each if not is_there(one[1], one[2])]
+    left = [one for one in each if not is_there(one[1], one[2], cell.measure)]
     if not left:
         return None
     runs, paths, fingerprints = zip(*left, strict=True)

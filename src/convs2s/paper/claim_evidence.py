@@ -13,6 +13,7 @@ from convs2s.config.settings import Settings
 from convs2s.files import read_lines
 from convs2s.guards.library_faults import faults_of_file
 from convs2s.paper.cells import MEASURES
+from convs2s.paper.ledger_entry import models_in
 from convs2s.scoring.sentence_statistics import decode
 from convs2s.scoring.significance import DrawnScores, drawn_scores
 
@@ -28,6 +29,7 @@ class ScoredRun:
         task: whose data was scored.
         model: what was scored.
         run: seed1, ..., or ensemble8.
+        models: the checksums of its model files, or where the ledger has none, its names.
         testset: test set of the task; None where the measure needs none.
         lines: of the test set; None where the ledger does not say.
         score: of the cell's measure.
@@ -39,6 +41,7 @@ class ScoredRun:
     task: str
     model: str
     run: str
+    models: tuple[str, ...]
     testset: str | None
     lines: int | None
     score: float
@@ -145,12 +148,14 @@ def _scored(entry: Mapping[str, object], measure: str) -> ScoredRun:
     assert isinstance(run, dict)
     assert isinstance(scores, dict)
     assert isinstance(sentences, dict)
-    lines = entry["lines"]
+    lines, checksums = entry["lines"], entry["sha256"]
     assert lines is None or isinstance(lines, int)
+    assert isinstance(checksums, dict)
     return ScoredRun(
         task=run["task"],
         model=run["model"],
         run=run["run"],
+        models=models_in(checksums) or (run["task"], run["model"], run["run"]),
         testset=run["testset"],
         lines=lines,
         score=float(scores[measure]["score"]),

@@ -28,7 +28,7 @@ Weighted = Sequence[tuple[int, Evidence]]
 WELCH = "Welch's t-test over runs"
 SAME_MODELS = "t-test over runs, the same models on both sides"
 BOOTSTRAP = f"paired bootstrap over sentences, {SAMPLES:,} resamples"
-RANKS = "rank correlation of the runs against random orders"
+RANKS = "rank correlation of the rows' means against random orders"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,10 @@ def compare_cells(settings: Settings, compared: CellsCompared, cell: CellFinder)
 
 
 def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding:
-    """Return what a trend over rows of a table came to, each run a point of its own.
+    """Return what a trend over rows of a table came to, the mean of each row's runs a point.
+
+    Runs of a row are no points of their own: they resemble each other, whatever the order of the
+    rows, and a test that took them for independent would find trends where there are none.
 
     Args:
         settings: the configuration.
@@ -116,8 +119,8 @@ def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding
     if incomparable:
         return replace(finding, note=incomparable)
     sign = -1 if found[0].measure in LOWER_IS_BETTER else 1
-    points = [(wanted.x[row], sign * score) for row in there for score in cells[row].scores]
-    runs = f"{len(points)} of {len(there)} rows"
+    points = [(wanted.x[row], sign * mean(cells[row].scores)) for row in there]
+    runs = f"{sum(len(one.runs) for one in found)} of {len(there)} rows"
     finding = replace(_about(finding, found), runs=runs, note=note)
     return _decided(finding, RANKS, trend(*zip(*points, strict=True)))
 
@@ -149,7 +152,7 @@ def _test(weighted: Weighted, margin: float) -> tuple[str, Effect] | None:
     constant = _constant(weighted)
     measured = [(weight, one) for weight, one in weighted if not one.is_cited]
     least = min(len(one.runs) for _, one in measured)
-    models = {tuple((run.task, run.model, run.run) for run in one.runs) for _, one in measured}
+    models = {tuple(run.models for run in one.runs) for _, one in measured}
     if least > 1 and len(models) == 1 and len(measured) > 1:
         pairs = zip(
             *([weight * score for score in one.scores] for weight, one in measured), strict=True
@@ -188,7 +191,8 @@ def _decided(finding: Finding, test: str, effect: Effect) -> Finding:
 def _about(finding: Finding, cells: Sequence[Evidence]) -> Finding:
     """Return the finding with the test sets and metrics of its cells."""
     runs = [(one.measure, run) for one in cells for run in one.runs]
-    sets = dict.fromkeys(_test_set(run) for measure, run in runs if measure != "perplexity")
+    scored = (run for measure, run in runs if "{testset}" in MEASURES[measure].file)
+    sets = dict.fromkeys(map(_test_set, scored))
     metrics = dict.fromkeys(
         " ".join(filter(None, [MEASURES[measure].label, run.signature])) for measure, run in runs
     )

@@ -10,30 +10,12 @@ from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files import read_lines
-from convs2s.paper.cells import MEASURES, Cell
+from convs2s.paper.cells import Cell
 from convs2s.paper.expected_cost import Expectation
+from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of
 from convs2s.paper.trained import Hours, Training, read_training
 
 _SECONDS_PER_HOUR = 3600
-
-_JOBS = {
-    "{testset}.{decoding}.bleu.json": ("{testset}.{decoding}.decode", "{testset}.{decoding}.bleu"),
-    "{testset}.{decoding}.rouge.json": (
-        "{testset}.{decoding}.decode",
-        "{testset}.{decoding}.rouge",
-    ),
-    "{testset}.rescored.bleu.json": ("{testset}.scored", "{testset}.rescored"),
-    "{testset}.{decoding}.example.json": ("{testset}.{decoding}.example",),
-    "{testset}.{decoding}.cpu.speed.json": ("{testset}.{decoding}.cpu.speed",),
-    "{testset}.{decoding}.cuda.speed.json": ("{testset}.{decoding}.cuda.speed",),
-    "phrases.{phrases}.json": ("phrases.{phrases}",),
-    "training.json": (),
-    "training.speed.json": (),
-}
-"""File of a measure -> the benchmarks of the jobs between a model and it."""
-
-_TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
-"""The benchmarks of the jobs that tune a length penalty on a development set."""
 
 _TRAININGS = "*/*/seed*/train.tsv"
 """The benchmarks of trainings, which know the last attempt alone, where histories know all."""
@@ -173,20 +155,19 @@ def _jobs(settings: Settings, cells: Iterable[Cell], folder: Path) -> set[Path]:
 
 def _jobs_of(settings: Settings, cell: Cell, folder: Path) -> Iterator[Path]:
     """Yield the benchmark files of the jobs between a cell's models and its numbers."""
-    names = {"testset": cell.testset, "decoding": cell.decoding, "phrases": cell.phrases}
-    stems = [stem.format(**names) for stem in _JOBS[MEASURES[cell.measure].file]]
-    decoding = settings.decodings.get(cell.decoding or "")
+    stems, decoding = jobs_of(cell), settings.decodings.get(cell.decoding or "")
     tuned_on = decoding and settings.scale.development_set(settings.tasks[cell.task], decoding)
-    if stems and tuned_on:
-        stems += [stem.format(testset=tuned_on, decoding=cell.decoding) for stem in _TUNING]
+    if tuned_on:
+        stems += tuning_of(cell, tuned_on)
     for run in cell.runs:
         yield from (folder / cell.task / cell.model / run / f"{stem}.tsv" for stem in stems)
 
 
 def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterable[Path]) -> Cost:
     """Return what trainings and other jobs take."""
-    timed = [one.hours for one in trained if one.hours is not None]
-    absent = [one for one in trained if not one.epochs]
+    there = [one for one in trained if one.summary]
+    timed = [one.hours for one in there if one.hours is not None]
+    absent = [one for one in trained if not one.summary]
     expected = [expectation.hours(one.task, one.model) for one in absent]
     known = [hours for hours in expected if hours is not None]
     return Cost(

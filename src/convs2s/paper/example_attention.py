@@ -60,8 +60,10 @@ def example_of(
         UserError: the model has no attention.
     """
     found, weights = _attend(model, sentence, settings)
-    told = f'"{sentence}" as "{found.text}" by {header["model"]} {header["run"]}'
     end = SPECIAL_TOKENS[END]
+    lengths = f"{len(found.source_tokens)} tokens of source and {len(found.tokens)} of translation"
+    # No text: a ledger takes no signature that a page could read as markup.
+    told = f"{lengths}, {header['model']} {header['run']}"
     return ExampleAttention(
         **header,
         stand_in=stand_in,

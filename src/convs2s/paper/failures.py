@@ -9,6 +9,7 @@ from pathlib import Path
 
 from convs2s.config.runs import members
 from convs2s.paper.cells import Cell
+from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of
 from convs2s.pipeline.layout import Layout
 
 _LAST_BYTES = 8192
@@ -41,7 +42,7 @@ def failures_of(
                 for one in members(run)
             }
             asked = [there(log) for model, log in trained.items() if not there(model).exists()]
-            asked = asked or _logs_of(there(f"{folder}/{run}"), Path(path).name)
+            asked = asked or _logs_of(there(f"{folder}/{run}"), cell)
             reason = next(filter(None, map(reason_in, asked)), None)
             if reason:
                 found[path] = reason
@@ -61,8 +62,8 @@ def reason_in(log: Path) -> str | None:
     return reason and (reason if len(reason) <= _LONGEST else f"{reason[: _LONGEST - 3]}...")
 
 
-def _logs_of(folder: Path, numbers: str) -> list[Path]:
-    """Return the logs of the jobs between a run's model and its file of numbers, latest first."""
-    start = numbers.partition(".")[0]
-    logs = folder.glob(f"{start}.*log") if folder.is_dir() else ()
+def _logs_of(folder: Path, cell: Cell) -> list[Path]:
+    """Return the logs of the jobs between a run's model and a cell's numbers, latest first."""
+    stems = [*jobs_of(cell), *tuning_of(cell, "*")]
+    logs = [log for stem in stems for log in folder.glob(f"{stem}.log")]
     return sorted(logs, key=lambda log: -log.stat().st_mtime)

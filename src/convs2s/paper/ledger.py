@@ -71,17 +71,20 @@ def _taken(
     published: Iterable[LedgerEntry],
     origin: str,
 ) -> Iterator[LedgerEntry]:
-    """Yield the published entries of cells' runs that were not made here, with our own cells."""
+    """Yield the published entries of cells' runs that were not made here, by our own names."""
     made = {entry.fingerprint for entry in own}
     for entry in {one.fingerprint: one for one in published}.values():
-        shown = tuple(
-            _name_of(table, cell)
+        shown = [
+            (table, cell)
             for table, measured in cells.items()
             for cell in measured
-            if entry.fingerprint in cell.fingerprints
-        )
+            if entry.fingerprint in cell.fingerprints and cell.measure in entry.scores
+        ]
         if shown and entry.fingerprint not in made:
-            yield replace(entry, table_cells=shown, origin=origin)
+            names = tuple(_name_of(*one) for one in shown)
+            _, cell = shown[0]
+            run = _names_of_run(cell, cell.runs[cell.fingerprints.index(entry.fingerprint)])
+            yield replace(entry, table_cells=names, run=run, origin=origin)
 
 
 def _name_of(table: str, cell: Cell) -> str:
@@ -93,20 +96,13 @@ def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInput
     assert isinstance(content, dict)
     manifest, (_, cell) = content.get("manifest", {}), shown[0]
     file = MEASURES[cell.measure].file
-    names = {key: getattr(cell, key) for key in ("testset", "decoding") if f"{{{key}}}" in file}
     run = cell.runs[cell.paths.index(path)]
     inputs = inputs_of(cell, run, known)
     return LedgerEntry(
         fingerprint=fingerprint_of(inputs),
         file=path,
         table_cells=tuple(_name_of(table, one) for table, one in shown),
-        run={
-            "task": cell.task,
-            "model": cell.model,
-            "run": run,
-            "testset": names.get("testset"),  # a training reads none
-            "decoding": names.get("decoding"),
-        },
+        run=_names_of_run(cell, run),
         scale=scale,
         scores=_scores(content, file),
         lines=content.get("lines"),
@@ -117,6 +113,19 @@ def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInput
         inputs=inputs,
         sentences=content.get("sentences", {}),
     )
+
+
+def _names_of_run(cell: Cell, run: str) -> dict[str, str | None]:
+    """Return task, model, run, and test set and decoding, of which a training reads neither."""
+    file = MEASURES[cell.measure].file
+    read = {key: getattr(cell, key) for key in ("testset", "decoding") if f"{{{key}}}" in file}
+    return {
+        "task": cell.task,
+        "model": cell.model,
+        "run": run,
+        "testset": read.get("testset"),
+        "decoding": read.get("decoding"),
+    }
 
 
 def _scores(content: Mapping[str, object], file: str) -> dict[str, RunScore]:

@@ -78,9 +78,14 @@ class LedgerEntry:
     origin: Plain | None = None
 
     @property
-    def models(self) -> list[str]:
+    def models(self) -> tuple[str, ...]:
         """The checksums of its model files, an ensemble's in order."""
-        return [digest for path, digest in self.sha256.items() if path.endswith(".safetensors")]
+        return models_in(self.sha256)
+
+
+def models_in(checksums: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the checksums of the model files among a run's files, an ensemble's in order."""
+    return tuple(digest for path, digest in checksums.items() if path.endswith(".safetensors"))
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:

@@ -16,8 +16,8 @@ _DIGITS_OF_CHECKSUM = 10
 
 
 def runs(result: Result) -> str:
-    """Return the ensemble, or how many of the seeds are there."""
-    if result.cell.runs[0].startswith("ensemble"):
+    """Return the ensemble, or how many of the runs are there."""
+    if result.entries and result.cell.runs[0].startswith("ensemble"):
         return result.cell.runs[0]
     return f"{len(result.entries)} of {len(result.cell.runs)}"
 
@@ -30,7 +30,7 @@ def seeds(result: Result, digits: int) -> str:
 def testset(result: Result) -> str:
     """Return task and test set with its number of lines, and the n-best list that is rescored."""
     cell = result.cell
-    if cell.testset is None or cell.measure == "perplexity":
+    if cell.testset is None or "{testset}" not in MEASURES[cell.measure].file:
         return ""
     lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
     listed = f", list of {cell.n_best}" if cell.n_best else ""
@@ -83,12 +83,23 @@ def command(results: Iterable[Result], scale: str) -> str:
 
 
 def cost(results: Iterable[Result], settings: Settings) -> str:
-    """Return what the trainings of a row's missing runs take, as config/costs.yaml has it."""
+    """Return what the trainings of a row's missing runs take, as config/costs.yaml has it.
+
+    Trained already is what another column of the row has a number of that was made here.
+    """
+    row = list(results)
+    there = {
+        (result.cell.task, result.cell.model, member)
+        for result in row
+        for run in result.entries.keys() - result.published
+        for member in members(run)
+    }
     missing = [
         (settings.tasks[result.cell.task], result.cell.model, member)
-        for result in results
+        for result in row
         for run in result.missing
         for member in members(run)
+        if (result.cell.task, result.cell.model, member) not in there
     ]
     trained = {(task.text_name, model, one) for task, model, one in missing if not task.released}
     return "; ".join(

@@ -32,10 +32,11 @@ def published_file(options: Options, downloads: Path) -> Path | None:
     return place
 
 
-def published_runs(file: Path | None) -> frozenset[str]:
-    """Return the fingerprints of a published ledger's runs.
+def published_runs(file: Path | None) -> frozenset[tuple[str, str]]:
+    """Return fingerprint and measure of each number of a published ledger's runs.
 
     Raises:
         UserError: the file is missing, or a line of it is no entry that can be trusted to be whole.
     """
-    return frozenset(entry.fingerprint for entry in read_ledger(file)) if file else frozenset()
+    entries = read_ledger(file) if file else []
+    return frozenset((entry.fingerprint, one) for entry in entries for one in entry.scores)

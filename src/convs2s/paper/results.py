@@ -31,14 +31,21 @@ class Result:
         return {run: float(entry.scores[measure]["score"]) for run, entry in self.entries.items()}
 
     @property
+    def is_of_one_kind(self) -> bool:
+        """Whether the runs' scores compare: by one metric, and times by one machine."""
+        return len(self.signatures) < 2
+
+    @property
     def mean(self) -> float | None:
-        """The mean over the runs; None where there is none."""
-        return statistics.mean(self.scores.values()) if self.entries else None
+        """The mean over the runs; None where there is none, or they are not of one kind."""
+        compares = self.entries and self.is_of_one_kind
+        return statistics.mean(self.scores.values()) if compares else None
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation over the runs; None of fewer than two."""
-        return statistics.stdev(self.scores.values()) if len(self.entries) > 1 else None
+        """The standard deviation over the runs; None of fewer than two, or not of one kind."""
+        compares = len(self.entries) > 1 and self.is_of_one_kind
+        return statistics.stdev(self.scores.values()) if compares else None
 
     @property
     def signatures(self) -> list[str]:

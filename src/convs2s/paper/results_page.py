@@ -92,7 +92,8 @@ def _head(settings: Settings, found: Mapping[str, Sequence[Result]], ledger: str
     wanted = {one for result in shown for one in result.cell.fingerprints}
     there = {entry.fingerprint for result in shown for entry in result.entries.values()}
     yield f"# What did runs at scale {scale} give?\n"
-    yield f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md)); no number is typed."
+    made = f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md))"
+    yield f"{made}; no number of a table is typed."
     yield f"{len(there):,} of {len(wanted):,} files of numbers that the tables rest on are there.\n"
 
 

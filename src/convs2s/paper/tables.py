@@ -47,11 +47,12 @@ def table(
 
     Returns:
         A row for each row of the paper that the scale has, all text. For each column of the paper
-        "NAME (paper)"; "NAME (ours)", the mean over the runs ± their standard deviation, or why
-        there is none; "NAME (difference)", ours less the paper's; and "NAME (mean)", "(deviation)"
-        and "(each)", the score of each run. Then "Runs", "Test set", "Lines", "Scale" and the
-        columns of `FOOTNOTES`: the metric with its signature, the first digits of the model files'
-        SHA-256, the processor, the days, the command that runs what is missing, what it takes.
+        "NAME (paper)"; "NAME (ours)", the mean over the runs ± their standard deviation, each run's
+        where their metrics or machines differ, or why there is none; "NAME (difference)", ours less
+        the paper's; and "NAME (mean)", "(deviation)" and "(each)", the score of each run. Then
+        "Runs", "Test set", "Lines", "Scale" and the columns of `FOOTNOTES`: the metric with its
+        signature, the first digits of the model files' SHA-256, the processor, the days, the
+        command that runs what is missing, what it takes.
 
     Raises:
         UserError: config/paper.yaml has no such table.
@@ -180,7 +181,8 @@ def _values(
     """Yield the heading and text of what a column of the paper becomes."""
     name, digits, printed = column.name, column.digits, row.paper.get(column.key)
     mean, deviation = (result.mean, result.deviation) if result else (None, None)
-    ours = None if mean is None else f"{mean:.{digits}f}"
+    each = provenance.seeds(result, digits) if result else ""
+    ours = each if mean is None else f"{mean:.{digits}f}"
     if ours and deviation is not None:
         ours += f" ± {deviation:.{digits}f}"
     if ours and result and result.published:
@@ -192,7 +194,6 @@ def _values(
     difference = f"{(mean or 0) - (papers or 0):+.{digits}f}" if known else ""
     yield _DIFFERENCE.format(name), difference
     details = (_rounded(mean, digits), _rounded(deviation, digits))
-    each = provenance.seeds(result, digits) if result else ""
     yield from zip((form.format(name) for form in _DETAILS), (*details, each), strict=True)
 
 

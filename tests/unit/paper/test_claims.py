@@ -54,6 +54,7 @@ def entries(
             "run": {**run, "run": f"seed{seed}", **said},
             "scores": {measure: {"score": score, "signature": "nrefs:1"}},
             "lines": lines,
+            "sha256": {"model.safetensors": f"{said.get('model', row)} {seed}"},
         }
         for seed, score in enumerate(scores, start=1)
     ]
@@ -126,6 +127,9 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     result = finding(demo, better(BASE, NO_SOURCE), *found)
     assert (result.verdict, result.test) == ("held", claim_findings.SAME_MODELS)
     apart = finding(demo, better(BASE, NO_SOURCE), found[0], entries(demo, NO_SOURCE, scores))
+    assert (apart.verdict, apart.test) == ("undecided", claim_findings.WELCH)
+    trained_again = [{**one, "sha256": {"model.safetensors": "another"}} for one in found[1]]
+    apart = finding(demo, better(BASE, NO_SOURCE), found[0], trained_again)
     assert (apart.verdict, apart.test) == ("undecided", claim_findings.WELCH)
 
 
@@ -270,6 +274,28 @@ def test_a_trend(demo: Settings, sign: int, verdict: str) -> None:
     few = finding(demo, trend_over(*LAYERS), *found[:3])
     assert few.verdict == "not run"
     assert few.note == "no score: '1, 2, 3, 4', '1, 2, 3, 4, 5'; 4 rows are needed"
+
+
+def test_rows_and_not_their_runs_are_the_points_of_a_trend(demo: Settings) -> None:
+    """Three runs of a row that resemble each other say no more of the rows' order than one."""
+    heights = (20.0, 22.0, 21.0, 23.0, 22.5)
+    once, thrice = (
+        finding(
+            demo,
+            trend_over(*LAYERS),
+            *(
+                entries(demo, row, [height + 0.01 * one for one in range(runs)], table="table5")
+                for row, height in zip(LAYERS, heights, strict=True)
+            ),
+        )
+        for runs in (1, 3)
+    )
+    assert (once.verdict, once.value, once.p_positive) == (
+        thrice.verdict,
+        thrice.value,
+        thrice.p_positive,
+    )
+    assert thrice.runs == "15 of 5 rows"
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,13 @@ def test_gpus_and_cores_are_told_apart(multi30k: Settings) -> None:
     write_training(folder_of(cell, 0), seconds=3600, gpus=8)
     write_training(folder_of(cell, 1), seconds=3600)
     Path(folder_of(cell, 1), "training.json").unlink()
+    write_training(folder_of(cell, 2), seconds=3600)
+    Path(folder_of(cell, 2), "history.jsonl").unlink()
     cost = found(multi30k, "table1").exhibits["table1"]
     assert cost.measured == Hours(gpus=8.0)
-    assert (cost.timed, cost.untimed) == (1, 1)
+    # The second goes on: its history grows from its first epoch, its record comes at its end.
+    assert (cost.timed, cost.untimed, cost.finished) == (1, 1, 2)
+    assert cost.to_come == cost.trainings - 2
 
 
 def test_other_seeds_tell_what_a_missing_one_takes(multi30k: Settings) -> None:

@@ -70,6 +70,18 @@ def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
     assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "a line is too long"}
 
 
+def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
+    for member in ("seed1", "seed2"):
+        write(LAYOUT.task(cell.task).model(cell.model, member), "")
+    folder = f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
+    write(f"{folder}/{cell.testset}.beam1.decode.log", "error: of another decoding\n")
+    write(f"{folder}/{cell.testset}.{cell.decoding}.cuda.speed.log", "error: there is no GPU\n")
+    assert failures_of([cell], LAYOUT, LOGS) == {}
+    tuning = f"{folder}/valid.{cell.decoding}.length_penalty.log"
+    write(tuning, "error: of its own length penalty\n")
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "of its own length penalty"}
+
+
 def test_what_is_there_has_not_failed(cell: Cell) -> None:
     write(cell.paths[0], "{}")
     write(f"{LOGS}/{cell.task}/{cell.model}/seed2/train.log", "convs2s: error: no memory\n")

@@ -15,6 +15,7 @@ from convs2s.paper import ledger_entry
 from convs2s.paper.cells import without
 from convs2s.paper.ledger import write_ledger
 from convs2s.paper.ledger_entry import LedgerEntry, read_ledger
+from convs2s.paper.published import published_runs
 from convs2s.paper.results import results
 from convs2s.paper.run_inputs import fingerprint_of
 from tests.support.cells import cells
@@ -76,7 +77,7 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, led
 def test_a_training_names_its_data_and_its_model(ledger: Path) -> None:
     training = next(one for one in read_ledger(ledger) if "perplexity" in one.scores)
     assert training.sha256["train.arrow"] == DIGEST
-    assert training.models == [hashlib.sha256(b"weights").hexdigest()]
+    assert training.models == (hashlib.sha256(b"weights").hexdigest(),)
 
 
 def test_cells_show_what_the_ledger_holds_with_no_results_folder(
@@ -134,12 +135,33 @@ def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
     ]
 
 
+def test_published_runs_have_our_names_and_the_measures_that_they_hold(
+    demo: Settings, ledger: Path
+) -> None:
+    """Names are no part of a fingerprint: another configuration may have others."""
+    lines = [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
+    for line in lines:
+        line["run"]["task"] = "captions"
+        line["scores"].pop("bleu_tokenized_before_replacement", None)
+    others = Path("others.jsonl")
+    others.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    measured, output = {"table4": cells(demo, "table4")}, Path("ours.jsonl")
+    write_ledger(demo, cells=measured, scores=[], published=str(others), output=output)
+    (taken,) = read_ledger(output)
+    assert taken.table_cells == ("table4, row 1, ppl",)
+    assert taken.run["task"] == measured["table4"][0].task
+    held = published_runs(others)
+    assert (taken.fingerprint, "perplexity") in held
+    assert not any(measure == "bleu_tokenized_before_replacement" for _, measure in held)
+
+
 def test_what_is_published_is_not_made(demo: Settings) -> None:
     two = next(cell for cell in cells(demo, "table2") if cell.row == 2)
-    assert without(two, lambda path, fingerprint: True) is None
-    assert without(two, lambda path, fingerprint: False) == two
+    assert without(two, lambda path, fingerprint, measure: True) is None
+    assert without(two, lambda path, fingerprint, measure: False) == two
+    of_one = ("1", two.measure)
     seeds = replace(two, runs=("a", "b"), paths=("p", "q"), fingerprints=("1", "2"))
-    left = without(seeds, lambda path, fingerprint: fingerprint == "1")
+    left = without(seeds, lambda path, fingerprint, measure: (fingerprint, measure) == of_one)
     assert left is not None
     assert (left.runs, left.paths, left.fingerprints) == (("b",), ("q",), ("2",))
 

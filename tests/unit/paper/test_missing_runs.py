@@ -44,6 +44,56 @@ def test_the_command_names_what_is_missing_alone(
     assert (row["Runs"], row["Cost"]) == ("1 of 3", "2 trainings, 360.0 GPU-hours")
 
 
+def test_a_model_that_another_column_knows_needs_no_training(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    perplexity, score = of_row(cells(paper, "table4"), 0)
+    assert (perplexity.column, score.column) == ("ppl", "bleu")
+    found = [write(path, {"validation_perplexity": 6.5}) for path in perplexity.paths[:2]]
+    row = table(paper, "table4", found).iloc[0]
+    assert row["Cost"] == "1 training, hours not measured"
+    assert row["Command"].count("snakemake") == 1
+
+
+def test_an_ensemble_that_is_not_there_is_no_run(paper: Settings) -> None:
+    assert list(table(paper, "table2", [])["Runs"])[2:3] == ["0 of 1"]
+
+
+def test_a_speed_of_training_is_of_no_test_set(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (speed,) = (one for one in of_row(cells(paper, "table5"), 0) if "speed" in one.measure)
+    rate = {"score": 9000.0, "signature": "median over 3 epochs, a processor"}
+    found = [write(speed.paths[0], {"target_tokens_per_second": rate})]
+    stated = table(paper, "table5", found).iloc[0]["Test set"]
+    assert stated.startswith("wmt14_en_de_word newstest2014")
+    assert "speed" not in stated
+
+
+def test_runs_that_do_not_compare_have_no_mean(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of times on two machines, or of two versions of a metric, a mean says nothing."""
+    monkeypatch.chdir(tmp_path)
+    (speed,) = (one for one in of_row(cells(paper, "table5"), 0) if "speed" in one.measure)
+    found = [
+        write(path, {"target_tokens_per_second": {"score": score, "signature": machine}})
+        for path, score, machine in zip(
+            speed.paths,
+            (1303.0, 9450.0, 9421.0),
+            ("one machine", "another", "another"),
+            strict=True,
+        )
+    ]
+    row = table(paper, "table5", found).iloc[0]
+    name = "Training speed (target words/s)"
+    assert row[f"{name} (ours)"] == "seed1 1303; seed2 9450; seed3 9421"
+    assert row[f"{name} (difference)"] == ""
+    assert "one machine another" in row["Metric"]
+
+
 def test_what_is_there_has_no_command(
     paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

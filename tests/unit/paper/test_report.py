@@ -11,8 +11,10 @@ from convs2s.config.load import load
 from convs2s.config.paper import Table
 from convs2s.paper.report.charts import attention_charts, layers_chart
 from convs2s.paper.report.costs import cost
+from convs2s.paper.report.examples import _words
 from convs2s.paper.report.exhibits import ShownCell, ShownTable
 from convs2s.paper.report.recorded import read_ledger, trainings
+from convs2s.scoring.translations import DecodedLine, ReplacedWord
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
 FETCHING = {"src", "srcset", "data", "poster", "background", "action", "xlink:href"}
@@ -132,6 +134,22 @@ def test_replaced_words_are_marked(page: Reader) -> None:
     titles = [str(one["title"]) for one in page.all("mark") if "title" in one]
     assert titles == ["the dictionary's word for dog", "copied from Zürich"] * 2
     assert {"Hund", "Zürich", "Bezug 5"} <= set(page.said)
+
+
+def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
+    line = DecodedLine(
+        source="s",
+        text="t",
+        words=["caHund", "sieht", "Zürich"],
+        text_before="t",
+        words_before=["ca<unk>", "sieht", "<unk>"],
+        replacements=[
+            ReplacedWord("dog", "Hund", "dictionary"),
+            ReplacedWord("Zürich", "Zürich", "copied"),
+        ],
+    )
+    shown = [(one.text, one.instead) for one in _words(line)]
+    assert shown == [("caHund", "dog"), ("sieht", None), ("Zürich", "Zürich")]
 
 
 def test_without_runs_the_printed_values_stand(results: PaperResults) -> None:

@@ -115,5 +115,9 @@ def _words(translation: DecodedLine) -> Iterator[ShownWord]:
     """Yield the words before replacement, but each unknown one as what took its place."""
     replacements = iter(translation.replacements)  # in the order of the output
     for word in translation.words_before:
-        item = next(replacements, None) if word == UNKNOWN_WORD else None
-        yield ShownWord(item.word, item.source_word, item.by) if item else ShownWord(word)
+        found = [
+            item for _ in range(word.count(UNKNOWN_WORD)) if (item := next(replacements, None))
+        ]
+        for item in found:  # BPE can leave a part of a word unknown
+            word = word.replace(UNKNOWN_WORD, item.word, 1)
+        yield ShownWord(word, found[-1].source_word, found[-1].by) if found else ShownWord(word)
