@@ -23,6 +23,7 @@ rule write_costs:
     params:
         cells=lambda w: cells_made_here(),
         benchmarks=BENCHMARKS,
+        stated=lambda w: [settings.costs.model_dump(mode="json"), what_stands_above()],
         code=script_code("write_costs.py"),
     script:
         "../workflow/scripts/write_costs.py"

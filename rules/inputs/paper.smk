@@ -10,7 +10,7 @@ PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
 def wanted_scores(wildcards):
     """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
 
-    A table by itself never starts a training: what was not run says so.
+    A table by itself never starts a training of what is not there: what was not run says so.
     """
     paths = [path for cell in PLANNED[wildcards.table] for path in cell.paths]
     targets = workflow.dag_settings.targets
@@ -31,6 +31,11 @@ def ledger_scores(wildcards):
     return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
 
 
+def what_stands_above():
+    """What a page says of the scale that it is of, as plain values."""
+    return scale.model_dump(mode="json", include={"stand_in", "left_out"})
+
+
 def what_is_shown(wildcards):
     """All that a table is made from but its scores, as plain values.
 
@@ -40,6 +45,7 @@ def what_is_shown(wildcards):
     failures = failures_of(cells, layout, logs, lambda path: Path(prefixed(path)))
     return {
         "printed": settings.paper[wildcards.table].model_dump(mode="json"),
+        "above": what_stands_above(),
         "cells": plain_cells(cells),
         "trainings": settings.costs.model_dump(mode="json")["trainings"],
         "failures": {prefixed(path): reason for path, reason in failures.items()},

@@ -1,10 +1,17 @@
 """The input functions of rules/report.smk."""
 
 
+def is_finished(path):
+    """Whether a file is there; the history of a training that goes on, or was killed, is none yet."""
+    place = Path(prefixed(path))
+    record = place.with_name("training.json")
+    return place.exists() and (place.name != "history.jsonl" or record.exists())
+
+
 def finished(paths):
     """Those files that exist, and all where `paper` asks: a report alone starts no training."""
     is_asked = workflow_modifier.modify_rulename("paper") in workflow.dag_settings.targets
-    return [path for path in dict.fromkeys(paths) if is_asked or Path(prefixed(path)).exists()]
+    return [path for path in dict.fromkeys(paths) if is_asked or is_finished(path)]
 
 
 def shown_in_report():

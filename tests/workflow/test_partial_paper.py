@@ -5,6 +5,7 @@ The tables are two small ones on the user's own pair, whose model and scores are
 
 import json
 import re
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,20 @@ def test_a_deleted_model_is_made_again_with_what_rests_on_it(paper: Checkout) ->
     scores = {"decode_test_set": 2, "evaluate_bleu": 2}
     shown = {"write_table": 2, **LEDGER_TO_REPORT, "plot_learning_curve": 1}
     assert planned(paper) == {"train_model": 1, **scores, **shown, "paper": 1}
+
+
+def test_after_a_kill_tables_and_report_train_nothing(paper: Checkout) -> None:
+    """The history of a training that was killed is there, and marked as incomplete."""
+    for name in ("model.safetensors", "training.json"):
+        (paper / f"{RUN}/{name}").unlink()
+    history = f"{RUN}/history.jsonl"
+    paper.write(f".snakemake/incomplete/{urlsafe_b64encode(history.encode()).decode()}", "")
+    for path in (paper / RUN).glob("test.*"):
+        path.unlink()
+    done = paper.snakemake("--dry-run", "tables", "results/paper/report.html")
+    assert done.code == 0, done.said
+    assert "train_model" not in done.planned
+    assert "write_costs" in done.planned
 
 
 def test_another_beam_decodes_again_what_has_it(paper: Checkout) -> None:
