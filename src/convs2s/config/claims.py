@@ -138,6 +138,14 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
             )
     for cell in claim.cells():
         _check_cell(cell, tables, where)
+    for compared in claim.comparisons:
+        named = (*compared.better, *compared.worse)
+        rows = [tables[cell.table].rows[row_index(cell, tables, where)] for cell in named]
+        if all(row.kind == "cited" for row in rows):
+            raise UserError(
+                f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' are printed "
+                "values of others alone, which no run decides; name a row of ours"
+            )
 
 
 def _check_cell(cell: CellName, tables: Mapping[str, Table], where: str) -> None:

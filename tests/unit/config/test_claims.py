@@ -83,6 +83,8 @@ def test_rows_of_this_project_need_no_training_of_their_own(root: Path, scale: s
 
 
 CELL = {"table": "table4", "row": "ConvS2S"}
+CITED = {"table": "table1", "group": "WMT'14 English-German"}
+GNMT, BYTENET = "Wu et al. (2016) GNMT (Word pieces)", "Kalchbrenner et al. (2016) ByteNet (Char)"
 OTHER = {"table": "table4", "row": "-source position"}
 
 
@@ -109,6 +111,15 @@ OTHER = {"table": "table4", "row": "-source position"}
         (
             {"comparisons": [{"better": [CELL | {"column": "bleus"}], "worse": [OTHER]}]},
             "unknown column of table4 'bleus'; did you mean 'bleu'?",
+        ),
+        (
+            {
+                "comparisons": [
+                    {"better": [CITED | {"row": GNMT}], "worse": [CITED | {"row": BYTENET}]}
+                ]
+            },
+            f"comparisons: '{GNMT}' and '{BYTENET}' are printed values of others alone, which no "
+            "run decides; name a row of ours",
         ),
         (
             {"trends": [{"table": "figure2", "x": {"1": 1}}]},
