@@ -18,7 +18,14 @@ from convs2s.data.vocabulary import (
     write_counts,
 )
 from convs2s.data.word_counts import added_counts
-from convs2s.files import atomic_text, read_json, read_line_pairs, sha256, write_json
+from convs2s.files import (
+    atomic_text,
+    check_sha256,
+    read_json,
+    read_line_pairs,
+    sha256,
+    write_json,
+)
 from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 
@@ -177,10 +184,17 @@ def join_blocks(
     description: Path,
     metadata: DatasetMetadata,
 ) -> None:
-    """Join the blocks of a split: their stores, and what :func:`binarize` wrote beside them."""
+    """Join the blocks of a split: their stores, and what :func:`binarize` wrote beside them.
+
+    Raises:
+        UserError: a store is not the one that its description is of.
+    """
     counts: Counter[str] = Counter()
-    for one in map(read_description, descriptions):
-        counts.update(one.model_dump(include=set(_COUNTS)))
+    for block, beside in zip(stores, descriptions, strict=True):
+        described = read_description(beside)
+        # The joined store gets a checksum of its own, which would hold for a flipped bit as well.
+        check_sha256(block, described.sha256)
+        counts.update(described.model_dump(include=set(_COUNTS)))
     join_stores(stores, store)
     _describe(store, description, metadata, counts)
 

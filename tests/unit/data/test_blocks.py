@@ -26,6 +26,7 @@ from convs2s.data.pair_counts import count_pairs
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.data.word_counts import add_word_counts, added_counts, count_words
+from convs2s.errors import UserError
 from convs2s.files import read_lines, sha256, write_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
@@ -173,6 +174,28 @@ def test_results_do_not_depend_on_the_number_of_shards(
     assert 0 < dropped < counts["kept"]
     assert counts["kept"] == len(TokenStore(tmp_path / "3/train.arrow")) + dropped
     assert min(counts["dropped"][reason] for reason in ("empty", "too_long", "ratio")) > 0
+
+
+def test_a_damaged_block_is_not_joined(tmp_path: Path) -> None:
+    raw = write_raw(tmp_path)
+    made = Preparations(tmp_path / "made", 1)
+    made.clean(raw)
+    made.learn()
+    joined, description = made.number()
+    block = made.parts("dataset", "arrow")[0]
+    whole = joined.read_bytes()
+    flipped = bytearray(block.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    block.write_bytes(flipped)
+    with pytest.raises(UserError, match=rf"^{block}: damaged: .*; remove it and make it again$"):
+        join_blocks(
+            stores=[block],
+            descriptions=made.parts("dataset", "json"),
+            store=joined,
+            description=description,
+            metadata=DATASET,
+        )
+    assert joined.read_bytes() == whole
 
 
 @pytest.mark.parametrize("rows", [0, 1, ROWS_PER_BATCH, 5 * ROWS_PER_BATCH + 1, 36_000_000])
