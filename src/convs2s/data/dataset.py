@@ -86,14 +86,16 @@ def build_vocabulary(
         size: the most types, or None for all.
         threshold: tokens that occur less often are split again (Sennrich et al. 2016); 0 for none.
         glossaries: patterns of words that BPE leaves whole.
-        minimum_count: types that occur less often are left out.
+        minimum_count: types that occur less often are left out; where there is a threshold, tokens
+            that do are split again as well.
     """
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:
         codes = read_codes(bpe_codes)
         tokens = count_tokens(counts, Bpe(codes, None, glossaries))
         if threshold:
-            frequent = frequent_tokens(tokens.items(), threshold)
+            # What the table leaves out is split again as well, as `splitter` knows the table alone.
+            frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
             tokens = count_tokens(read_counts(words), Bpe(codes, frequent, glossaries))
         counts = tokens.items()
     write_counts(output, most_frequent(counts, size, minimum_count))
