@@ -24,7 +24,8 @@ from convs2s.errors import UserError
 from convs2s.guards.compressed import decompressed
 from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 from convs2s.guards.notes import sha256 as sha256
-from convs2s.guards.writing import FULL, is_written_in_place, scratch_folder, writing
+from convs2s.guards.reading import InputFile
+from convs2s.guards.writing import is_written_in_place, scratch_folder, writing
 
 _BLOCK_BYTES = 1 << 18
 
@@ -85,19 +86,14 @@ def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
 
     Raises:
-        UserError: also while reading: the file is missing, damaged, cut, or a decompression bomb.
+        UserError: also while reading: the file is missing, damaged, cut, a decompression bomb, or
+            on a disk that fails.
     """
-    try:
-        with Path(path).open("rb", buffering=0) as stream:
-            # Nothing is also what a compressor writes that was given no line.
-            is_empty = os.fstat(stream.fileno()).st_size == 0 and Path(path).is_file()
-            yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        if error.errno in FULL:  # what the block writes meanwhile
-            raise
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with InputFile(path) as file:
+        stream = cast(BinaryIO, file)
+        # Nothing is also what a compressor writes that was given no line.
+        is_empty = os.fstat(file.fileno()).st_size == 0 and Path(path).is_file()
+        yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
 
 
 def read_lines(path: str | Path, start: int = 0) -> Iterator[str]:
