@@ -19,6 +19,7 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.data.word_counts import added_counts
 from convs2s.files import (
+    NO_MARK,
     atomic_text,
     check_sha256,
     read_json,
@@ -146,7 +147,8 @@ def binarize(
         for side, table in zip((codes[0], codes[-1]), vocabularies, strict=True)
     ]
     source, target = text
-    pairs = read_line_pairs(source, target, start=0 if rows is None else rows.start)
+    start = 0 if rows is None else rows.start
+    pairs = read_line_pairs(source, target, start, mark=NO_MARK)
     counts = Counter(dict.fromkeys(_COUNTS, 0))
     chosen = pairs if rows is None else islice(pairs, len(rows))
     encoded = _counted(_encoded(chosen, encoders), most_tokens, counts)
