@@ -6,7 +6,9 @@ from pathlib import Path
 
 from convs2s.config.download import Download
 from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.messages import unknown
 from convs2s.config.settings import Settings
+from convs2s.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,22 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
     files = {file.location for file in map(parse_file_reference, references) if file.is_url}
     # Of http:// and https:// of one place the latter counts, where neither is known.
     return {str(local_path(url, Path())): _source(url, settings.downloads) for url in sorted(files)}
+
+
+def source_of(path: str, place: str, sources: Mapping[str, DownloadSource]) -> DownloadSource:
+    """Return the source of a file that is asked for.
+
+    Args:
+        path: the file, for the message.
+        place: its place below the downloads folder.
+        sources: what :func:`sources_by_place` returned.
+
+    Raises:
+        UserError: no task names a file that has this place.
+    """
+    if place not in sources:
+        raise UserError(f"{path}: {unknown('download', place, sources)}")
+    return sources[place]
 
 
 def _source(url: str, known: Mapping[str, Download]) -> DownloadSource:

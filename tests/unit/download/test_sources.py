@@ -1,5 +1,6 @@
 """Where a file comes from, as the tasks and the list of downloads say together."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
-from convs2s.download.sources import DownloadSource, sources_by_place
+from convs2s.download.sources import DownloadSource, source_of, sources_by_place
+from convs2s.errors import UserError
 
 PLACE = "www.statmt.org/wmt14/test-full.tgz"
 MD5 = "a8cd784e006feb32ac6f3d9ec7eb389a"
@@ -34,3 +36,12 @@ def test_of_two_addresses_of_an_unknown_file_https_counts(root: Path) -> None:
     )
     found = {place: source.url for place, source in sources_by_place(settings).items()}
     assert {f"host/{n}": f"https://host/{n}" for n in "abcd"}.items() <= found.items()
+
+
+def test_a_file_that_no_task_names_is_unknown(root: Path) -> None:
+    sources = sources_by_place(with_urls(root, f"http://{PLACE}#a"))
+    assert source_of(f"downloads/{PLACE}", PLACE, sources) is sources[PLACE]
+    place = PLACE.replace("full", "fill")
+    said = f"downloads/{place}: unknown download '{place}'; did you mean '{PLACE}'?"
+    with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
+        source_of(f"downloads/{place}", place, sources)
