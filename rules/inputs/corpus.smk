@@ -5,7 +5,11 @@ from convs2s.config.corpus import TITLE_FILES
 
 def is_made(path):
     """Whether a file is there, or a rule, perhaps of another workflow, makes it."""
-    return Path(path).exists() or any(rule.is_producer(path) for rule in workflow.rules)
+    if Path(path).exists():
+        return True
+    if Path(path).is_relative_to(prefixed(layout.downloads)):  # of which a rule claims all
+        return str(Path(path).relative_to(prefixed(layout.downloads))) in DOWNLOADS
+    return any(rule.is_producer(path) for rule in workflow.rules)
 
 
 def is_extracted(task, split):

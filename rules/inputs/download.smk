@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from convs2s.config.file_reference import parse_file_reference
-from convs2s.download.sources import sources_by_place
+from convs2s.download.sources import source_of, sources_by_place
 
 with failures_in_one_line():
     # Place of a file below the downloads folder -> where it comes from and what is known of it.
@@ -18,4 +18,6 @@ def local_files(references):
 
 def download_source(wildcards):
     """Where a file comes from and what is known of it: the arguments of download_file."""
-    return asdict(DOWNLOADS[f"{wildcards.host}/{wildcards.path}"])
+    place = f"{wildcards.host}/{wildcards.path}"
+    with failures_in_one_line():
+        return asdict(source_of(f"{layout.downloads}/{place}", place, DOWNLOADS))

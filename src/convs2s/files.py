@@ -24,7 +24,14 @@ from convs2s.errors import UserError
 from convs2s.guards.compressed import decompressed
 from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 from convs2s.guards.notes import sha256 as sha256
-from convs2s.guards.writing import FULL, is_written_in_place, scratch_folder, writing
+from convs2s.guards.reading import InputFile
+from convs2s.guards.writing import is_written_in_place, scratch_folder, writing
+
+BYTE_ORDER_MARK = "\ufeff"
+"""What may stand before the first line of a file from elsewhere, and is no part of it."""
+
+NO_MARK = ""
+"""Likewise of the workflow's own text, whose first line may be any line of a file."""
 
 _BLOCK_BYTES = 1 << 18
 
@@ -85,22 +92,17 @@ def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
 
     Raises:
-        UserError: also while reading: the file is missing, damaged, cut, or a decompression bomb.
+        UserError: also while reading: the file is missing, damaged, cut, a decompression bomb, or
+            on a disk that fails.
     """
-    try:
-        with Path(path).open("rb", buffering=0) as stream:
-            # Nothing is also what a compressor writes that was given no line.
-            is_empty = os.fstat(stream.fileno()).st_size == 0 and Path(path).is_file()
-            yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        if error.errno in FULL:  # what the block writes meanwhile
-            raise
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with InputFile(path) as file:
+        stream = cast(BinaryIO, file)
+        # Nothing is also what a compressor writes that was given no line.
+        is_empty = os.fstat(file.fileno()).st_size == 0 and Path(path).is_file()
+        yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
 
 
-def read_lines(path: str | Path, start: int = 0) -> Iterator[str]:
+def read_lines(path: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
     """Yield the lines of a text file without their line feeds.
 
     A byte order mark at the start is dropped. Every other character is kept: what to do about a
@@ -109,17 +111,23 @@ def read_lines(path: str | Path, start: int = 0) -> Iterator[str]:
     Args:
         path: the file.
         start: how many lines to pass over first, at the speed of the disk.
+        mark: what is dropped at the start; ``NO_MARK`` for text that the workflow has written.
 
     Raises:
         UserError: the file is missing, is not in its compression format, or a line is not UTF-8 or
             longer than 16 MiB.
     """
     with decompressed_file(path) as stream:
-        yield from text_lines(stream, str(path), start, LONGEST_LINE_OF_FILES_BYTES)
+        yield from text_lines(stream, str(path), start, LONGEST_LINE_OF_FILES_BYTES, mark=mark)
 
 
 def text_lines(
-    stream: BinaryIO, name: str, start: int = 0, longest: int = LONGEST_LINE_BYTES
+    stream: BinaryIO,
+    name: str,
+    start: int = 0,
+    longest: int = LONGEST_LINE_BYTES,
+    *,
+    mark: str = BYTE_ORDER_MARK,
 ) -> Iterator[str]:
     """Yield the lines of an open binary stream without their line feeds, a block of them at a time.
 
@@ -128,6 +136,7 @@ def text_lines(
         name: how errors call it.
         start: how many lines to pass over first.
         longest: bytes of a line at most.
+        mark: what is dropped at the start of the first line.
 
     Raises:
         UserError: a line is not UTF-8 or overlong; the message names the line.
@@ -144,10 +153,10 @@ def text_lines(
         rest, count = end, lines.count(b"\n") + 1
         passed = min(count, max(0, start - number))
         if passed < count:
-            yield from _decoded(lines.split(b"\n", passed)[passed], name, number + passed)
+            yield from _decoded(lines.split(b"\n", passed)[passed], name, number + passed, mark)
         number += count
     if rest and number >= start:
-        yield from _decoded(rest, name, number)
+        yield from _decoded(rest, name, number, mark)
 
 
 def _check_length(line: bytes, name: str, number: int, longest: int) -> None:
@@ -158,14 +167,14 @@ def _check_length(line: bytes, name: str, number: int, longest: int) -> None:
         )
 
 
-def _decoded(lines: bytes, name: str, before: int) -> Iterator[str]:
+def _decoded(lines: bytes, name: str, before: int, mark: str) -> Iterator[str]:
     """Yield lines that line feeds separate as text, after ``before`` others."""
     try:
         text = lines.decode("utf-8")
     except UnicodeDecodeError:
-        yield from decode_lines(lines.split(b"\n"), name, before)
+        yield from decode_lines(lines.split(b"\n"), name, before, mark=mark)
         return
-    yield from (text if before else text.removeprefix("\ufeff")).split("\n")
+    yield from (text if before else text.removeprefix(mark)).split("\n")
 
 
 class LineSource(Protocol):
@@ -187,13 +196,20 @@ def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
         yield line
 
 
-def decode_lines(stream: IO[bytes] | Iterable[bytes], name: str, before: int = 0) -> Iterator[str]:
+def decode_lines(
+    stream: IO[bytes] | Iterable[bytes],
+    name: str,
+    before: int = 0,
+    *,
+    mark: str = BYTE_ORDER_MARK,
+) -> Iterator[str]:
     """Yield the lines of an open binary stream as text, without their line feeds.
 
     Args:
         stream: where the lines come from.
         name: how errors call it.
         before: lines that were passed over already.
+        mark: what is dropped at the start of the first line.
 
     Raises:
         UserError: a line is not UTF-8; the message names ``name`` and the line.
@@ -207,19 +223,21 @@ def decode_lines(stream: IO[bytes] | Iterable[bytes], name: str, before: int = 0
                 f"{error.start + 1}; convert the file, for example with: iconv -f LATIN1 -t UTF-8"
             ) from None
         if number == 1:
-            text = text.removeprefix("\ufeff")
+            text = text.removeprefix(mark)
         yield text.removesuffix("\n")
 
 
 def read_line_pairs(
-    source: str | Path, target: str | Path, start: int = 0
+    source: str | Path, target: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on.
+
+    What is dropped at the start of both files is as :func:`read_lines` has it.
 
     Raises:
         UserError: one side has more lines than the other; the message names both counts.
     """
-    sides = read_lines(source, start), read_lines(target, start)
+    sides = read_lines(source, start, mark=mark), read_lines(target, start, mark=mark)
     number = start
     for number, line in enumerate(sides[0], start=start + 1):
         other = next(sides[1], None)

@@ -111,6 +111,20 @@ def test_other_files_of_torchs_are_refused(tmp_path: Path, content: object, mess
         read_checkpoint(tmp_path / "model.pt")
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [torch.zeros(1).expand(1 << 20), torch.zeros(6).as_strided((4, 3), (1, 1)), torch.tensor(1j)],
+    ids=["one number a million times", "numbers that overlap", "a complex number"],
+)
+def test_tensors_that_are_not_in_the_file_as_they_are_are_refused(
+    tmp_path: Path, weights: torch.Tensor
+) -> None:
+    torch.save({"model": {"a": weights}, "args": argparse.Namespace()}, tmp_path / "model.pt")
+    said = "'a' is no plain tensor of real numbers, each of them in the file and finite$"
+    with pytest.raises(UserError, match=said):
+        read_checkpoint(tmp_path / "model.pt")
+
+
 def import_tiny(output: Path, dictionary: Path, changes: dict[str, Any]) -> None:
     """Import fairseq's tiny model with another source dictionary, or other settings."""
     content = torch.load(VECTORS / "checkpoint_tiny_oldstyle.pt", weights_only=False)

@@ -15,6 +15,7 @@ from convs2s.decoding.growing_output import growing_output
 from convs2s.errors import UserError
 from convs2s.files import sha256, write_json, write_lines
 from convs2s.guards.writing import PREFIX
+from convs2s.interop.released import import_released
 from convs2s.mirror.write import write_mirror
 from convs2s.publish.results import export_results
 from convs2s.tensor_file import save_tensors
@@ -87,6 +88,17 @@ def tables(inputs: Path, output: Path) -> None:
     )
 
 
+def released(inputs: Path, output: Path) -> None:
+    import_released(
+        references=dict.fromkeys(("model", "source_dictionary"), str(inputs / "a.en")),
+        downloads=inputs,
+        output=output / "model.safetensors",
+        task="tiny",
+        languages={"source": "en", "target": "fr"},
+        preparation="moses_test",
+    )
+
+
 def archive(inputs: Path, output: Path) -> None:
     export_results(inputs / "results", output / "a.zip", with_text=True)
 
@@ -126,6 +138,7 @@ WRITERS: dict[str, Writer] = {
         text=inp / "a.en", truecaser=inp / "truecaser.tsv", output=out / "a.en"
     ),
     "training": lambda inp, out: train(tiny.job(inp / "task", out / "model.safetensors")),
+    "released model": released,
     "archive of results": archive,
     "mirror": lambda _, out: write_mirror(out),
 }

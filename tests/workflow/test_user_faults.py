@@ -139,6 +139,28 @@ def test_a_file_that_no_rule_makes(checkout: Checkout) -> None:
     ]
 
 
+def test_a_download_that_no_task_names(checkout: Checkout) -> None:
+    place = "www.statmt.org/wmt14/test-full.tgz"
+    typo = place.replace("full", "fill")
+    done = checkout.snakemake("-n", f"results/downloads/{typo}")
+    assert done.code == 1
+    (error,) = done.errors
+    said = f"unknown download '{typo}'; did you mean '{place}'?"
+    assert error == f"error: results/downloads/{typo}: {said}"
+
+
+def test_a_missing_file_among_the_downloads_is_no_download(checkout: Checkout) -> None:
+    own = "results/downloads/own/train.en"
+    task = TASK.format(name="mine", source=own, target="data/good.nl")
+    checkout.write("config/tasks/mine.yaml", task)
+    checkout.write("data/good.en", GOOD)
+    checkout.write("data/good.nl", GOOD)
+    done = checkout.snakemake("-n", "results/mine/dataset/train.arrow")
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith(f"error: mine: missing files: {own}; put them there, or name others")
+
+
 def test_a_file_that_is_no_model(checkout: Checkout) -> None:
     done = checkout.shell("echo A man. | convs2s translate config.yaml > out.txt")
     assert done.code == 1

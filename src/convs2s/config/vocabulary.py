@@ -26,7 +26,8 @@ class VocabularySettings(Section):
     target_size: PositiveInt | None = None
     """Likewise for the target."""
     minimum_count: PositiveInt = 1
-    """Types seen less often than this in the training text are left out."""
+    """Types seen less often than this in the training text are left out; where there is a
+    threshold, subwords are split further first."""
 
     def bpe_codes_name(self, language: str) -> str | None:
         """Return the name of a language's BPE codes: joint ones are one file; None for words."""

@@ -14,6 +14,7 @@ from convs2s.data.talks import is_of_talks, spoken_lines
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import (
+    NO_MARK,
     atomic_path,
     join_texts,
     misaligned,
@@ -96,14 +97,14 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
     Raises:
         UserError: the sides differ in their number of lines, or have fewer than there are shards.
     """
-    count, other = (sum(1 for _ in read_lines(side)) for side in (source, target))
+    count, other = (sum(1 for _ in read_lines(side, mark=NO_MARK)) for side in (source, target))
     if count != other:
         raise misaligned(source, count, target, other)
     if count < len(outputs):
         raise UserError(
             f"{source}: {count} lines cannot make {len(outputs)} shards: lower `shards`"
         )
-    pairs = read_line_pairs(source, target)
+    pairs = read_line_pairs(source, target, mark=NO_MARK)
     with ExitStack() as stack:
         parts = [[stack.enter_context(atomic_path(p)) for p in sides] for sides in outputs]
         for index, part in enumerate(parts):

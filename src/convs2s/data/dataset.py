@@ -18,7 +18,15 @@ from convs2s.data.vocabulary import (
     write_counts,
 )
 from convs2s.data.word_counts import added_counts
-from convs2s.files import atomic_text, read_json, read_line_pairs, sha256, write_json
+from convs2s.files import (
+    NO_MARK,
+    atomic_text,
+    check_sha256,
+    read_json,
+    read_line_pairs,
+    sha256,
+    write_json,
+)
 from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 
@@ -79,14 +87,16 @@ def build_vocabulary(
         size: the most types, or None for all.
         threshold: tokens that occur less often are split again (Sennrich et al. 2016); 0 for none.
         glossaries: patterns of words that BPE leaves whole.
-        minimum_count: types that occur less often are left out.
+        minimum_count: types that occur less often are left out; where there is a threshold, tokens
+            that do are split again as well.
     """
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:
         codes = read_codes(bpe_codes)
         tokens = count_tokens(counts, Bpe(codes, None, glossaries))
         if threshold:
-            frequent = frequent_tokens(tokens.items(), threshold)
+            # What the table leaves out is split again as well, as `splitter` knows the table alone.
+            frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
             tokens = count_tokens(read_counts(words), Bpe(codes, frequent, glossaries))
         counts = tokens.items()
     write_counts(output, most_frequent(counts, size, minimum_count))
@@ -137,7 +147,8 @@ def binarize(
         for side, table in zip((codes[0], codes[-1]), vocabularies, strict=True)
     ]
     source, target = text
-    pairs = read_line_pairs(source, target, start=0 if rows is None else rows.start)
+    start = 0 if rows is None else rows.start
+    pairs = read_line_pairs(source, target, start, mark=NO_MARK)
     counts = Counter(dict.fromkeys(_COUNTS, 0))
     chosen = pairs if rows is None else islice(pairs, len(rows))
     encoded = _counted(_encoded(chosen, encoders), most_tokens, counts)
@@ -177,10 +188,17 @@ def join_blocks(
     description: Path,
     metadata: DatasetMetadata,
 ) -> None:
-    """Join the blocks of a split: their stores, and what :func:`binarize` wrote beside them."""
+    """Join the blocks of a split: their stores, and what :func:`binarize` wrote beside them.
+
+    Raises:
+        UserError: a store is not the one that its description is of.
+    """
     counts: Counter[str] = Counter()
-    for one in map(read_description, descriptions):
-        counts.update(one.model_dump(include=set(_COUNTS)))
+    for block, beside in zip(stores, descriptions, strict=True):
+        described = read_description(beside)
+        # The joined store gets a checksum of its own, which would hold for a flipped bit as well.
+        check_sha256(block, described.sha256)
+        counts.update(described.model_dump(include=set(_COUNTS)))
     join_stores(stores, store)
     _describe(store, description, metadata, counts)
 

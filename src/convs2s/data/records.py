@@ -20,7 +20,7 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         name: how errors call the file.
 
     Raises:
-        UserError: a line is no JSON object, or has no such field, or that is no text.
+        UserError: a line is no JSON object, has no such field, or that is no text.
     """
     found = _FIELD.fullmatch(field)
     if not found:
@@ -36,7 +36,20 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
             raise UserError(f"{name}:{number}: '{found['name']}' is neither text nor a list of it")
         if found["number"]:
             texts = texts[int(found["number"]) :][:1]
-        yield " ".join(" ".join(texts).split())
+        yield _one_line(texts, f"{name}:{number}: '{found['name']}'")
+
+
+def _one_line(texts: Iterable[str], where: str) -> str:
+    """Join texts by single blanks; JSON can write halves of characters, which no file can hold."""
+    text = " ".join(" ".join(texts).split())
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{where} holds \\u{ord(text[error.start]):04x} alone, which is half a character: "
+            "write the whole one, or leave it out"
+        ) from None
+    return text
 
 
 def _object(line: str, where: str) -> dict[str, object]:

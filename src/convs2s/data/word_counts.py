@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from convs2s.data.vocabulary import read_counts, write_counts
-from convs2s.files import read_lines
+from convs2s.files import NO_MARK, read_lines
 from convs2s.guards.writing import scratch_folder
 
 # Types that are counted before they are put aside, about 100 bytes each.
@@ -27,7 +27,7 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
         rows: the lines to count, from 0.
         output: the table to write.
     """
-    lines = islice(read_lines(text, rows.start), len(rows))
+    lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
     output.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(output.parent) as folder:
         aside: list[Path] = []

@@ -26,6 +26,7 @@ from convs2s.guards.limits import (
     MOST_NAMES,
     XZ_MEMORY_BYTES,
 )
+from convs2s.guards.reading import InputFile
 
 _TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
@@ -56,10 +57,10 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
     Raises:
         UserError: the file or the member is missing, or is no regular file; the archive is damaged,
             truncated, followed by something else, holds a name that climbs out of its folder, a
-            device, or a stream that grows absurdly.
+            device, or a stream that grows absurdly; the disk fails.
     """
     path = Path(path)
-    with _open_file(path) as file:
+    with cast(BinaryIO, io.BufferedReader(InputFile(path), BUFFER_BYTES)) as file:
         if not is_archive(path):
             if member is not None:
                 raise UserError(f"{path}: not an archive, so it has no member {member!r}")
@@ -78,15 +79,6 @@ def is_archive(path: str | PurePath) -> bool:
     return bool(suffixes) and (
         suffixes[-1] in _TAR_SUFFIXES or suffixes[-1] == ".zip" or suffixes[-2:-1] == [".tar"]
     )
-
-
-def _open_file(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb", buffering=BUFFER_BYTES)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _climbs(name: str) -> bool:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from convs2s.errors import UserError
 from convs2s.files import write_lines
+from convs2s.guards.writing import writing
 
 BLOCK_BYTES = 1 << 20
 
@@ -133,9 +134,14 @@ class PartialFile:
         return origin if origin.source == source else None
 
     def begin(self, origin: Origin) -> None:
-        """Forget earlier bytes; those that come next are of this origin."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_bytes(b"")
+        """Forget earlier bytes; those that come next are of this origin.
+
+        Raises:
+            UserError: nothing can be written there.
+        """
+        with writing(self._output):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_bytes(b"")
         write_lines(self._origin_path, [json.dumps(asdict(origin))])
 
     def discard(self) -> None:
@@ -144,10 +150,15 @@ class PartialFile:
         self._origin_path.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Give the complete file its name."""
-        with self._path.open("rb") as stream:
-            os.fsync(stream.fileno())
-        self._path.replace(self._output)
+        """Give the complete file its name.
+
+        Raises:
+            UserError: the disk is full or fails, or such.
+        """
+        with writing(self._output):
+            with self._path.open("rb") as stream:
+                os.fsync(stream.fileno())
+            self._path.replace(self._output)
         self._origin_path.unlink(missing_ok=True)
 
     def digests(self) -> Digests:
@@ -164,17 +175,19 @@ class PartialFile:
 
         Raises:
             WrongFileError: there is more than expected.
-            UserError: the disk has too little space for the total, or fills up.
+            UserError: the disk has too little space for the total, or fills up, or nothing can be
+                written there.
         """
         size = self.size
-        free = shutil.disk_usage(self._path.parent).free
+        with writing(self._output):
+            free = shutil.disk_usage(self._path.parent).free
         if total is not None and total - size > free:
             raise UserError(
                 f"{self._output}: {total - size} more bytes to download, {free} are free on its "
                 "disk: make space, or move results elsewhere"
             )
         digests = self.digests()
-        with self._path.open("ab", buffering=0) as stream, self._progress(size, total) as progress:
+        with self._open() as stream, self._progress(size, total) as progress:
             while data := read():
                 self._write(data, stream)
                 digests.update(data)
@@ -183,6 +196,10 @@ class PartialFile:
                 if expected.size is not None and size > expected.size:
                     raise WrongFileError(f"has more than the expected {expected.size} bytes")
         return digests
+
+    def _open(self) -> FileIO:
+        with writing(self._output):
+            return self._path.open("ab", buffering=0)
 
     def _write(self, data: bytes, stream: FileIO) -> None:
         rest = memoryview(data)

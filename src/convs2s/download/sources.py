@@ -6,7 +6,9 @@ from pathlib import Path
 
 from convs2s.config.download import Download
 from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.messages import unknown
 from convs2s.config.settings import Settings
+from convs2s.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,40 @@ class DownloadSource:
 def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
     """Return the source of each file, by its place below the downloads folder.
 
+    ``http://`` and ``https://`` of a file have the same place: its source is the one that
+    config/downloads.yaml knows, whichever a task names, so that its checksum holds.
+
     Raises:
         UserError: a task refers to a file in a way that cannot be read.
     """
     references = {one for task in settings.tasks.values() for one in task.references()}
     references |= settings.model_references()
     files = {file.location for file in map(parse_file_reference, references) if file.is_url}
-    return {str(local_path(url, Path())): _source(url, settings.downloads) for url in files}
+    # Of http:// and https:// of one place the latter counts, where neither is known.
+    return {str(local_path(url, Path())): _source(url, settings.downloads) for url in sorted(files)}
+
+
+def source_of(path: str, place: str, sources: Mapping[str, DownloadSource]) -> DownloadSource:
+    """Return the source of a file that is asked for.
+
+    Args:
+        path: the file, for the message.
+        place: its place below the downloads folder.
+        sources: what :func:`sources_by_place` returned.
+
+    Raises:
+        UserError: no task names a file that has this place.
+    """
+    if place not in sources:
+        raise UserError(f"{path}: {unknown('download', place, sources)}")
+    return sources[place]
 
 
 def _source(url: str, known: Mapping[str, Download]) -> DownloadSource:
-    if url not in known:
+    """Return what is known of a URL's file, also by the other one of http and https."""
+    rest = url.partition("://")[2]
+    spelt = (url, f"https://{rest}", f"http://{rest}")
+    download = next((known[one] for one in spelt if one in known), None)
+    if download is None:
         return DownloadSource(url, None, None, None)
-    download = known[url]
-    return DownloadSource(url, download.bytes, download.sha256, download.md5)
+    return DownloadSource(download.url, download.bytes, download.sha256, download.md5)

@@ -8,7 +8,7 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 from urllib.error import HTTPError, URLError
 
 from convs2s.config.credentials import authorization, without_credentials
@@ -82,9 +82,16 @@ def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
         size = Path(source).stat().st_size
         expected.check_size(size)
         part.begin(Origin(source, size=size))
-        digests = part.append(partial(stream.read, BLOCK_BYTES), size, expected)
+        digests = part.append(partial(_read_file, stream), size, expected)
     expected.check(part.size, digests)
     return digests
+
+
+def _read_file(stream: BinaryIO) -> bytes:
+    try:
+        return stream.read(BLOCK_BYTES)
+    except OSError as error:
+        raise SourceError(error.strerror or str(error)) from None
 
 
 def _download(source: str, part: PartialFile, expected: Expected) -> Digests:

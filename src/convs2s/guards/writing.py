@@ -102,14 +102,18 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         named = error.filename is not None and error.errno not in FULL  # a copy names its source
-        elsewhere = named and not _lies_in(error.filename, path.parent)
+        elsewhere = named and not _is_on_the_way(error.filename, path)
         if error.errno not in _OF_THE_OUTPUT or elsewhere:
             raise
         raise cannot_be_written(path, error.strerror or str(error)) from None
 
 
-def _lies_in(name: str | bytes | int, folder: Path) -> bool:
-    return isinstance(name, str) and Path(name).absolute().is_relative_to(folder.absolute())
+def _is_on_the_way(name: str | bytes | int, path: Path) -> bool:
+    """Say whether a file lies beside an output or deeper, or is a folder above it, to be made."""
+    if not isinstance(name, str):
+        return False
+    place, output = Path(name).absolute(), path.absolute()
+    return place.is_relative_to(output.parent) or output.is_relative_to(place)
 
 
 def cannot_be_written(path: Path, reason: str) -> UserError:

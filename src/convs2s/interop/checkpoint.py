@@ -52,16 +52,22 @@ def read_checkpoint(path: Path) -> Checkpoint:
         if not (isinstance(name, str) and _is_plain(tensor)):
             raise UserError(
                 f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is no plain tensor of real "
-                "numbers, all of them finite"
+                "numbers, each of them in the file and finite"
             )
     return Checkpoint(_arguments(content, path), weights)
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Say whether a tensor holds its numbers as they are, neither complex nor quantized."""
+    """Say whether a tensor holds its numbers as they are, neither complex nor quantized.
+
+    One that repeats some of them, as a stride of 0 does, would take any memory once it is copied.
+    """
     is_dense = tensor.layout == torch.strided and not tensor.is_quantized
     is_real = not tensor.is_complex() and tensor.device.type == "cpu"
-    return is_dense and is_real and bool(torch.isfinite(tensor.float()).all())
+    if not (is_dense and is_real):
+        return False
+    is_stored = tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
+    return is_stored and bool(torch.isfinite(tensor.float()).all())
 
 
 def _load(path: Path) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.archives import open_member
-from convs2s.guards.writing import scratch_folder
+from convs2s.guards.writing import scratch_folder, writing
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 
@@ -30,18 +30,20 @@ def import_released(
         preparation: see ``task``.
 
     Raises:
-        UserError: a file or member is missing or refused.
+        UserError: a file or member is missing or refused; the disk is full or read-only, or such.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(output.parent) as folder:
-        paths = {key: _copy(one, downloads, folder / key) for key, one in references.items() if one}
-        files = FairseqFiles(
-            paths["model"],
-            paths["source_dictionary"],
-            paths["target_dictionary"],
-            paths.get("bpe_codes"),
-        )
-        import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(output.parent) as folder:
+            given = {key: one for key, one in references.items() if one}
+            paths = {key: _copy(one, downloads, folder / key) for key, one in given.items()}
+            files = FairseqFiles(
+                paths["model"],
+                paths["source_dictionary"],
+                paths["target_dictionary"],
+                paths.get("bpe_codes"),
+            )
+            import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
 
 
 def _copy(reference: str, downloads: Path, path: Path) -> Path:

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 
 from convs2s.config.preparation import AlignerName
-from convs2s.files import read_line_pairs, write_lines
+from convs2s.files import NO_MARK, read_line_pairs, write_lines
 from convs2s.text.diagonal_model import Side, most_probable_links
 from convs2s.text.eflomal_aligner import eflomal_directions
 from convs2s.text.symmetrize import Link, grow_diag_final_and
@@ -55,7 +55,7 @@ def align_words(
         UserError: a side is missing, is not UTF-8, or has more lines than the other; eflomal is
             asked for and not installed.
     """
-    total = sum(1 for _ in read_line_pairs(source, target))
+    total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     chosen = partial(_sample, source, target, total, pairs, seed)
     aligned = sum(pair is not None for pair in chosen())
     directions = _directions(chosen, aligner, Path(links).parent) if aligned else iter(())
@@ -69,7 +69,7 @@ def _sample(
     """Yield each of the pairs, or None for one that is not to be aligned: the same every time."""
     generator = Random(seed)
     wanted = total if most is None else min(most, total)
-    for index, pair in enumerate(read_line_pairs(source, target)):
+    for index, pair in enumerate(read_line_pairs(source, target, mark=NO_MARK)):
         # As many of the rest as are still wanted, each with the same chance.
         in_sample = generator.random() * (total - index) < wanted
         wanted -= in_sample

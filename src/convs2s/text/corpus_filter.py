@@ -11,7 +11,7 @@ from typing import Annotated, TextIO
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from convs2s.files import atomic_text, read_line_pairs
+from convs2s.files import NO_MARK, atomic_text, read_line_pairs
 from convs2s.guards.library_faults import faults_of_file
 
 Prepare = Callable[[str], str]
@@ -96,7 +96,7 @@ def tokenize_and_filter(
         UserError: a side is missing, is not UTF-8, or has more lines than the other.
     """
     why_not = partial(reason_to_drop, minimum=minimum, maximum=maximum, ratio=ratio)
-    pairs = _tidied(read_line_pairs(*raw), *prepare)
+    pairs = _tidied(read_line_pairs(*raw, mark=NO_MARK), *prepare)
     with ExitStack() as stack:
         counts_out, target_out, source_out = (
             stack.enter_context(atomic_text(path)) for path in (report, *reversed(sides))

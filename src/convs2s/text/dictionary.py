@@ -11,7 +11,7 @@ from heapq import nsmallest
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import read_line_pairs, read_lines, write_lines
+from convs2s.files import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.links import read_links
 from convs2s.text.reserved_words import RESERVED_WORDS
 from convs2s.text.symmetrize import Link
@@ -113,7 +113,8 @@ def _aligned_pairs(
     """Yield the words of both sides and their links, checked."""
     all_links = read_links(links_path)
     number = 0
-    for number, (source, target) in enumerate(read_line_pairs(source_path, target_path), start=1):
+    pairs = read_line_pairs(source_path, target_path, mark=NO_MARK)
+    for number, (source, target) in enumerate(pairs, start=1):
         words, other_words = source.split(), target.split()
         links = next(all_links, None)
         if links is None or any(i >= len(words) or j >= len(other_words) for i, j in links):

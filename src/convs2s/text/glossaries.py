@@ -5,6 +5,7 @@ lives for a word of thirty letters; here a search that takes more than a moment 
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import regex  # type: ignore[import-untyped]
 
@@ -47,8 +48,9 @@ class _Pattern:
     def __init__(self, pattern: str) -> None:
         self._text = pattern
         try:
+            # No group around it: the pattern's own groups and backreferences keep their numbers.
             self._whole = regex.compile(f"(?:{pattern})$")
-            self._part = regex.compile(f"({pattern})")
+            self._part = regex.compile(f"(?:{pattern})")
         except (regex.error, RecursionError) as fault:
             raise UserError(
                 f"glossaries: {pattern[:80]!r} is no regular expression: {fault}"
@@ -64,9 +66,11 @@ class _Pattern:
         if self.is_whole(word):
             return [word]
         try:
-            return [part for part in self._part.split(word, timeout=GLOSSARY_SECONDS) if part]
+            found = self._part.finditer(word, timeout=GLOSSARY_SECONDS)
+            cuts = [place for match in found for place in match.span()]
         except TimeoutError:
             raise self._too_slow(word) from None
+        return [word[start:end] for start, end in pairwise([0, *cuts, len(word)]) if start < end]
 
     def _too_slow(self, word: str) -> UserError:
         return UserError(

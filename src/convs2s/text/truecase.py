@@ -13,7 +13,7 @@ from itertools import dropwhile, pairwise
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files import NO_MARK, read_lines, write_lines
 
 _HEADER = "word\tcount"
 _SENTENCE_END = frozenset(".:?!")
@@ -74,7 +74,7 @@ def learn_truecaser(*, text: Path, output: Path) -> None:
 
     The cases of a word stand together, the most frequent first.
     """
-    counts = count_cases(read_lines(text))
+    counts = count_cases(read_lines(text, mark=NO_MARK))
     by_letters = sorted(counts, reverse=True)  # small letters come after capital ones
     ordered = sorted(by_letters, key=lambda word: (word.lower(), -counts[word]))
     write_lines(output, [_HEADER, *(f"{word}\t{counts[word]}" for word in ordered)])
@@ -100,4 +100,5 @@ def read_truecaser(path: Path) -> list[str]:
 
 def truecase_file(*, text: Path, truecaser: Path, output: Path) -> None:
     """Write tokenized text in its true case."""
-    write_lines(output, map(Truecaser(read_truecaser(truecaser)), read_lines(text)))
+    truecase = Truecaser(read_truecaser(truecaser))
+    write_lines(output, map(truecase, read_lines(text, mark=NO_MARK)))

@@ -26,7 +26,8 @@ from convs2s.data.pair_counts import count_pairs
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.data.word_counts import add_word_counts, added_counts, count_words
-from convs2s.files import read_lines, sha256, write_lines
+from convs2s.errors import UserError
+from convs2s.files import NO_MARK, read_line_pairs, read_lines, sha256, write_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 
@@ -63,10 +64,12 @@ class Preparations:
     Attributes:
         folder: where all files go.
         shards: how many; as many blocks.
+        recipe: of the training text.
     """
 
     folder: Path
     shards: int
+    recipe: str = "moses_train"
 
     @property
     def names(self) -> list[str]:
@@ -94,7 +97,7 @@ class Preparations:
         """Cut the raw text into shards; filter each, count what was kept, join them again."""
         cut, cleaned = self.pairs_of_parts("raw"), self.pairs_of_parts("clean")
         shard_corpus(source=raw[0], target=raw[1], outputs=cut)
-        english, french = (Preparation("moses_train", language).prepare for language in LANGUAGES)
+        english, french = (Preparation(self.recipe, language).prepare for language in LANGUAGES)
         reports = self.parts("clean", "json")
         limits = CLEAN.model_dump(exclude={"tokens"})
         for one, sides, report in zip(cut, cleaned, reports, strict=True):
@@ -146,9 +149,9 @@ class Preparations:
         return store, description
 
 
-def prepare(raw: Sides, folder: Path, shards: int) -> dict[str, str]:
+def prepare(raw: Sides, folder: Path, shards: int, recipe: str = "moses_train") -> dict[str, str]:
     """Go from raw text to the token store as the rules do; return each result's checksum."""
-    made = Preparations(folder, shards)
+    made = Preparations(folder, shards, recipe)
     made.clean(raw)
     made.learn()
     dataset = made.number()
@@ -173,6 +176,40 @@ def test_results_do_not_depend_on_the_number_of_shards(
     assert 0 < dropped < counts["kept"]
     assert counts["kept"] == len(TokenStore(tmp_path / "3/train.arrow")) + dropped
     assert min(counts["dropped"][reason] for reason in ("empty", "too_long", "ratio")) > 0
+
+
+def test_lines_that_open_with_a_byte_order_mark_keep_it_in_any_shard(tmp_path: Path) -> None:
+    raw = tmp_path / "raw.en.zst", tmp_path / "raw.fr.zst"
+    for path in raw:
+        write_lines(path, (f"\ufeffab \ufeffab {number % 3} ." for number in range(8)))
+    one, *others = (prepare(raw, tmp_path / str(n), n, "none") for n in (1, 3, 8))
+    assert others == [one, one]
+    assert list(read_line_pairs(*Preparations(tmp_path / "8", 8).sides("zst"), mark=NO_MARK)) == [
+        (f"\ufeffab \ufeffab {number % 3} .",) * 2 for number in range(8)
+    ]
+    assert ("\ufeffab", 16) in read_counts(tmp_path / "8/en.words.tsv.zst")
+
+
+def test_a_damaged_block_is_not_joined(tmp_path: Path) -> None:
+    raw = write_raw(tmp_path)
+    made = Preparations(tmp_path / "made", 1)
+    made.clean(raw)
+    made.learn()
+    joined, description = made.number()
+    block = made.parts("dataset", "arrow")[0]
+    whole = joined.read_bytes()
+    flipped = bytearray(block.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    block.write_bytes(flipped)
+    with pytest.raises(UserError, match=rf"^{block}: damaged: .*; remove it and make it again$"):
+        join_blocks(
+            stores=[block],
+            descriptions=made.parts("dataset", "json"),
+            store=joined,
+            description=description,
+            metadata=DATASET,
+        )
+    assert joined.read_bytes() == whole
 
 
 @pytest.mark.parametrize("rows", [0, 1, ROWS_PER_BATCH, 5 * ROWS_PER_BATCH + 1, 36_000_000])

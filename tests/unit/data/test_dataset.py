@@ -1,5 +1,6 @@
 """From words to numbers, small enough for doing it by hand: codes, vocabularies, stores."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from convs2s.data.dataset import (
     frequent_tokens,
     learn_bpe,
     read_description,
+    splitter,
 )
 from convs2s.data.dataset_counts import count_dataset
 from convs2s.data.store import TokenStore
@@ -174,6 +176,21 @@ def test_joint_codes_are_of_both_sides_words(tmp_path: Path) -> None:
     codes = tmp_path / "codes"
     learn_bpe(words=tables, output=codes, merges=1)
     assert codes.read_text("utf-8").splitlines()[1:] == ["x y</w>"]
+
+
+def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(tmp_path: Path) -> None:
+    """ab and ac reach the threshold, not the least count; their parts together reach it."""
+    words, codes, table = (tmp_path / name for name in ("words", "codes", "en.tsv"))
+    counts = {"ab": 3, "ac": 3, "b": 5, "c": 5, "de": 6}
+    write_counts(words, counts.items())
+    learn_bpe(words=[words], output=codes, merges=10)
+    settings = VocabularySettings(merges=10, threshold=2, minimum_count=5)
+    kept = settings.model_dump(include={"threshold", "glossaries", "minimum_count"})
+    build_vocabulary(words=words, bpe_codes=codes, output=table, size=None, **kept)
+    split = splitter(codes, table, settings)
+    assert split is not None
+    found = Counter(token for word in counts for token in split.split(word).split() * counts[word])
+    assert found == dict(read_counts(table)) == {"b": 8, "c": 8, "a@@": 6, "de": 6}
 
 
 def test_a_token_that_reaches_the_threshold_is_frequent() -> None:

@@ -36,6 +36,11 @@ def test_fields(field: str, text: list[str]) -> None:
         (LINES, "parts[x]", "expected a field NAME or NAME[N] after #, not 'parts[x]'"),
         (LINES, "", "expected a field NAME or NAME[N] after #, not ''"),
         ([LINES[0], "{"], "text", "f:2: not JSON: "),
+        (
+            [LINES[0], r'{"text": ["a \ud83d\ude00", "bad \ud83d end"]}'],
+            "text",
+            r"f:2: 'text' holds \ud83d alone, which is half a character: write the whole one, or ",
+        ),
         ([LINES[0], "[]"], "text", "f:2: expected a JSON object in braces"),
     ],
 )

@@ -10,6 +10,7 @@ from subword_nmt.apply_bpe import BPE
 from convs2s.errors import UserError
 from convs2s.text import bpe as module
 from convs2s.text.bpe import Bpe, count_tokens, join, learn_codes
+from convs2s.text.glossaries import Glossaries
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
@@ -60,6 +61,20 @@ def test_glossaries_are_parts_of_words() -> None:
     bpe = Bpe(learn_codes(WORDS.items(), 10), glossaries=["USA", "[0-9]+"])
     assert bpe.split("1934USABUSA") == "1934@@ USA@@ B@@ USA"
     assert bpe.split("lowUSA low12er USA") == "low@@ USA low@@ 12@@ e@@ r USA"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word", "parts"),
+    [
+        ("(USA|UK)", "xUSAy", ["x", "USA", "y"]),
+        (r"\d+([.,]\d+)*", "x1.2.3y45", ["x", "1.2.3", "y", "45"]),
+        (r"([ab])\1", "abba", ["a", "bb", "a"]),
+        (r"(?P<one>[ab])x?", "caxc", ["c", "ax", "c"]),
+        ("a*", "baab", ["b", "aa", "b"]),
+    ],
+)
+def test_groups_of_a_glossary_are_no_parts(pattern: str, word: str, parts: list[str]) -> None:
+    assert Glossaries([pattern]).isolate(word) == parts
 
 
 def test_a_glossary_without_an_end_is_given_up() -> None:
