@@ -98,12 +98,12 @@ class _Model:
         """Return the sorted numbers of all pairs of words that share a sentence pair."""
         sorted_parts: list[Integers] = []
         for pairs in self._pairs():
-            keys = np.unique(pairs.keys)
+            keys = _each_once(pairs.keys)
             while sorted_parts and len(sorted_parts[-1]) <= 2 * len(keys):
-                keys = np.union1d(sorted_parts.pop(), keys)
+                keys = _each_once(sorted_parts.pop(), keys)
             sorted_parts.append(keys)
         while len(sorted_parts) > 1:
-            sorted_parts.append(np.union1d(sorted_parts.pop(), sorted_parts.pop()))
+            sorted_parts.append(_each_once(sorted_parts.pop(), sorted_parts.pop()))
         return sorted_parts[0]
 
     def _pairs(self) -> Iterator[_Pairs]:
@@ -189,6 +189,17 @@ class _Model:
             _, first = np.unique(pairs.target[best], return_index=True)
             links[pairs.targets] = np.where(most > null, pairs.source_place[best[first]], -1)
         return links
+
+
+def _each_once(*parts: Integers) -> Integers:
+    """Return the numbers of all parts in order; numpy.unique hashes them, which takes far longer.
+
+    Args:
+        parts: at least one number in all.
+    """
+    numbers = np.concatenate(parts)
+    numbers.sort()
+    return numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
 
 
 def _digamma(values: Floats) -> Floats:
