@@ -10,7 +10,7 @@ import pytest
 from convs2s.download import transfer
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.support.downloads import BODY, MD5, SHA256, WAITS, interrupt, names, sent
+from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
 from tests.support.loopback import Answer, LoopbackServer, Served
 
 # A sound server
@@ -157,6 +157,84 @@ def test_a_part_of_unknown_origin_is_not_used(
     download_file(url, output, sha256=SHA256)
     assert output.read_bytes() == BODY
     assert sent(server) == [(None, 200, 200_000)]
+
+
+# Wrong answers leave the bytes so far
+
+
+@pytest.mark.parametrize(
+    ("known", "wrong", "said"),
+    [
+        ({}, {"content_type": "text/html"}, "answers with a web page"),
+        ({"size": 200_000}, {"content_type": "text/html"}, "has 9 bytes, expected 200000"),
+        ({"size": 200_000}, {}, "has 9 bytes, expected 200000"),
+    ],
+)
+@pytest.mark.parametrize("sha256", [SHA256, None])
+def test_a_log_in_page_costs_nothing(
+    server: LoopbackServer,
+    output: Path,
+    known: dict[str, int],
+    wrong: dict[str, str],
+    said: str,
+    sha256: str | None,
+) -> None:
+    url = server.serve("/a.tgz", Served(BODY, etag='"1"'))
+    interrupt(server, url, output, sha256=sha256)
+    page = Served(b"<html/>\r\n", ranges=False)
+    for name, value in wrong.items():
+        setattr(page, name, value)
+    server.serve("/a.tgz", page)
+    with pytest.raises(UserError, match=said):
+        download_file(url, output, sha256=sha256, size=known.get("size"), waits=WAITS)
+    assert (output.parent / "a.tgz.part").read_bytes() == BODY[:70_000]
+    server.serve("/a.tgz", Served(BODY, etag='"1"'))
+    server.answers.clear()
+    download_file(url, output, sha256=sha256)
+    assert output.read_bytes() == BODY
+    assert sent(server) == [(70_000, 206, 130_000)]
+
+
+@pytest.mark.parametrize("stale", [OTHER, OTHER[:60]], ids=["as long", "shorter"])
+@pytest.mark.parametrize("size", [200_000, None])
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_stale_mirror_costs_nothing_of_what_upstream_gave(
+    server: LoopbackServer,
+    tmp_path: Path,
+    output: Path,
+    stale: bytes,
+    size: int | None,
+    is_folder: bool,
+) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    interrupt(server, url, output)
+    base = server.serve(f"/mirror/{server.host}/a.tgz", Served(stale)).removesuffix(
+        f"/{server.host}/a.tgz"
+    )
+    (tmp_path / server.host).mkdir()
+    (tmp_path / server.host / "a.tgz").write_bytes(stale)
+    mirrors = [str(tmp_path) if is_folder else base]
+    download_file(url, output, mirrors=mirrors, sha256=SHA256, size=size, waits=WAITS)
+    assert output.read_bytes() == BODY
+    assert names(output) == ["a.tgz"]
+    assert server.answers[-1] == Answer("/a.tgz", 70_000, 206, 130_000)
+
+
+def test_what_other_sources_gave_goes_at_the_end(
+    server: LoopbackServer, tmp_path: Path, output: Path
+) -> None:
+    url = server.serve("/a.tgz", Served(BODY))
+    interrupt(server, url, output)
+    place = f"{server.host}/a.tgz"
+    base = server.serve(f"/mirror/{place}", Served(BODY, cuts=[5000])).removesuffix(f"/{place}")
+    server.files["/a.tgz"].statuses = [404]
+    with pytest.raises(UserError, match="cut after 5000 of 200000 bytes"):
+        download_file(url, output, mirrors=[base], sha256=SHA256, waits=())
+    assert len(names(output)) == 4
+    (tmp_path / server.host).mkdir()
+    (tmp_path / server.host / "a.tgz").write_bytes(BODY)
+    download_file(url, output, mirrors=[str(tmp_path)], sha256=SHA256)
+    assert names(output) == ["a.tgz"]
 
 
 @pytest.mark.parametrize("statuses", [[503], [500, 502, 429]])

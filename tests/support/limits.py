@@ -18,6 +18,17 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@contextmanager
+def open_files_of_at_most(number: int) -> Iterator[None]:
+    """Let this process hold no more open files at once."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
 def refuse_lock(*_: object) -> None:
     """Stand in for ``fcntl.flock`` on a file system without locks."""
     raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

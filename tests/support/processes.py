@@ -1,5 +1,7 @@
 """What Linux says of running processes: their children, variables and listening sockets."""
 
+import time
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -24,3 +26,11 @@ def listening(process: int) -> tuple[int, int]:
     places = [ip_address(one.laddr.ip) for one in found if one.status == psutil.CONN_LISTEN]
     near = sum(place.is_loopback for place in places)
     return near, len(places) - near
+
+
+def wait_for(is_so: Callable[[], bool], patience: float = 300) -> None:
+    """Wait until something is so, for so many seconds at most."""
+    deadline = time.monotonic() + patience
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

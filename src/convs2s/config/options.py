@@ -10,8 +10,8 @@ from convs2s.config.section import Section
 from convs2s.config.yaml_file import Values
 from convs2s.guards.limits import MOST_PROCESSES
 
-MOST_SHARDS = 1000
-"""Each is some twenty jobs."""
+MOST_SHARDS = 400
+"""Each is some twenty jobs, and two open files of the usual 1024 while a corpus is cut."""
 
 Device = Literal["auto", "cpu", "cuda"]
 """Where work is done; auto is a GPU where there is one."""

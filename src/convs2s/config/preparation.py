@@ -63,8 +63,8 @@ class AlignmentSettings(Section):
     Then no text is aligned, unless a model selects its vocabulary."""
     aligner: AlignerName = "fast_align"
     """What aligns words: fast_align, this package's own, whose links are always the same for the
-    same text; or eflomal, which is to be installed (docs/install.md), is faster where a corpus is
-    large, and draws its seed from the system: its links move from run to run."""
+    same text; or eflomal, which is to be installed (docs/install.md) and draws its seed from the
+    system: its links move from run to run."""
     pairs: PositiveInt | None = None
     """Training pairs to align, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1

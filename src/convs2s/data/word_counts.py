@@ -1,11 +1,11 @@
 """How often each word of a corpus occurs: tables sorted by word, which are cheap to add up.
 
-A shard's table is written in bounded memory, and tables are added up line by line, so that nothing
-here grows with the corpus.
+A shard's table is written in bounded memory, and tables are added up line by line, some of them at
+a time, so that neither memory nor the number of open files grows with the corpus.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import groupby, islice
 from operator import itemgetter
@@ -17,6 +17,9 @@ from convs2s.guards.writing import scratch_folder
 
 # Types that are counted before they are put aside, about 100 bytes each.
 _TYPES_IN_MEMORY = 1 << 16
+
+# Tables that are read at once, each an open file and about 1 MB.
+_TABLES_AT_ONCE = 64
 
 
 def count_words(*, text: Path, rows: range, output: Path) -> None:
@@ -30,16 +33,15 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
     lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
     output.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(output.parent) as folder:
-        aside: list[Path] = []
+        aside = _Aside(folder)
         counts: Counter[str] = Counter()
         for line in lines:
             counts.update(line.split())
             if len(counts) >= _TYPES_IN_MEMORY:
-                aside.append(folder / f"{len(aside)}.tsv")
-                write_counts(aside[-1], sorted(counts.items()))
+                aside.add(sorted(counts.items()))
                 counts.clear()
-        tables = [*map(read_counts, aside), iter(sorted(counts.items()))]
-        write_counts(output, _added(tables))
+        aside.add(sorted(counts.items()))
+        write_counts(output, added_counts(aside.tables))
 
 
 def add_word_counts(*, tables: Sequence[Path], output: Path) -> None:
@@ -53,9 +55,31 @@ def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:
     Raises:
         UserError: a file is no such table; the message names the line.
     """
-    return _added([read_counts(path) for path in paths])
-
-
-def _added(tables: Sequence[Iterator[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
-    for word, entries in groupby(merge(*tables), itemgetter(0)):
+    for word, entries in groupby(merge(*map(read_counts, paths)), itemgetter(0)):
         yield word, sum(count for _, count in entries)
+
+
+class _Aside:
+    """Tables that wait to be added up; as soon as a generation is full, it becomes one table."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._generations: list[list[Path]] = []
+
+    @property
+    def tables(self) -> list[Path]:
+        """Those that hold everything that was added."""
+        return [path for paths in self._generations for path in paths]
+
+    def add(self, counts: Iterable[tuple[str, int]], generation: int = 0) -> None:
+        """Put a sorted table aside."""
+        if generation == len(self._generations):
+            self._generations.append([])
+        paths = self._generations[generation]
+        paths.append(self._folder / f"{generation}.{len(paths)}.tsv")
+        write_counts(paths[-1], counts)
+        if len(paths) == _TABLES_AT_ONCE:
+            self.add(added_counts(paths), generation + 1)
+            for path in paths:
+                path.unlink()
+            paths.clear()

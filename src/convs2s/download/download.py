@@ -1,6 +1,6 @@
 """Downloads: from a mirror or from upstream to a complete file whose checksum holds.
 
-Bytes gather in NAME.part and stay there when a download is cut, so that the next try, and the next
+Bytes gather in a part and stay there when a download is cut, so that the next try, and the next
 run, goes on from where this one stopped. Only the complete and checked file gets its name.
 """
 
@@ -62,8 +62,8 @@ def download_file(
     record = output.with_name(output.name + ".sha256")
     is_recorded = not (sha256 or md5) and record.exists()
     expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
-    part = PartialFile(output)
-    digests, failures = _fetch_any(_sources(url, mirrors, generated_mirror), part, expected, waits)
+    sources = _sources(url, mirrors, generated_mirror)
+    part, digests, failures = _fetch_any(url, sources, output, expected, waits)
     if digests is None:
         raise _no_source(url, failures, record if is_recorded else None)
     if not expected.has_checksum:
@@ -88,17 +88,20 @@ def listed_checksum(mirror: str, url: str) -> str:
 
 
 def _fetch_any(
-    sources: Sequence[str], part: PartialFile, expected: Expected, waits: Sequence[float]
-) -> tuple[Digests | None, dict[str, SourceError]]:
-    """Fetch from the first source that can; return the checksums, or None, and what failed."""
+    url: str, sources: Sequence[str], output: Path, expected: Expected, waits: Sequence[float]
+) -> tuple[PartialFile, Digests | None, dict[str, SourceError]]:
+    """Fetch from the first source that can; return its part, its checksums or None, what failed."""
     failures: dict[str, SourceError] = {}
+    part = PartialFile(output)
     for source in sources:
+        shown = without_credentials(source)
+        part = PartialFile(output, None if source == url else shown)
         try:
-            return fetch(source, part, expected, waits), failures
+            return part, fetch(source, part, expected, waits), failures
         except SourceError as error:
-            failures[without_credentials(source)] = error
-            print(f"{without_credentials(source)}: {error}", file=sys.stderr)
-    return None, failures
+            failures[shown] = error
+            print(f"{shown}: {error}", file=sys.stderr)
+    return part, None, failures
 
 
 def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:

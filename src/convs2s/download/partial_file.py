@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from glob import escape
 from io import FileIO
 from pathlib import Path
 from typing import Never
@@ -111,12 +112,17 @@ class Origin:
 
 
 class PartialFile:
-    """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process."""
+    """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process.
 
-    def __init__(self, output: Path) -> None:
+    Each mirror has a part of its own, so that none takes away what another source has given.
+    """
+
+    def __init__(self, output: Path, mirror: str | None = None) -> None:
+        """Name the part of an output for upstream, or for a mirror's file, without credentials."""
+        own = "" if mirror is None else f"-{hashlib.sha256(mirror.encode()).hexdigest()[:16]}"
         self._output = output
-        self._path = output.with_name(output.name + ".part")
-        self._origin_path = output.with_name(output.name + ".part.json")
+        self._path = output.with_name(f"{output.name}.part{own}")
+        self._origin_path = output.with_name(f"{output.name}.part{own}.json")
 
     @property
     def size(self) -> int:
@@ -149,15 +155,32 @@ class PartialFile:
         self._path.unlink(missing_ok=True)
         self._origin_path.unlink(missing_ok=True)
 
+    def check(self, digests: Digests, expected: Expected) -> None:
+        """Check that the bytes are the whole file; those of another one are discarded.
+
+        Raises:
+            WrongFileError: they are of another file.
+        """
+        try:
+            expected.check(self.size, digests)
+        except WrongFileError:
+            self.discard()
+            raise
+
     def finish(self) -> None:
-        """Give the complete file its name.
+        """Give the complete file its name; what other sources have given of it goes.
 
         Raises:
             UserError: the disk is full or fails, or such.
         """
+        name, folder = self._output.name, self._output.parent
+        of_upstream = (folder / f"{name}.part", folder / f"{name}.part.json")
+        of_mirrors = folder.glob(f"{escape(name)}.part-{'[0-9a-f]' * 16}*")
         with writing(self._output):
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
+            for path in {*of_upstream, *of_mirrors} - {self._path, self._origin_path}:
+                path.unlink(missing_ok=True)
             self._path.replace(self._output)
         self._origin_path.unlink(missing_ok=True)
 
@@ -174,7 +197,7 @@ class PartialFile:
         """Add what ``read`` gives until it gives nothing; return the checksums of everything.
 
         Raises:
-            WrongFileError: there is more than expected.
+            WrongFileError: there is more than expected; all of it is discarded.
             UserError: the disk has too little space for the total, or fills up, or nothing can be
                 written there.
         """
@@ -194,6 +217,7 @@ class PartialFile:
                 progress.update(len(data))
                 size += len(data)
                 if expected.size is not None and size > expected.size:
+                    self.discard()
                     raise WrongFileError(f"has more than the expected {expected.size} bytes")
         return digests
 

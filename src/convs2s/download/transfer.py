@@ -61,9 +61,8 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
                 raise SourceError(f"{error}, also when asked again") from None
             time.sleep(left.pop(0))
         except WrongFileError:
-            part.discard()
-            if not inherited:
-                raise
+            if part.size or not inherited:
+                raise  # what was refused unread says nothing against the bytes so far
             inherited = False  # an earlier run's bytes may be at fault: once more from the start
 
 
@@ -83,7 +82,7 @@ def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
         expected.check_size(size)
         part.begin(Origin(source, size=size))
         digests = part.append(partial(_read_file, stream), size, expected)
-    expected.check(part.size, digests)
+    part.check(digests, expected)
     return digests
 
 
@@ -102,7 +101,7 @@ def _download(source: str, part: PartialFile, expected: Expected) -> Digests:
     else:
         with _open(source, part.size if earlier else 0) as response:
             digests = _receive(response, without_credentials(source), part, expected)
-    expected.check(part.size, digests)
+    part.check(digests, expected)
     return digests
 
 
@@ -151,12 +150,14 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> Digests:
-    """Append an answer's body to the part, or replace the part by it."""
+    """Append an answer's body to the part, or replace the part by it.
+
+    A web page, such as a network's log-in, or another size is refused before the part is touched.
+    """
     first, size = _range(response)
     origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)
     expected.check_size(size)
-    is_page = response.headers.get_content_type() == "text/html" and not source.endswith(_PAGES)
-    if is_page and not expected.has_checksum:
+    if response.headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
         raise SourceError("answers with a web page")
     if response.status == HTTPStatus.PARTIAL_CONTENT:
         earlier = part.origin_from(source)

@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 from convs2s.errors import UserError
 from convs2s.guards.notes import check_noted, forget_checksums, note_checksums
+
+_LOCK_TRIES, _LOCK_SECONDS = 4, 0.1
+"""How often a lock is tried, as who asks about it holds it for a moment; seconds between."""
 
 
 @contextmanager
@@ -47,9 +50,9 @@ def _logged(log: str) -> Iterator[None]:
     """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     terminal, started = os.dup(2), time.time()
-    with Path(log).open("w", encoding="utf-8") as stream:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(stream, fcntl.LOCK_EX)
+    with Path(log).open("a+", encoding="utf-8", errors="replace") as stream:
+        _lock(stream)
+        os.ftruncate(stream.fileno(), 0)
         saved = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
@@ -75,6 +78,28 @@ def _logged(log: str) -> Iterator[None]:
             os.dup2(terminal, 2)
             os.close(saved)
             os.close(terminal)
+
+
+def _lock(log: TextIO) -> None:
+    """Take a log's lock; where another process works under it, such as an orphan, say so and wait.
+
+    Until the lock is held the log is the other one's, whose first line names it.
+    """
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_SECONDS)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
+    log.seek(0)
+    since, _, owner = log.readline(200).strip().partition(", ")
+    who = f"{owner} (since {since})" if owner.startswith("process ") else "another process"
+    _say(f"{log.name}: {who} still does this work: waiting until it ends, or is ended\n")
+    with suppress(OSError):
+        fcntl.flock(log, fcntl.LOCK_EX)
 
 
 def _say(text: str, *descriptors: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from convs2s.config.preparation import AlignerName
 from convs2s.files import NO_MARK, read_line_pairs, write_lines
+from convs2s.text.alignment_state import remove_states, state_folder
 from convs2s.text.diagonal_model import Side, most_probable_links
 from convs2s.text.eflomal_aligner import eflomal_directions
 from convs2s.text.symmetrize import Link, grow_diag_final_and
@@ -38,6 +39,8 @@ def align_words(
 
     A word is what stands between blanks; ``|||`` is a word as any other. A pair with an empty side,
     or with more than 1023 words on one side, is left out and has no links.
+    fast_align keeps what each iteration has found in the folder ``LINKS.state`` until it is done: a
+    killed one goes on from there, to the same links.
 
     Args:
         source: source side, tokenized (words, never BPE tokens).
@@ -53,13 +56,15 @@ def align_words(
 
     Raises:
         UserError: a side is missing, is not UTF-8, or has more lines than the other; eflomal is
-            asked for and not installed.
+            asked for and not installed; something cannot be written.
     """
+    states = state_folder(Path(links))
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     chosen = partial(_sample, source, target, total, pairs, seed)
     aligned = sum(pair is not None for pair in chosen())
-    directions = _directions(chosen, aligner, Path(links).parent) if aligned else iter(())
+    directions = _directions(chosen, aligner, states) if aligned else iter(())
     write_lines(links, _symmetrized_lines(chosen, directions))
+    remove_states(states)
     return aligned
 
 
@@ -81,13 +86,13 @@ def _fits(source: str, target: str) -> bool:
 
 
 def _directions(
-    chosen: Callable[[], Iterator[Pair | None]], aligner: AlignerName, folder: Path
+    chosen: Callable[[], Iterator[Pair | None]], aligner: AlignerName, states: Path
 ) -> Iterator[tuple[list[Link], list[Link]]]:
     """Return the links of each chosen pair by either direction."""
     if aligner == "eflomal":
-        return eflomal_directions(lambda: (pair for pair in chosen() if pair), folder)
+        return eflomal_directions(lambda: (pair for pair in chosen() if pair), states.parent)
     source, target = (_numbered(pair[side] for pair in chosen() if pair) for side in (0, 1))
-    return _both_directions(source, target)
+    return _both_directions(source, target, states)
 
 
 def _numbered(sentences: Iterable[str]) -> Side:
@@ -100,10 +105,12 @@ def _numbered(sentences: Iterable[str]) -> Side:
     return Side(np.asarray(words, dtype=np.int32), np.asarray(starts, dtype=np.int64))
 
 
-def _both_directions(source: Side, target: Side) -> Iterator[tuple[list[Link], list[Link]]]:
+def _both_directions(
+    source: Side, target: Side, states: Path
+) -> Iterator[tuple[list[Link], list[Link]]]:
     """Yield the links of each sentence pair by either direction."""
-    forward = most_probable_links(source, target)
-    reverse = most_probable_links(target, source)
+    forward = most_probable_links(source, target, states)
+    reverse = most_probable_links(target, source, states)
     edges = zip(*(side.starts.tolist() for side in (target, source)), strict=True)
     (start, other_start) = next(edges)
     for end, other_end in edges:

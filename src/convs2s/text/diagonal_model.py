@@ -5,12 +5,15 @@ Dyer, Chahuneau and Smith (2013), "A simple, fast, and effective reparameterizat
 adds up everything in the same order, so that the same text has the same links.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from convs2s.text import diagonal
+from convs2s.text.alignment_state import AlignmentState, KeptArray
 from convs2s.text.diagonal import FIRST_TENSION, Floats, Integers, Shapes, tightened
 
 _ITERATIONS = 5
@@ -37,21 +40,36 @@ class Side:
         return np.diff(self.starts)
 
 
-def most_probable_links(source: Side, target: Side) -> Integers:
+def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
     """Return for each target word the place of its source word in the sentence, from 0; -1: none.
+
+    What a killed process has kept is gone on from, to the same links.
 
     Args:
         source: sentences, none of them empty.
         target: as many.
+        states: the folder where each iteration's model is kept, and the links in the end.
+
+    Raises:
+        UserError: a state cannot be written.
     """
+    code = (Path(path).read_bytes() for path in (__file__, diagonal.__file__))
+    sides = (side.data for side in (source.words, source.starts, target.words, target.starts))
+    state = AlignmentState(states, (*sides, *code))
+    kept = state.kept()
+    if "links" in kept:
+        return kept["links"].astype(np.int64)
     shapes = Shapes.of(source.lengths, target.lengths)
     model = _Model(source, target)
-    for iteration in range(_ITERATIONS - 1):
+    for iteration in range(model.restore(kept), _ITERATIONS - 1):
         distance = model.expect()
         if iteration:
             model.tension = tightened(model.tension, distance, shapes)
         model.maximize()
-    return model.links()
+        state.keep(iterations=iteration + 1, **model.parameters())
+    links = model.links()
+    state.keep(links=links.astype(np.int32))
+    return links
 
 
 @dataclass(frozen=True)
@@ -94,16 +112,29 @@ class _Model:
         self._null = np.ones(int(target.words.max()) + 1)
         self._null_count = np.zeros_like(self._null)
 
+    def parameters(self) -> dict[str, KeptArray]:
+        """Return all that the next iteration starts from, by name."""
+        tension = np.asarray(self.tension)
+        return {"tension": tension, "probability": self._probability, "null": self._null}
+
+    def restore(self, kept: Mapping[str, KeptArray]) -> int:
+        """Take parameters that were kept, if any; return after how many iterations they were."""
+        if not kept:
+            return 0
+        self.tension = float(kept["tension"])
+        self._probability[:], self._null[:] = kept["probability"], kept["null"]
+        return int(kept["iterations"])
+
     def _word_pairs(self) -> Integers:
         """Return the sorted numbers of all pairs of words that share a sentence pair."""
         sorted_parts: list[Integers] = []
         for pairs in self._pairs():
-            keys = np.unique(pairs.keys)
+            keys = _each_once(pairs.keys)
             while sorted_parts and len(sorted_parts[-1]) <= 2 * len(keys):
-                keys = np.union1d(sorted_parts.pop(), keys)
+                keys = _each_once(sorted_parts.pop(), keys)
             sorted_parts.append(keys)
         while len(sorted_parts) > 1:
-            sorted_parts.append(np.union1d(sorted_parts.pop(), sorted_parts.pop()))
+            sorted_parts.append(_each_once(sorted_parts.pop(), sorted_parts.pop()))
         return sorted_parts[0]
 
     def _pairs(self) -> Iterator[_Pairs]:
@@ -189,6 +220,19 @@ class _Model:
             _, first = np.unique(pairs.target[best], return_index=True)
             links[pairs.targets] = np.where(most > null, pairs.source_place[best[first]], -1)
         return links
+
+
+def _each_once(*parts: Integers) -> Integers:
+    """Return the numbers of all parts in order; numpy.unique hashes them, which takes far longer.
+
+    Args:
+        parts: at least one number in all.
+    """
+    numbers = np.concatenate(parts)
+    del parts  # as large again
+    numbers.sort()
+    once: Integers = numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+    return once
 
 
 def _digamma(values: Floats) -> Floats:

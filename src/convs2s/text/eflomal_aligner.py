@@ -1,4 +1,4 @@
-"""Word alignment by eflomal, which samples: faster than fast_align where a corpus is large.
+"""Word alignment by eflomal, which samples.
 
 It draws its seed from the system and takes none, so that its links, and the scores of word models
 that rest on them, move from run to run.

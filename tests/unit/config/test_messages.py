@@ -27,7 +27,7 @@ from tests.unit.config.writing import fault, write
         ("cores: 0", "config.yaml: cores: expected at least 1, not 0"),
         ("cores: 1.0", "config.yaml: cores: expected a whole number or null, not 1.0"),
         ("shards: true", "config.yaml: shards: expected a whole number, not true"),
-        ("shards: 1000000000000", "config.yaml: shards: expected at most 1000, not 1000000000000"),
+        ("shards: 1000000000000", "config.yaml: shards: expected at most 400, not 1000000000000"),
         ("shards: null", "config.yaml: shards: expected a whole number, not null"),
         ("device: gpu", "config.yaml: device: unknown value 'gpu'; did you mean 'cuda'?"),
         ("device: 1", "config.yaml: device: expected one of auto, cpu, cuda, not 1"),

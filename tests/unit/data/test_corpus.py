@@ -9,11 +9,13 @@ import pytest
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.options import MOST_SHARDS
 from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_corpus
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files import decode_lines, decompressed_file, read_line_pairs, read_lines, write_lines
+from tests.support.limits import open_files_of_at_most
 
 URL = "https://data.example/a.tgz"
 
@@ -261,6 +263,16 @@ def test_shards_end_to_end_are_the_input(tmp_path: Path, sides: Sides, count: in
         assert "".join(text_of(part[side]) for part in shards) == text_of(sides[side])
     lengths = [len(list(read_line_pairs(*part))) for part in shards]
     assert max(lengths) - min(lengths) <= 1
+
+
+def test_the_most_shards_need_no_more_open_files_than_is_usual(tmp_path: Path) -> None:
+    share = 8  # of both, as all of them take a while
+    text, digits = tmp_path / "train.en", range(MOST_SHARDS // share)
+    write_lines(text, map(str, digits))
+    shards = [(tmp_path / f"out/{i}.en", tmp_path / f"out/{i}.fr") for i in digits]
+    with open_files_of_at_most(1024 // share):
+        assert shard_corpus(source=text, target=text, outputs=shards) == len(shards)
+    assert [text_of(target) for _, target in shards] == [f"{i}\n" for i in digits]
 
 
 def test_unequal_sides_and_too_many_shards_are_errors(tmp_path: Path, sides: Sides) -> None:

@@ -23,6 +23,7 @@ from convs2s.pipeline.status_view import view
 from convs2s.training import progress_file
 from convs2s.training.run import train
 from tests.support import tiny
+from tests.support.processes import wait_for
 
 ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
 PATIENCE = 300
@@ -89,13 +90,6 @@ def is_under_way(results: Path, model: str) -> bool:
         return False
     progress = json.loads(path.read_text())
     return progress["updates"] > 10 and progress["seconds"] is not None
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_each_training_is_told_apart(found: dict[str, Any]) -> None:

@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,6 +14,8 @@ from convs2s.demo.corpus import generate
 from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.text.align import align_words
+from convs2s.text.alignment_state import AlignmentState
+from convs2s.text.diagonal_model import _Model
 from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
 from convs2s.text.links import read_links
 from convs2s.text.symmetrize import grow_diag_final_and
@@ -76,6 +81,57 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
     first, second = ((tmp_path / run).read_bytes() for run in "12")
     assert first == second
     assert first.count(b"-") > 2000
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def test_an_alignment_that_is_stopped_goes_on_to_the_same_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = written(tmp_path, generate()["train"][:200])
+    align = partial(align_words, source=source, target=target, pairs=None)
+    align(links=tmp_path / "links")
+    keep, expect = AlignmentState.keep, _Model.expect
+    expected = []
+
+    def keep_and_stop(state: AlignmentState, **arrays: Any) -> None:
+        keep(state, **arrays)
+        raise StoppedError
+
+    def count(model: _Model) -> float:
+        expected.append(model)
+        return expect(model)
+
+    monkeypatch.setattr(AlignmentState, "keep", keep_and_stop)
+    monkeypatch.setattr(_Model, "expect", count)
+    stopped = tmp_path / "stopped" / "links"
+    for _ in range(2 * 5):
+        with pytest.raises(StoppedError):
+            align(links=stopped)
+    align(links=stopped)
+    assert stopped.read_bytes() == (tmp_path / "links").read_bytes()
+    assert len(expected) == 2 * 4, "no iteration twice"
+    assert [path.name for path in stopped.parent.iterdir()] == ["links"]
+
+
+def test_a_state_of_another_text_is_not_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = generate()["train"][:200]
+    links = tmp_path / "links"
+    for kept, read in ((pairs, pairs[::-1]), (pairs[::-1], pairs)):
+        source, target = written(tmp_path, kept)
+        with monkeypatch.context() as patched:
+            patched.setattr(_Model, "links", Mock(side_effect=StoppedError))
+            with pytest.raises(StoppedError):
+                align_words(source=source, target=target, links=links, pairs=None)
+        source, target = written(tmp_path, read)
+        align_words(source=source, target=target, links=links, pairs=None)
+        align_words(source=source, target=target, links=tmp_path / "undisturbed", pairs=None)
+        assert links.read_bytes() == (tmp_path / "undisturbed").read_bytes()
+    assert not (tmp_path / "links.state").exists()
 
 
 def test_nothing_to_align(tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+"""Two processes that do the same job: an orphan, and the rerun beside it."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from convs2s.pipeline.job import job
+from tests.support.processes import wait_for
+
+WORK = """
+import sys
+from types import SimpleNamespace
+from convs2s.pipeline.job import job
+with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[])):
+    print("at work", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def at_work(log: Path) -> Iterator[subprocess.Popen[str]]:
+    """A job in a process of its own, which works until its input ends."""
+    command, pipe = [sys.executable, "-c", WORK, str(log)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+            assert process.communicate()[1] == ""
+            assert process.returncode == 0
+        finally:
+            process.kill()
+
+
+def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    with at_work(log) as orphan:
+        wait_for(lambda: log.exists() and "at work" in log.read_text())
+        held = log.read_text()
+        since, owner = held.splitlines()[0].split(", ")
+        assert owner == f"process {orphan.pid} on {os.uname().nodename}"
+        with at_work(log) as rerun:
+            assert rerun.stderr is not None
+            assert rerun.stderr.readline() == (
+                f"{log}: {owner} (since {since}) still does this work: "
+                "waiting until it ends, or is ended\n"
+            )
+            assert log.read_text() == held
+            orphan.communicate("")
+            wait_for(lambda: f"process {rerun.pid} " in log.read_text())
+    assert [line[:7] for line in log.read_text().splitlines()[1:]] == ["at work", "done in"]
+
+
+def test_a_job_waits_in_silence_for_who_only_asks(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    with log.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH)
+        release = threading.Timer(0.15, fcntl.flock, (stream, fcntl.LOCK_UN))
+        release.start()
+        with job(SimpleNamespace(log=[str(log)], input=[], output=[])):
+            print("at work", flush=True)
+        release.join()
+    assert "done in" in log.read_text()
+    assert capfd.readouterr().err == ""
