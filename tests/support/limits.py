@@ -5,6 +5,8 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
 
 
 @contextmanager
@@ -20,9 +22,12 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 @contextmanager
 def open_files_of_at_most(number: int) -> Iterator[None]:
-    """Let this process hold no more open files at once."""
+    """Let this process open no more files at once than so many, whatever it holds already."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (number, before[1]))
+    held = {int(place.name) for place in Path("/dev/fd").iterdir()}
+    free = (place for place in count() if place not in held)
+    limit = next(islice(free, number, None))  # of the places for open files
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, before[1]))
     try:
         yield
     finally:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convs2s.cli.common import add_choice
-from convs2s.config.download import Download
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.guards.notes import check_noted
 from convs2s.guards.writing import is_written_in_place
 
 if TYPE_CHECKING:
+    from convs2s.config.download import Download
     from convs2s.training.job import TrainingJob
 
 
