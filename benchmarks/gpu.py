@@ -5,8 +5,9 @@
 In this order, each figure printed and the file written as soon as it is there: the golden vectors
 computed on the device; the rates of its matrix products (bf16, and float32 by TF32); updates of the
 two WMT architectures in bf16 and of one in fp32, with their share of that rate and the peak of the
-memory; table 3's workload (6003 sentences, batches of 128) by random weights at beams 1 and 5; a
-whole training of the model ``small`` on fairseq's Multi30k input, in the folder that CONVS2S_SHARED
+memory; table 3's workload (6003 sentences, batches of 128) by random weights at beams 1 and 5, and
+some of its sentences one at a time, each with recorded steps (CUDA graphs) and without; a whole
+training of the model ``small`` on fairseq's Multi30k input, in the folder that CONVS2S_SHARED
 names (else on the demo's corpus), with the translation of its test set; and compiled updates, which
 take minutes to begin. The last line of the output is one JSON object. What would begin after
 ``--minutes`` is left out, and said to be. A measurement that fails is noted as failed, the others
@@ -27,6 +28,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -59,6 +61,9 @@ UPDATES_OF_A_SAMPLE = 10
 MATRIX = 8192
 PRODUCTS = 10
 BATCH = 128
+
+ALONE = 100
+"""Of so many sentences one is translated by itself as well."""
 
 WORDS = 400
 """Words of the sentences to translate: which ones changes no figure."""
@@ -151,10 +156,15 @@ def measurements(device: str, tiny: bool, folder: Path) -> Iterator[Measurement]
             partial(training_figures, shape, precision, False, device, size, folder),
         )
     name = "demo" if tiny else "fconv_wmt_en_fr"
-    for beam in (1, 5):
+    lines, model = table_3_lines()[: 2 if tiny else None], folder / "model.safetensors"
+    for (what, some, batch), beam, graphs in product(
+        (("table 3", lines, BATCH), ("one sentence at a time", lines[::ALONE], 1)),
+        (1, 5),
+        (False, True),
+    ):
         yield (
-            f"table 3, {name}, bf16, beam {beam}",
-            partial(generation_figures, name, folder / "model.safetensors", beam, device),
+            f"{what}, {name}, bf16, beam {beam}{', CUDA graphs' if graphs else ''}",
+            partial(generation_figures, name, model, some, batch, beam, graphs, device),
         )
     yield "a whole training, bf16", lambda: whole_training(device, tiny, folder / "whole")
     if not tiny:
@@ -224,23 +234,24 @@ def table_3_lines() -> list[str]:
     return lines
 
 
-def generation_figures(name: str, model: Path, beam: int, device: str) -> Found:
+def generation_figures(
+    name: str, model: Path, lines: list[str], batch: int, beam: int, graphs: bool, device: str
+) -> Found:
     """Return the speed of translation in bf16; random weights write outputs of the most tokens."""
-    tiny = name == "demo"
     if not model.exists():
-        types = WORDS if tiny else WMT_TYPES
+        types = WORDS if name == "demo" else WMT_TYPES
         write_random_model(model, load(ROOT).model(name).architecture, types)
-    lines = table_3_lines()[: 2 if tiny else None]
     settings = DecodingSettings(
         beam=beam,
         precision="bf16",
-        batch_sentences=BATCH,
+        cuda_graphs=graphs,
+        batch_sentences=batch,
         batch_tokens=None,
         replace_unknown=False,
         maximum_length=MaximumLength(factor=1.2, offset=2),
     )
     translator = LineTranslator([model], settings, device, pretokenized=True)
-    translator.translate_chunk(list(enumerate(lines[:BATCH], start=1)))
+    translator.translate_chunk(list(enumerate(lines[:batch], start=1)))
     found: list[int] = []
 
     def work() -> None:

@@ -22,7 +22,7 @@ from convs2s.errors import UserError
 from convs2s.models.ensemble import Average
 from convs2s.models.kernels.quantized_linear import Precision
 
-OF_A_MODEL = {"ensemble", "precision"}
+OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""
 
 
@@ -83,6 +83,7 @@ class Translator:
         threads: int | None = None,
         precision: Precision | Literal["auto"] = "fp32",
         ensemble: Average = "probabilities",
+        cuda_graphs: bool = False,
         pretokenized: bool = False,
     ) -> Self:
         """Load a model file, or several that make an ensemble.
@@ -93,6 +94,7 @@ class Translator:
             threads: CPU threads of this whole process; None: as torch has it.
             precision: of the arithmetic of a search; ``auto`` is the fastest here.
             ensemble: what an ensemble averages at each step.
+            cuda_graphs: whether a GPU records a step and replays it.
             pretokenized: all texts are the model's own tokens, separated by blanks, such as lo@@ w.
 
         Raises:
@@ -101,12 +103,10 @@ class Translator:
         """
         if threads is not None:
             torch.set_num_threads(validated(CommandOptions, {"threads": threads}, "load").threads)
-        stated = {"precision": precision, "ensemble": ensemble, "replace_unknown": False}
+        stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
+        stated["replace_unknown"] = False
         settings = validated(DecodingSettings, stated, "load")
-        if device not in get_args(Device):
-            known = ", ".join(get_args(Device))
-            raise UserError(f"load: device: expected one of {known}, not {device!r}")
-        device_name = pick_device(device)
+        device_name = _picked_device(device)
         models = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
         if not models:
             raise UserError("load: expected a model file, found an empty list")
@@ -200,6 +200,13 @@ class Translator:
         description, networks = self._lines.description, len(self._lines.ensemble.networks)
         languages = f"{self.languages['source']}-{self.languages['target']}"
         return f"<Translator {description.task} {languages}, {networks} x, {self.device}>"
+
+
+def _picked_device(name: str) -> str:
+    if name not in get_args(Device):
+        known = ", ".join(get_args(Device))
+        raise UserError(f"load: device: expected one of {known}, not {name!r}")
+    return pick_device(name)
 
 
 def _checked_pair(pair: object, place: str) -> tuple[str, str]:

@@ -65,6 +65,10 @@ class DecodingSettings(Section):
     each row with a scale of its own, on x86 CPUs and not for kind: lstm; without VNNI instructions
     activations have 7 bits. auto takes the fastest on this machine, so that scores may differ
     between machines (docs/translating.md)."""
+    cuda_graphs: bool = False
+    """Whether a GPU records a step once and replays it, where the CPU would start its operations
+    one by one: for ConvS2S without vocabulary selection. No effect on a CPU. It has not been tried
+    on a GPU yet, so compare translations before you rely on it."""
     batch_sentences: PositiveInt = 64
     """Sentences translated at a time, at most; the result does not depend on it, only the speed."""
     batch_tokens: PositiveInt | None = 4000

@@ -19,7 +19,7 @@ from convs2s.guards.interrupts import Interrupted, interruptible
 CHUNK_BATCHES = 8
 """Batches of a chunk for each thread; a kill loses a chunk of each worker at most."""
 
-SPEED_ALONE = {"batch_sentences", "batch_tokens"}
+SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
 """The settings of config/decodings.yaml that the result does not depend on."""
 
 

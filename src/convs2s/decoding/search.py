@@ -66,13 +66,16 @@ def beam_search(
         For each sentence its finished hypotheses, at most ``beam``, the best first.
     """
     kind = _GreedySearch if settings.beam == 1 else _Search
-    search = kind(ensemble, source, settings, shortlist)
+    search = kind(ensemble, ensemble.filled(source, shortlist), settings, shortlist)
+    search.goes_on[len(source) :] = False
     positions = ensemble.positions("target")
     if positions is not None:
         np.minimum(search.maximum, positions - 1, out=search.maximum)  # without </s>
-    while len(search.sentences) and not is_stopped():
+    while search.goes_on.any() and not is_stopped():
         search.step()
-    return [sorted(found, key=lambda one: -one.score) for found in search.finished]
+    search.decoder.release()
+    found = search.finished[: len(source)]
+    return [sorted(hypotheses, key=lambda one: -one.score) for hypotheses in found]
 
 
 Numbers = NDArray[np.float64]
@@ -110,10 +113,12 @@ class _Search:
         shortlist: ShortlistedTypes | None,
     ) -> None:
         batch, beam = len(source), settings.beam
-        self.decoder, self.settings = ensemble.start(source, beam, shortlist), settings
+        self.decoder, self.settings = ensemble.start_search(source, beam, shortlist), settings
         self.types = None if shortlist is None else shortlist.types  # (S,)
         self.device = source.device
         self.sentences = np.arange(batch)  # (A,): active sentence -> place in the batch
+        # (A,): a decoder that keeps all sentences has some that are done among the active ones.
+        self.goes_on = np.ones(batch, bool)
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
         self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
         # (A, K, t): for each token the place with the most attention, where there is any.
@@ -219,20 +224,16 @@ class _Search:
 
     def _drop_finished(self, length: int) -> None:
         """Drop the sentences that are done."""
-        beam = self.settings.beam
-        maximum = self.maximum
-        going = [
-            row
-            for row, sentence in enumerate(self.sentences)
-            if len(self.finished[sentence]) < beam and maximum[row] > length
-        ]
-        self._keep(np.array(going, np.int64))
+        found = np.array([len(self.finished[sentence]) for sentence in self.sentences])
+        self._keep((found < self.settings.beam) & (self.maximum > length))
 
-    def _keep(self, going: Indices) -> None:
-        """Go on with some of the active sentences."""
-        if len(going) == len(self.sentences):
+    def _keep(self, wanted: NDArray[np.bool_]) -> None:
+        """Go on with some of the active sentences (A,)."""
+        self.goes_on &= wanted
+        if self.decoder.keeps_all or self.goes_on.all():
             return
-        self.sentences = self.sentences[going]
+        going = np.flatnonzero(self.goes_on)
+        self.sentences, self.goes_on = self.sentences[going], self.goes_on[going]
         if not len(going):
             return
         kept = self._there(going)
@@ -257,4 +258,4 @@ class _GreedySearch(_Search):
         if found.places is not None and self.alignment is not None:
             self.alignment = np.concatenate([self.alignment, found.places[:, :, None]], 2)
         self.previous, self.scores = found.previous, found.totals
-        self._keep(np.flatnonzero(~ended & (self.maximum > length)))
+        self._keep(~ended & (self.maximum > length))

@@ -353,6 +353,11 @@ def load_ensemble(
         _check_alike(models[0], common, path, description)
         if precision == "int8":
             _check_int8(path, description, device)
+    are_recorded = all(found.architecture.kind == "convs2s" for _, found in loaded)
+    if settings.cuda_graphs and device == "cuda" and are_recorded:
+        from convs2s.models.recorded_ensemble import RecordedEnsemble  # no one else waits for it
+
+        return RecordedEnsemble(networks, settings.ensemble, precision), common
     return Ensemble(networks, settings.ensemble, precision), common
 
 

@@ -126,6 +126,14 @@ class AttendedSource:
         blocks = [BlockSource(*map(choose, (b.keys, b.values, b.bias))) for b in self.blocks]
         return AttendedSource(choose(self.keys), blocks)
 
+    def replace(self, other: "AttendedSource") -> None:
+        """Take over what stands in another one of the same shapes, each tensor in its place."""
+        self.keys.copy_(other.keys)
+        for mine, its in zip(self.blocks, other.blocks, strict=True):
+            mine.keys.copy_(its.keys)
+            mine.values.copy_(its.values)
+            mine.bias.copy_(its.bias)
+
 
 def _scaled(layer: WeightNormalized, factor: float) -> tuple[Tensor, Tensor]:
     return layer.weight().detach() * factor, layer.bias.detach() * factor

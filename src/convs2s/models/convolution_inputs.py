@@ -47,6 +47,11 @@ class ConvolutionInputs:
         if self.newest and rows not in (-1, len(self.newest[0])):
             self._divide()
 
+    def clear(self) -> None:
+        """Start again with zeros, in the same places."""
+        for buffer in self._buffers.values():
+            buffer.zero_()
+
     def _divide(self) -> None:
         """Find each block's columns."""
         ends = dict.fromkeys(self._buffers, 0)

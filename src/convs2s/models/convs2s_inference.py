@@ -41,6 +41,14 @@ class InferenceEmbedding:
             return embedded
         return embedded.add_(self._positions[min(position, len(self._positions) - 1)])
 
+    def at_place(self, position: Tensor, tokens: Tensor) -> Tensor:
+        """Do as ``at``, the position (1,) being on the network's device."""
+        embedded = functional.embedding(tokens, self._tokens)
+        if self._positions is None:
+            return embedded
+        place = position.clamp(max=len(self._positions) - 1)
+        return embedded.add_(functional.embedding(place, self._positions))
+
 
 class InferenceBlock:
     """A gated convolution and its residual connection."""
@@ -144,11 +152,7 @@ class ConvS2SIncrementalState:
             the attending blocks.
         """
         network, inputs = self._network, self._inputs
-        if self._position:
-            inputs.shift(self._order)
-        self._order = None
-        embedded = network.embedding.at(self._position, previous.flatten())  # (B * K, f)
-        self._position += 1
+        embedded = self._enter(previous.flatten())  # (B * K, f)
         common = self._source.common(embedded.view(*previous.shape, -1))
         sources = iter(self._source.blocks)
         attentions: list[Tensor] = []
@@ -166,6 +170,15 @@ class ConvS2SIncrementalState:
                 x = hidden.add_(kept, alpha=SQRT_HALF)
         mean = torch.stack(attentions).mean(0)[:, :, : self._length]
         return network.out_projection(x).view(*previous.shape, -1), mean
+
+    def _enter(self, tokens: Tensor) -> Tensor:
+        """Move all windows to the next position, and embed the tokens (B * K,) that stand there."""
+        if self._position:
+            self._inputs.shift(self._order)
+        self._order = None
+        embedded = self._network.embedding.at(self._position, tokens)
+        self._position += 1
+        return embedded
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""

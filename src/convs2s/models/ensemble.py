@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.incremental import InferenceNetwork
+from convs2s.models.incremental import IncrementalState
 from convs2s.models.inference import for_inference
-from convs2s.models.kernels.quantized_linear import Precision
+from convs2s.models.kernels.quantized_linear import LinearMap, Precision
 from convs2s.models.kernels.topk import topk_of_sums
 from convs2s.models.network import Network
 
@@ -82,26 +82,49 @@ class Ensemble:
             hypotheses: K.
             shortlist: the target types to choose from; None: all.
         """
-        return DecoderState(self._inference, source, hypotheses, shortlist, self._average)
+        states = [network.start(source, hypotheses) for network in self._inference]
+        outputs = [network.output for network in self._inference]
+        if shortlist is not None:
+            outputs = [output.of(shortlist.types) for output in outputs]
+        mask = None if shortlist is None else shortlist.mask
+        return DecoderState(states, outputs, mask, self._average)
+
+    def filled(self, source: Tensor, shortlist: ShortlistedTypes | None) -> Tensor:
+        """Return the source (B', m) of a search: rows past the sentences are no sentences."""
+        return source
+
+    def start_search(
+        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
+    ) -> "DecoderState":
+        """Do as ``start``, for a search in what ``filled`` returns."""
+        return self.start(source, hypotheses, shortlist)
 
 
 class DecoderState:
-    """The incremental state of decoding one batch."""
+    """The incremental state of decoding one batch.
+
+    Attributes:
+        keeps_all: whether every sentence stays in the batch until all are done.
+    """
+
+    keeps_all = False
 
     def __init__(
         self,
-        networks: Sequence[InferenceNetwork],
-        source: Tensor,
-        hypotheses: int,
-        shortlist: ShortlistedTypes | None,
+        states: Sequence[IncrementalState],
+        outputs: Sequence[LinearMap],
+        mask: Tensor | None,
         average: Average,
     ) -> None:
-        """Encode the source once."""
-        self._average = average
-        self._states = [network.start(source, hypotheses) for network in networks]
-        maps = [network.output for network in networks]
-        self._outputs = maps if shortlist is None else [one.of(shortlist.types) for one in maps]
-        self._mask = None if shortlist is None else shortlist.mask  # (B, S)
+        """Take what each network has read of the source.
+
+        Args:
+            states: one for each network.
+            outputs: the networks' maps from features to logits of S types.
+            mask: (B, S), True where a sentence may not use a type; None: it may use all.
+            average: what of the networks is averaged at each step.
+        """
+        self._states, self._outputs, self._mask, self._average = states, outputs, mask, average
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last token (B, K).
@@ -192,3 +215,6 @@ class DecoderState:
             state.keep(sentences)
         if self._mask is not None:
             self._mask = self._mask[sentences]
+
+    def release(self) -> None:
+        """Be done: nothing is asked of it any more."""

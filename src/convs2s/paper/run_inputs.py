@@ -132,7 +132,7 @@ class RunInputs:
         """Return a decoding, and the set that its length penalty is tuned on, if it is."""
         task, decoding = self._settings.tasks[task_name], self._settings.decodings[name]
         tuned_on = self._settings.scale.development_set(task, decoding)
-        stated = decoding.model_dump(mode="json")
+        stated = decoding.model_dump(mode="json", exclude={"cuda_graphs"})
         if tuned_on is None:
             return stated
         return {**stated, "tuned": self._once("test", self._test_set, task_name, tuned_on)}

@@ -54,6 +54,7 @@ def serve(
             threads=threads,
             precision=search.precision,
             ensemble=search.ensemble,
+            cuda_graphs=search.cuda_graphs,
             pretokenized=pretokenized,
         )
         app = application(served_by(translator, search, settings))

@@ -225,6 +225,7 @@ SEARCH: Json = {
     "precision": "fp32",
     "batch_sentences": 64,
     "batch_tokens": 4000,
+    "cuda_graphs": False,
 }
 SPEED: Json = {**SEARCH, "batch_sentences": 128, "batch_tokens": None}
 LSTM_SEARCH: Json = {

@@ -1,5 +1,6 @@
 """On a CUDA device the network, its gradients and its training are those of the CPU."""
 
+import itertools
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from convs2s.decoding.search import beam_search
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.recorded_ensemble import RecordedEnsemble
 from convs2s.training.gradients import Gradients
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
@@ -90,6 +92,18 @@ def test_a_search_waits_once_a_step() -> None:
         warnings.simplefilter("always")
         beam_search(ensemble, source, options)
     assert len(seen) <= 6 + 5 + 1 + 3  # steps at most, and the encoder's
+
+
+def test_recorded_steps_are_the_steps() -> None:
+    made = [networks.network(seed).cuda() for seed in (1, 2)]
+    recorded = RecordedEnsemble(made)
+    for beam, lengths in itertools.product((1, 3), ((9, 2, 5), (6, 6), (20, 3))):
+        source, options = networks.batch(*lengths).cuda(), networks.options(beam=beam)
+        found, expected = (beam_search(one, source, options) for one in (recorded, Ensemble(made)))
+        for ours, theirs in zip(found, expected, strict=True):
+            assert [one.tokens for one in ours] == [one.tokens for one in theirs]
+            scores = [one.score for one in theirs]
+            assert [one.score for one in ours] == pytest.approx(scores, abs=1e-9)
 
 
 def test_gradients_are_summed_by_nccl_in_buckets(
