@@ -36,10 +36,18 @@ class Staring:
     def positions(self, side: str) -> None:
         return None
 
-    def start(self, source: Tensor, hypotheses: int, selected: None) -> "Staring":
+    keeps_all = False
+
+    def filled(self, source: Tensor, selected: None) -> Tensor:
+        return source
+
+    def start_search(self, source: Tensor, hypotheses: int, selected: None) -> "Staring":
         assert source.shape == self.attention.shape
         self.hypotheses = hypotheses
         return self
+
+    def release(self) -> None:
+        """There is nothing to give back."""
 
     def best(
         self,
