@@ -111,7 +111,7 @@ def test_a_place_where_nothing_can_be_written_is_said_in_one_line(tmp_path: Path
 def read_from(pipe: Path) -> tuple[threading.Thread, list[bytes]]:
     """Read a pipe to its end beside what the caller does."""
     found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
     reader.start()
     return reader, found
 
