@@ -82,8 +82,11 @@ def main() -> None:
     figures = cast(Found, read_json(given.figures)) if given.figures else measured(given)
     if given.write_docs:
         write_docs(figures)
-    if "failed" in figures["measurements"].values():
-        sys.exit("gpu.py: a measurement failed, as said above")
+    found = figures["measurements"].values()
+    if "failed" in found or any(
+        isinstance(one, dict) and one.get("holds") is False for one in found
+    ):
+        sys.exit("gpu.py: a measurement failed, or the golden vectors do not hold, as said above")
 
 
 def arguments() -> argparse.Namespace:

@@ -2,6 +2,8 @@
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -33,18 +35,27 @@ def golden_figures(device: str) -> dict[str, float | int | bool]:
     ``gradient`` by the share of its norm. ``hypotheses`` counts those that are fairseq's, of
     ``of_hypotheses``; ``holds`` says whether all are, and no difference is beyond ``BOUNDS``.
     """
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    logits, gradient = np.max([forward(device, batch) for batch in fairseq.BATCHES], axis=0)
-    found = {"logits": float(logits), "gradient": float(gradient), "updates": updates(device)}
-    searched = [
-        search(device, batch, name) for batch in fairseq.BATCHES for name in fairseq.SEARCHES
-    ]
-    torch.set_float32_matmul_precision(before)
+    with without_tf32():
+        logits, gradient = np.max([forward(device, batch) for batch in fairseq.BATCHES], axis=0)
+        found = {"logits": float(logits), "gradient": float(gradient), "updates": updates(device)}
+        searched = [
+            search(device, batch, name) for batch in fairseq.BATCHES for name in fairseq.SEARCHES
+        ]
     same, total = (sum(column) for column in list(zip(*searched, strict=True))[:2])
     found["scores"] = max(difference for _, _, difference in searched)
     holds = same == total and all(found[name] <= bound for name, bound in BOUNDS.items())
     return {**found, "hypotheses": same, "of_hypotheses": total, "holds": holds}
+
+
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """Multiply float32 by all of its bits in the block."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def forward(device: str, batch: str) -> tuple[float, float]:

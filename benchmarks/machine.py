@@ -29,21 +29,19 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def gemm_rate(precision: torch.dtype = torch.bfloat16, device: str = "cpu") -> float:
+def gemm_rate(precision: torch.dtype = torch.bfloat16) -> float:
     """Return the FLOP/s of a linear map at this precision: the median of ``RUNS`` samples.
 
     It runs with the threads that torch is set to; multiply-adds count twice. Measure it in the
     same run as what is compared with it.
     """
-    x = torch.randn(GEMM_ROWS, GEMM_INPUTS, device=device, dtype=precision)
-    weight = torch.randn(GEMM_OUTPUTS, GEMM_INPUTS, device=device, dtype=precision)
-    bias = torch.randn(GEMM_OUTPUTS, device=device, dtype=precision)
+    x = torch.randn(GEMM_ROWS, GEMM_INPUTS, dtype=precision)
+    weight = torch.randn(GEMM_OUTPUTS, GEMM_INPUTS, dtype=precision)
+    bias = torch.randn(GEMM_OUTPUTS, dtype=precision)
 
     def linear(times: int) -> None:
         for _ in range(times):
             functional.linear(x, weight, bias)
-        if x.is_cuda:
-            torch.cuda.synchronize()
 
     started, calls = time.perf_counter(), 0
     while time.perf_counter() - started < WARM_UP_SECONDS:

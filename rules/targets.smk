@@ -31,11 +31,11 @@ rule prepare:
 
 rule align:
     input:
-        [
-            layout.task(t).dictionary
+        {
+            layout.task(tasks[t].text_name).dictionary
             for t in TRAINED_TASKS
-            if tasks[t].alignment.dictionary == "aligned"
-        ],
+            if tasks[t].has_dictionary
+        },
     localrule: True
 
 

@@ -61,7 +61,7 @@ def tables_of_text(wildcards):
     start = settings.models[wildcards.model].training.start
     if start is not None:
         tables["start"] = local_files([start.model])
-    if task.vocabulary.kind == "word" and task.alignment.dictionary == "aligned":
+    if task.has_dictionary:
         tables["dictionary"] = [folder.dictionary]
     if settings.models[wildcards.model].architecture.selects_vocabulary:
         tables["candidates"] = [folder.candidates]

@@ -37,3 +37,8 @@ def open_files_of_at_most(number: int) -> Iterator[None]:
 def refuse_lock(*_: object) -> None:
     """Stand in for ``fcntl.flock`` on a file system without locks."""
     raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+def without_locks(*_: object) -> None:
+    """Fail as a lock does on a file system that has none."""
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

@@ -118,6 +118,15 @@ def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checko
     ]
 
 
+def test_the_text_of_word_models_is_aligned_once(checkout: Checkout) -> None:
+    done = checkout.snakemake("-n", "align", "--config", "tasks=[demo_en_fr,demo_en_fr_word]")
+    assert done.code == 0, done.said
+    assert done.planned["align_words"] == done.planned["build_dictionary"] == 1
+    assert "results/demo_en_fr/alignment/dictionary.tsv" in done.said  # whose text both read
+    of_bpe = checkout.snakemake("-n", "align", "--config", "tasks=[demo_en_fr]")
+    assert "align_words" not in of_bpe.planned
+
+
 def test_a_tasks_report_is_in_its_metric(checkout: Checkout) -> None:
     overrides = {"tasks": {"demo_en_fr": {"metric": "rouge", "rouge": {"test": {"bytes": 75}}}}}
     checkout.configure({"overrides": overrides, "tasks": ["demo_en_fr", "demo_en_fr_word"]})

@@ -5,8 +5,8 @@ import re
 
 EXIT_CODES = (
     "exit codes: 0 done; 1 an error, said in one line; 2 options that are unknown, missing or of\n"
-    "  another form; 75 stopped in good order before the end: the same command goes on; 130 Ctrl-C,\n"
-    "  of a command that has nothing to go on with"
+    "  another form; 75 stopped in good order before the end: the same command goes on;\n"
+    "  130 Ctrl-C, of a command that has nothing to go on with"
 )
 
 

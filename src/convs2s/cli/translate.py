@@ -86,7 +86,7 @@ def _translate(arguments: argparse.Namespace) -> None:
         translate,
         arguments.input,
         arguments.output,
-        identity_of(arguments.model, translator.settings, device=device, **choices),
+        identity_of(arguments.model, translator.settings, device, **choices),
         workers=arguments.workers,
         silent=arguments.quiet,
     )

@@ -70,11 +70,12 @@ class DecodingSettings(Section):
     one by one: for ConvS2S without vocabulary selection. No effect on a CPU. It has not been tried
     on a GPU yet, so compare translations before you rely on it."""
     batch_sentences: PositiveInt = 64
-    """Sentences translated at a time, at most; the result does not depend on it, only the speed."""
+    """Sentences translated at a time, at most; on a CPU the result does not depend on it, only the
+    speed."""
     batch_tokens: PositiveInt | None = 4000
     """Source tokens translated at a time, at most: sentences x the longest of them, unless one
-    alone has more. It bounds memory and padding where sentences are long; the result does not
-    depend on it. null: no limit."""
+    alone has more. It bounds memory and padding where sentences are long; on a CPU the result does
+    not depend on it. null: no limit."""
 
     @property
     def alpha(self) -> float:

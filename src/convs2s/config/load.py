@@ -88,7 +88,6 @@ def load(
     paper = _paper(folders)
     models, scale = _models(folders, _Changes(options.overrides.models, where), scale, paper)
     settings = Settings(
-        root=root,
         options=options,
         scale=scale,
         tasks=_tasks(folders, _Changes(options.overrides.tasks, where), scale),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
 
 from convs2s.config.claims import Claim
@@ -27,7 +26,6 @@ class Settings:
     """The whole configuration: every default filled in, ``extends`` and ``text`` resolved.
 
     Attributes:
-        root: the folder of config.yaml and config/.
         options: config.yaml.
         scale: the file of config/scales that ``options.scale`` names.
         tasks: name -> config/tasks/NAME.yaml, its headline at this scale.
@@ -40,7 +38,6 @@ class Settings:
         costs: config/costs.yaml.
     """
 
-    root: Path
     options: Options
     scale: Scale
     tasks: Mapping[str, Task]

@@ -162,6 +162,11 @@ class Task(Section):
         return self.text or self.name
 
     @property
+    def has_dictionary(self) -> bool:
+        """Whether unknown words of translations are looked up among aligned words."""
+        return self.vocabulary.kind == "word" and self.alignment.dictionary == "aligned"
+
+    @property
     def language_pair(self) -> tuple[str, str]:
         """The source and the target language."""
         return self.languages.source, self.languages.target

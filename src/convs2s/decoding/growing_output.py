@@ -143,9 +143,14 @@ def growing_output(
         try:
             # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
             fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):  # POSIX allows either
             raise UserError(
                 f"{unfinished}: another process is writing it: wait for it, or name another output"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"{unfinished}: cannot be locked ({error.strerror}), and two processes must not "
+                "write it at once: name an output on a file system with locks"
             ) from None
         if not unfinished.exists() or not os.path.samestat(
             unfinished.stat(), os.fstat(part.fileno())

@@ -20,7 +20,7 @@ CHUNK_BATCHES = 8
 """Batches of a chunk for each thread; a kill loses a chunk of each worker at most."""
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
-"""The settings of config/decodings.yaml that the result does not depend on."""
+"""The settings of config/decodings.yaml that the result does not depend on, on a CPU."""
 
 
 def translate_long_file(
@@ -89,17 +89,18 @@ def _append_all(
 
 
 def identity_of(
-    models: Sequence[Path], settings: DecodingSettings, **others: object
+    models: Sequence[Path], settings: DecodingSettings, device: str, **others: object
 ) -> dict[str, object]:
     """Return what the translations' bytes depend on, by name.
 
     Args:
         models: model files, by their checksums.
         settings: how to search.
+        device: a GPU rounds the same sentence otherwise in another batch.
         others: whatever else.
     """
-    kept = settings.model_dump(mode="json", exclude=SPEED_ALONE)
-    return {"models": [sha256(path) for path in models], **kept, **others}
+    kept = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else set())
+    return {"models": [sha256(path) for path in models], **kept, "device": device, **others}
 
 
 def _survey(source: Path) -> tuple[int, str]:

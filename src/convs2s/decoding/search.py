@@ -198,13 +198,14 @@ class _Search:
         if self.settings.unknown_penalty:
             predictions.select(2, UNKNOWN).sub_(self.settings.unknown_penalty)
         full = self.maximum[sentences] <= length
+        end = predictions.select(2, END)
         if length < self.settings.minimum_length:  # which may be more than the model has positions
-            predictions[self._there(np.flatnonzero(~full)), :, END] = -torch.inf
+            end.index_fill_(0, self._there(np.flatnonzero(~full)), -torch.inf)
         if full.any():
             rows = self._there(np.flatnonzero(full))
-            ending = predictions[rows, :, END]
-            predictions[rows] = -torch.inf
-            predictions[rows, :, END] = ending
+            ending = end.index_select(0, rows)
+            predictions.index_fill_(0, rows, -torch.inf)
+            end.index_copy_(0, rows, ending)
 
     def _narrow(self, scores: Numbers) -> Numbers:
         """Bar the candidates (A, 2K) past the beam, which has lost what is finished."""

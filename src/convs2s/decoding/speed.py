@@ -43,7 +43,8 @@ def time_decoding(
     lines = list(read_lines(source))
     tokens, seconds = _time(translator, lines)
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
-    batches = f"batches of up to {settings.batch_sentences}, torch {torch.__version__}"
+    graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
+    batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"
     signature = f"{name}, {threads} CPU threads, {translator.settings.precision}, {batches}"
     counts = {"lines": len(lines), "tokens": tokens}
     rates = {f"{what}_per_second": count / seconds for what, count in counts.items()}

@@ -147,15 +147,15 @@ class JoinedSentence:
         return any(is_composed(part) for _, part in self.parts)
 
 
-def load_clauses(folder: Traversable = DATA) -> ClauseGrammar:
+def load_clauses() -> ClauseGrammar:
     """Read the grammar of clauses from its data files.
 
     Raises:
         UserError: a file is malformed; the message names it and the line.
     """
-    categories = load_grammar(folder).categories
-    clauses = read_clauses(folder / "clauses.yaml", categories)
-    return ClauseGrammar(categories, clauses, read_joins(folder / "joins.yaml", categories))
+    categories = load_grammar(DATA).categories
+    clauses = read_clauses(DATA / "clauses.yaml", categories)
+    return ClauseGrammar(categories, clauses, read_joins(DATA / "joins.yaml", categories))
 
 
 def read_clauses(file: Traversable, categories: Mapping[str, Draw]) -> list[Clause]:

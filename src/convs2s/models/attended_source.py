@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from convs2s.models.convs2s import Attention
-from convs2s.models.kernels.quantized_linear import Precision, linear_map
+from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
 from convs2s.models.layers import SQRT_HALF, WeightNormalized
 
 VECTOR = 16
@@ -61,7 +61,7 @@ class InferenceAttention:
             self._in_projection = linear_map(weight.t().contiguous(), none, precision)
         else:
             self._in_projection = linear_map(weight, bias, precision)
-        self._out_projection = linear_map(*_scaled(attention.out_projection, HALF), precision)
+        self._out_projection = scaled_map(attention.out_projection, precision, HALF)
 
     def of(self, keys: Tensor, values: Tensor, bias: Tensor) -> BlockSource:
         """Return what the block attends to.
@@ -133,6 +133,11 @@ class AttendedSource:
             mine.keys.copy_(its.keys)
             mine.values.copy_(its.values)
             mine.bias.copy_(its.bias)
+
+
+def scaled_map(layer: WeightNormalized, precision: Precision, factor: float = 1.0) -> LinearMap:
+    """Return a layer's map, its outputs times a factor."""
+    return linear_map(*_scaled(layer, factor), precision)
 
 
 def _scaled(layer: WeightNormalized, factor: float) -> tuple[Tensor, Tensor]:

@@ -9,10 +9,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.attended_source import VECTOR, AttendedSource, InferenceAttention
+from convs2s.models.attended_source import (
+    VECTOR,
+    AttendedSource,
+    InferenceAttention,
+    scaled_map,
+)
 from convs2s.models.convolution_inputs import ConvolutionInputs
 from convs2s.models.convs2s import Block, ConvS2S
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
+from convs2s.models.kernels.quantized_linear import Precision, linear_map
 from convs2s.models.kernels.windows import windows
 from convs2s.models.layers import SQRT_HALF, Embedding, WeightNormalized
 
@@ -56,10 +61,10 @@ class InferenceBlock:
     def __init__(self, block: Block, precision: Precision) -> None:
         convolution = block.convolution
         self.kernel, self.inputs = convolution.kernel, convolution.inputs
-        self._convolution = _map(convolution, precision)
+        self._convolution = scaled_map(convolution, precision)
         residual = block.residual
         self._residual = (
-            _map(residual, precision) if isinstance(residual, WeightNormalized) else None
+            scaled_map(residual, precision) if isinstance(residual, WeightNormalized) else None
         )
 
     def gate(self, inputs: Tensor) -> Tensor:
@@ -81,17 +86,17 @@ class InferenceConvS2S:
         self.dtype = torch.bfloat16 if precision == "bf16" else own
         self.padding_index = network.padding_index
         self._read = InferenceEmbedding(encoder.embedding, self.dtype)
-        self._in_projection = _map(encoder.in_projection, precision)
+        self._in_projection = scaled_map(encoder.in_projection, precision)
         self._blocks = [InferenceBlock(block, precision) for block in encoder.blocks]
-        self._out_projection = _map(encoder.out_projection, precision)
+        self._out_projection = scaled_map(encoder.out_projection, precision)
         self.embedding = InferenceEmbedding(decoder.embedding, self.dtype)
-        self.in_projection = _map(decoder.in_projection, precision)
+        self.in_projection = scaled_map(decoder.in_projection, precision)
         self.blocks = [InferenceBlock(block, precision) for block in decoder.blocks]
         self.attentions = [
             None if block.attention is None else InferenceAttention(block.attention, precision)
             for block in decoder.blocks
         ]
-        self.out_projection = _map(decoder.out_projection, precision)
+        self.out_projection = scaled_map(decoder.out_projection, precision)
         output = network.output
         self.output = linear_map(output.weight().detach(), output.bias.detach(), precision)
 
@@ -190,8 +195,3 @@ class ConvS2SIncrementalState:
         rows = (sentences.unsqueeze(1) * self._hypotheses + places).flatten()
         self._order = rows if self._order is None else self._order[rows]
         self._source = self._source.keep(sentences)
-
-
-def _map(layer: WeightNormalized, precision: Precision, factor: float = 1.0) -> LinearMap:
-    """Return a layer's map, its outputs times a factor."""
-    return linear_map(layer.weight().detach() * factor, layer.bias.detach() * factor, precision)

@@ -50,7 +50,7 @@ class Ensemble:
         average: Average = "probabilities",
         precision: Precision = "fp32",
     ) -> None:
-        """Take networks for inference; they stay as they are.
+        """Take networks for inference: they are put into evaluation mode, else stay as they are.
 
         Args:
             networks: one or several.

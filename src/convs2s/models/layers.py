@@ -130,15 +130,15 @@ class Embedding(nn.Module):
         )
         self.dropout = dropout
 
-    def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
-        """Map indices (B, n), the first of them at position ``start``, to (B, n, width).
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Map indices (B, n) to (B, n, width).
 
         Positions past the table's end share its last row, so that an overlong sentence is still
         translated (with a warning from the caller) rather than an index error.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
-            positions = torch.arange(start, start + tokens.shape[1], device=tokens.device)
+            positions = torch.arange(tokens.shape[1], device=tokens.device)
             positions = positions.clamp(max=len(self.positions) - 1)
             embedded = embedded + functional.embedding(positions, self.positions)
         return dropout(in_autocast(embedded), self.dropout, self.training)

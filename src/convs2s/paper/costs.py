@@ -49,11 +49,6 @@ class Cost:
         """The number of trainings that are there."""
         return self.timed + self.untimed
 
-    @property
-    def to_come(self) -> int:
-        """The number of trainings that are not there."""
-        return self.trainings - self.finished
-
 
 @dataclass(frozen=True)
 class PrintedCost:

@@ -117,8 +117,7 @@ class RunInputs:
         if task.released:
             return False
         replaces = decoding is not None and self._settings.decodings[decoding].replace_unknown
-        has_dictionary = task.vocabulary.kind == "word" and task.alignment.dictionary == "aligned"
-        return (replaces and has_dictionary) or model.architecture.selects_vocabulary
+        return (replaces and task.has_dictionary) or model.architecture.selects_vocabulary
 
     def _test_set(self, task_name: str, testset: str) -> Inputs:
         """Return the files of a test set, source and target and further references."""
@@ -132,7 +131,9 @@ class RunInputs:
         """Return a decoding, and the set that its length penalty is tuned on, if it is."""
         task, decoding = self._settings.tasks[task_name], self._settings.decodings[name]
         tuned_on = self._settings.scale.development_set(task, decoding)
-        stated = decoding.model_dump(mode="json", exclude={"cuda_graphs"})
+        stated = decoding.model_dump(mode="json")
+        if not stated["cuda_graphs"]:
+            del stated["cuda_graphs"]  # as in ledgers that are older than this setting
         if tuned_on is None:
             return stated
         return {**stated, "tuned": self._once("test", self._test_set, task_name, tuned_on)}

@@ -132,7 +132,7 @@ def write_table(
         scores: those of the cells' paths that exist.
         published: a published ledger, which gives runs that were not made here; None without one.
         failures: path of a run's numbers -> why it failed.
-        outputs: the files to write; the suffix says the format: .md, .csv or .tex.
+        outputs: the files to write; the suffix says the format: .md, .csv, .tex or .svg.
 
     Raises:
         UserError: config/paper.yaml has no such table, or the published ledger is damaged.

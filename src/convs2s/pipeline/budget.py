@@ -318,7 +318,7 @@ def _dataset_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage
         yield Stage("learn BPE", 0, 0, sides * vocabulary.merges / cost["merge_rate"] / _HOUR)
     removed = 0 if settings.options.keep_intermediates else store
     yield Stage("binarize", 2 * store, removed, pairs / cost["encode_rate"] / _HOUR)
-    if vocabulary.kind == "word" and task.alignment.dictionary == "aligned":
+    if task.has_dictionary:
         aligned = min(pairs, task.alignment.pairs or pairs)
         links, memory = aligned * cost["link_bytes"], aligned * cost["align_bytes"]
         yield Stage("align", links, 0, aligned / cost["align_rate"] / _HOUR, memory)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from convs2s.config.yaml_file import Values
 from convs2s.errors import UserError
 from convs2s.pipeline.status_files import (
-    STATE,
     ends_of,
     fields_of,
     is_held,
@@ -22,6 +21,8 @@ from convs2s.pipeline.status_files import (
     runs_in,
     text_of,
 )
+from convs2s.training.progress_file import NAME as PROGRESS
+from convs2s.training.state_folder import LOCK, REFUSED, STATE
 
 SHOWN_LINES = 5
 """Last lines of a log that are shown of what crashed."""
@@ -145,13 +146,13 @@ def _run_of(log: Path) -> Path:
 def _training(run: Path, name: str, now: float) -> TrainingStatus:
     """Return how the training in a folder is."""
     folder = run / STATE
-    progress = fields_of(folder / "progress.json")
-    said = text_of(folder / "lock").strip()
+    progress = fields_of(folder / PROGRESS)
+    said = text_of(folder / LOCK).strip()
     record = {} if said else fields_of(run / "training.json")
     figures = _figures(progress)
     if record and progress.get("phase", "finished") == "finished":
         return TrainingStatus(**{**figures, **_of_record(record), "name": name})
-    held = is_held(folder / "lock")
+    held = is_held(folder / LOCK)
     state = last_state(folder, str(progress.get("state", "")))
     written = None if state is None else modified(state)
     figures |= {
@@ -197,14 +198,14 @@ def _of_holder(folder: Path, said: str, mine: bool) -> Values:
         said: what the lock says of its holder.
         mine: whether it is he who said last how far the training is.
     """
-    refused = fields_of(folder / "refused.json")
+    refused = fields_of(folder / REFUSED)
     if said and refused.get("owner") == said:
         why = f"{said} holds it; {refused.get('refused')} was refused"
         return {"condition": "locked", "why": why}
     if not mine:
         holder = said or "a process that does not say its name"
         return {"condition": "locked", "why": f"{holder} holds it and says nothing of a training"}
-    progress = fields_of(folder / "progress.json")
+    progress = fields_of(folder / PROGRESS)
     phase = progress.get("phase")
     doing = None if phase == "training" else phase
     return {"condition": "running", "why": doing, "seconds": progress.get("seconds")}

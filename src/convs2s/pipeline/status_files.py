@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.config.yaml_file import Values
-
-STATE = "state"
+from convs2s.training.log import LOG_NAME
+from convs2s.training.state_folder import STATE
 
 _NO_RUNS = frozenset(
     ("alignment", "benchmarks", "corpus", "dataset", "downloads", "logs", "paper", "vocabulary")
@@ -63,7 +63,7 @@ def log_of(run: Path) -> Path:
         log = results / "logs" / task / run.parts[-2] / run.name / "train.log"
         if log.is_file():
             return log
-    return run / STATE / "train.log"
+    return run / STATE / LOG_NAME
 
 
 def is_held(path: Path) -> bool:

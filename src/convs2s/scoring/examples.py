@@ -7,18 +7,20 @@ from convs2s.errors import UserError
 from convs2s.files import read_lines, write_lines
 from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
 
+SHOWN = 5
+"""Sentences to look at, or all of fewer."""
 
-def write_examples(translations: Path, reference: Path, output: Path, *, count: int = 5) -> None:
+
+def write_examples(translations: Path, reference: Path, output: Path) -> None:
     """Write sources, translations and references of some sentences of a test set.
 
-    The sentences are the middles of ``count`` equal parts of the test set, so that every run and
+    The sentences are the middles of ``SHOWN`` equal parts of the test set, so that every run and
     model shows the same ones. The first other sentence with a replaced unknown word comes last.
 
     Args:
         translations: the decoder's JSON lines.
         reference: the target side as published.
         output: the text file.
-        count: how many sentences to show, at most as many as there are.
 
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
@@ -30,7 +32,7 @@ def write_examples(translations: Path, reference: Path, output: Path, *, count: 
             f"{translations} has {len(system)} lines but {reference} has {len(references)}: give "
             "the reference of the test set that was decoded"
         )
-    chosen = _spread(len(system), count)
+    chosen = _spread(len(system), SHOWN)
     replaced = [i for i, item in enumerate(system) if item.replacements and i not in chosen]
     chosen += replaced[:1]
     lines = (line for i in chosen for line in _example(i + 1, system[i], references[i]))

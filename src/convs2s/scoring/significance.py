@@ -76,18 +76,17 @@ def over_runs(
     return Effect(value, (value - reach, value + reach), p_positive, 1 - p_positive)
 
 
-def drawn_scores(statistics: Statistics, samples: int = SAMPLES) -> DrawnScores:
-    """Return the BLEU, of shape (samples,), of test sets drawn anew from one's sentences.
+def drawn_scores(statistics: Statistics) -> DrawnScores:
+    """Return the BLEU, of shape (SAMPLES,), of test sets drawn anew from one's sentences.
 
     Test sets of equally many lines are drawn alike, so that differences are of pairs.
 
     Args:
         statistics: of the sentences, of shape (lines, 6).
-        samples: how many test sets, each as long as the whole.
     """
     lines = len(statistics)
     drawn = np.random.default_rng(RESAMPLING_SEED).choice(
-        lines, size=(samples, lines), replace=True
+        lines, size=(SAMPLES, lines), replace=True
     )
     return np.array([bleu_of(statistics[rows]) for rows in drawn])
 

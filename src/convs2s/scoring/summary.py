@@ -10,12 +10,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from convs2s.errors import UserError
 from convs2s.files import read_lines
-from convs2s.scoring.bleu import BleuKind, Score
+from convs2s.scoring.bleu import Score
 from convs2s.scoring.evaluation import BleuScores, Evaluation, UnknownWords
 
 E = TypeVar("E")
-
-BLEU_KINDS: tuple[BleuKind, ...] = ("tokenized", "detokenized")
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,7 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.guards.library_faults import faults_of_file
 from convs2s.model_file import describe_model
-from convs2s.training.state_folder import digest_of
-
-_FOLDER = "state"
-"""Name of the folder of states beside a model."""
+from convs2s.training.state_folder import LOCK, STATE, digest_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ def finished_states(results: Path) -> list[FinishedState]:
     """
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name one of results, or of a run")
-    folders = sorted(path for path in results.rglob(_FOLDER) if path.is_dir())
+    folders = sorted(path for path in results.rglob(STATE) if path.is_dir())
     found = [folder / digest for folder in folders if (digest := _digest_of_ended(folder.parent))]
     return [FinishedState(path, size_of(path)) for path in found if path.is_dir()]
 
@@ -87,13 +84,18 @@ def remove_state(state: FinishedState) -> None:
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Hold the lock that each training holds while it runs."""
-    with (folder / "lock").open("a") as lock:
+    with (folder / LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise UserError(
                 f"{folder}: a training is writing here: wait for it to end, then run the same "
                 "command again"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
+                "here: use a file system with flock (docs/cluster.md)"
             ) from None
         yield
 

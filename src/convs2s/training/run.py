@@ -22,7 +22,7 @@ from convs2s.training.log import log, speaking_as
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.shortlisting import read_shortlist
 from convs2s.training.start import begin, data_identity, start_identity
-from convs2s.training.state_folder import StateFolder
+from convs2s.training.state_folder import STATE, StateFolder
 from convs2s.training.tensorboard import EVENTS, EventFile
 from convs2s.training.trainer import Trainer, TrainingResult
 from convs2s.training.version import TRAINING_VERSION, recipe_identity
@@ -49,7 +49,7 @@ def _train(job: TrainingJob) -> None:
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
     network, first_epoch = beginning(job, data)
-    folder = StateFolder(job.output.parent / "state", identity(job, data))
+    folder = StateFolder(job.output.parent / STATE, identity(job, data))
     device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         data.check_checksums(workers.is_first)

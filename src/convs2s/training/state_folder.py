@@ -21,6 +21,9 @@ from convs2s.guards.library_faults import faults_of_file
 from convs2s.training.log import keep, kept_in, log
 from convs2s.training.progress_file import ProgressFile
 
+STATE = "state"
+"""Name of the folder, beside a model, of its training's states."""
+
 LOCK = "lock"
 """Name of the file, in the folder of the states, that one training at a time holds."""
 

@@ -6,7 +6,7 @@ batch. Their sum is the same bytes everywhere, and so is the step.
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -41,12 +41,10 @@ class Workers:
     Attributes:
         rank: number of this worker, from 0; the first one writes files and speaks.
         count: number of workers.
-        device: where the gradients are that they exchange.
     """
 
     rank: int = 0
     count: int = 1
-    device: str = "cpu"
 
     @property
     def is_first(self) -> bool:
@@ -133,9 +131,9 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def is_worker(environment: Mapping[str, str] = os.environ) -> bool:
+def is_worker() -> bool:
     """Return whether torchrun started this process."""
-    return {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= set(environment)
+    return {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= set(os.environ)
 
 
 @contextmanager
@@ -158,6 +156,6 @@ def joined(device: str) -> Iterator[Workers]:
         timeout=TIMEOUT,
     )
     try:
-        yield Workers(rank, count, device)
+        yield Workers(rank, count)
     finally:
         torch.distributed.destroy_process_group()

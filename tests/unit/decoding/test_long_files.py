@@ -1,5 +1,6 @@
 """Translating streams and long files: order, resumption, workers, n-best lists, batches."""
 
+import fcntl
 import json
 import os
 import random
@@ -18,13 +19,15 @@ import zstandard
 from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
-from convs2s.decoding.long_files import translate_long_file
+from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.stream import ArrivingBytes, arriving
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.decoding.workers import Chunk, ChunkTranslator
+from convs2s.errors import UserError
 from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
 from convs2s.models.kernels.quantized_linear import runs_int8
 from tests.support import tiny
+from tests.support.limits import without_locks
 from tests.support.memory import peak_memory
 from tests.unit.conftest import Terminal
 
@@ -231,6 +234,25 @@ def test_two_processes_do_not_write_one_output(model: Path, tmp_path: Path) -> N
         with pytest.raises(Exception, match=r"out\.part: another process is writing it"):
             translate_file(translate, tmp_path)
         process.communicate()
+
+
+def test_an_output_that_cannot_be_locked_is_no_other_process(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "in", ["w1"])
+    monkeypatch.setattr(fcntl, "lockf", without_locks)
+    translate = ChunkTranslator(_defaults(model), OutputFormat(False, None, 1.0))
+    with pytest.raises(UserError, match=r"out\.part: cannot be locked \(No locks available\)"):
+        translate_file(translate, tmp_path)
+
+
+def test_on_a_gpu_the_batches_are_part_of_what_an_output_depends_on(model: Path) -> None:
+    ways = [DecodingSettings(batch_sentences=size) for size in (1, 64)]
+    on_cpu, on_gpu = (
+        [identity_of([model], one, device) for one in ways] for device in ("cpu", "cuda")
+    )
+    assert on_cpu[0] == on_cpu[1]
+    assert on_gpu[0] != on_gpu[1]
 
 
 def test_a_killed_worker_is_an_error_with_advice(

@@ -89,7 +89,7 @@ def test_what_auto_stands_for_is_said_wherever_it_matters(
     assert lines[0] == lines[1]
     assert json.loads(lines[0])["precision"] == "int8"
     # A file that was begun on another machine is not gone on with in another precision.
-    identities = [identity_of([model], one.settings) for one in (auto, pinned)]
+    identities = [identity_of([model], one.settings, "cpu") for one in (auto, pinned)]
     assert identities[0] == identities[1]
     write_lines(tmp_path / "test.jsonl", [lines[0].strip()])
     stated = AUTO.model_dump(mode="json")

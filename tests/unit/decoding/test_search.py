@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import torch
@@ -130,6 +131,21 @@ def test_a_beam_of_1_is_greedy_either_way(model: Network) -> None:
     for finished in ("leave", "replace"):
         first = beam_search(Ensemble([model]), source, options(beam=1, finished=finished))[0]
         assert [one.tokens for one in first] == [expected]
+
+
+def test_a_greedy_search_ends_with_its_last_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[int] = []
+    best = ensemble.DecoderState.best
+
+    def counted(state: ensemble.DecoderState, previous: Tensor, *given: Any) -> Any:
+        rows.append(len(previous))
+        return best(state, previous, *given)
+
+    monkeypatch.setattr(ensemble.DecoderState, "best", counted)
+    long = options(beam=1, maximum_length={"factor": 0, "offset": 40})
+    found = beam_search(Ensemble([Bigrams()]), batch(4, 2), long)  # each writes a and </s>
+    assert [one.tokens for hypotheses in found for one in hypotheses] == [[A], [A]]
+    assert rows == [2, 2]
 
 
 def test_the_parts_of_a_batch_keep_their_own_lengths(monkeypatch: pytest.MonkeyPatch) -> None:

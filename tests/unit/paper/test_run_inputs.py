@@ -41,6 +41,7 @@ def test_each_run_has_a_fingerprint_of_its_own(root: Path) -> None:
         override("models", MODEL, training={"clip": 0.2}),
         override("models", MODEL, architecture={"dropout": 0.3}),
         override("decodings", "beam5", beam=4),
+        override("decodings", "beam5", cuda_graphs=True),
         override("tasks", TASK, clean={"maximum": 60}),
         override("tasks", TASK, clean={"tokens": 512}),
         override("tasks", TASK, clean={"tokens": None}),

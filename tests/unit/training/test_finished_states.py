@@ -10,6 +10,7 @@ from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.build import build_network
 from convs2s.training.state_folder import digest_of
 from tests.support import tiny
+from tests.support.limits import without_locks
 from tests.unit.conftest import Terminal
 
 IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
@@ -72,6 +73,15 @@ def test_a_training_that_runs_keeps_its_states(run: Terminal, results: Path) -> 
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="seed1/state: a training is writing here: wait"):
             run("remove-states", results, "--yes")
+    assert states(results) == sorted([MINE, MINE, "another"])
+
+
+def test_where_there_are_no_locks_states_stay(
+    run: Terminal, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with pytest.raises(SystemExit, match=r"seed1/state: cannot be locked \(No locks available\)"):
+        run("remove-states", results, "--yes")
     assert states(results) == sorted([MINE, MINE, "another"])
 
 

@@ -114,11 +114,11 @@ def test_gradients_are_summed_by_nccl_in_buckets(
         "cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1
     )
     try:
-        network = networks.network().cuda()
+        network = networks.network().eval().cuda()
         source, previous = networks.batch(6, 3).cuda(), networks.batch(4, 5).cuda()
         found = []
         # It behaves as one of two, the only one that there is.
-        for workers in (Workers(), Workers(0, 2, "cuda")):
+        for workers in (Workers(), Workers(0, 2)):
             gradients = Gradients(list(network.parameters()), workers)
             gradients.clear()
             gradients.expect_last()
@@ -136,6 +136,7 @@ def test_an_lstm_decodes_and_learns_in_bf16() -> None:
     model, source = networks.lstm().float().cuda(), networks.batch(6, 3).cuda()
     found = beam_search(Ensemble([model], precision="bf16"), source, networks.options(beam=3))
     assert all(found)
+    model.train()  # cuDNN has no backward pass of a network that is evaluated
     with torch.autocast("cuda", torch.bfloat16):
         features = model.features(source, networks.batch(4, 5).cuda())
     assert features.dtype == torch.bfloat16
