@@ -32,6 +32,8 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
 def revision(root: Path) -> str | None:
     """Return the git revision of a checkout, with a ``+`` if it has local changes, else None.
 
+    It is not known either where there is no git.
+
     What rules/from_git.smk has taken from a commit says in a file which one that was.
     """
     if (root / ".revision").is_file():
@@ -41,7 +43,12 @@ def revision(root: Path) -> str | None:
     commands = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
     answers = []
     for command in commands:
-        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(root), *command], capture_output=True, text=True
+            )
+        except OSError:  # a container, or a node of a cluster, without the program
+            return None
         if done.returncode != 0:
             return None
         answers.append(done.stdout.strip())

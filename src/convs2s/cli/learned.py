@@ -6,6 +6,7 @@ from typing import get_args
 
 from convs2s.cli.common import standard_input
 from convs2s.config.learned_metric import LearnedMetric, LearnedMetricName
+from convs2s.config.messages import validated
 from convs2s.files import read_lines
 
 
@@ -25,7 +26,8 @@ def add_learned(command: argparse.ArgumentParser) -> None:
 def _learned(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.learned import learned_scores
 
-    metric = LearnedMetric(name=arguments.metric, model=arguments.model)
+    stated = {"name": arguments.metric, "model": arguments.model}
+    metric = validated(LearnedMetric, stated, "options")
     sources, references = (
         list(read_lines(path)) for path in (arguments.source, arguments.reference)
     )

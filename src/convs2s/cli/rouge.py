@@ -45,6 +45,11 @@ def add_rouge(command: argparse.ArgumentParser) -> None:
         "--best", action="store_true", help="the best reference counts [the sum over all of them]"
     )
     command.add_argument(
+        "--skip-empty",
+        action="store_true",
+        help="an empty line of a further reference is none, as of texts that have fewer",
+    )
+    command.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="resamples of the bootstrap [1000]"
     )
     command.add_argument("--items", type=Path, metavar="FILE", help="write each line's values: TSV")
@@ -63,7 +68,9 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
 
     _check(arguments)
     exceptions = read_exceptions(arguments.exceptions) if arguments.exceptions else None
-    options = RougeOptions(arguments.bytes, arguments.stem, exceptions, arguments.best)
+    options = RougeOptions(
+        arguments.bytes, arguments.stem, exceptions, arguments.best, arguments.skip_empty
+    )
     hypotheses, *references = _texts(arguments.hypotheses, arguments.reference)
     items = rouge_items(hypotheses, *references, options=options)
     if arguments.items:

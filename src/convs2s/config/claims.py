@@ -54,7 +54,7 @@ class Trend(Section):
     """Group of the rows; null where one row of the table alone has each name."""
     column: str = "bleu"
     """Key of the column; of perplexities and times it is their fall that counts."""
-    x: dict[str, float]
+    x: Annotated[dict[str, float], Field(min_length=1)]
     """Name of a row -> its place on the axis."""
 
     def cell(self, row: str) -> CellName:

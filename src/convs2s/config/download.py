@@ -1,5 +1,6 @@
 """config/downloads.yaml: what is fetched from the internet, and how it is known to be right."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from convs2s.config.fields import PositiveInt, matching
@@ -33,3 +34,10 @@ class Download(Section):
     """MD5 of the file, used where no SHA-256 is known; null where not known."""
     licence: str | None = None
     """Terms of use, as far as known."""
+
+
+def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:
+    """Return what is known of a URL's file, also by the other one of http and https."""
+    rest = url.partition("://")[2]
+    spelt = (url, f"https://{rest}", f"http://{rest}")
+    return next((downloads[one] for one in spelt if one in downloads), None)

@@ -141,7 +141,14 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
 
 
 def _check_vocabulary(where: str, task: Task) -> None:
-    """Check that a task which takes a model's vocabulary says nothing else of it."""
+    """Check sizes, and that a task which takes a model's vocabulary says nothing else of it."""
+    vocabulary = task.vocabulary
+    has_size = vocabulary.source_size is not None or vocabulary.target_size is not None
+    if vocabulary.kind == "bpe" and vocabulary.threshold and has_size:
+        raise UserError(
+            f"{where}: vocabulary: of BPE either a threshold or sizes: what a size leaves out is "
+            "not split again; leave out source_size and target_size"
+        )
     if task.vocabulary_of is None:
         return
     parse_model_reference(task.vocabulary_of, f"{where}: vocabulary_of")

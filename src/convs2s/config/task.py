@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages, Titles
-from convs2s.config.download import Download
+from convs2s.config.download import Download, known_download
 from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems, Text
 from convs2s.config.file_reference import is_of_titles, parse_file_reference
 from convs2s.config.messages import validated
@@ -370,7 +370,7 @@ class Task(Section):
 def _source(file: str, known: Mapping[str, Download]) -> DataSource:
     if file.startswith("demo://"):
         return DataSource(file=file, licence="MIT: this project generates it")
-    download = known.get(parse_file_reference(file).location)
+    download = known_download(parse_file_reference(file).location, known)
     if download is None:
         return DataSource(file=file)
     return DataSource(file=file, sha256=download.sha256, md5=download.md5, licence=download.licence)

@@ -10,8 +10,8 @@ class VocabularySettings(Section):
     """What a token is: a piece of a word that BPE leaves, or a whole word."""
 
     kind: Literal["bpe", "word"] = "bpe"
-    """bpe: byte pair encoding (merges, joint, threshold, glossaries apply); word: the most frequent
-    words (the sizes apply)."""
+    """bpe: byte pair encoding (merges, joint, threshold, glossaries apply, or the sizes in place of
+    a threshold); word: the most frequent words (the sizes apply)."""
     merges: PositiveInt = 8000
     """BPE merge operations (the paper: 40,000)."""
     joint: bool = True

@@ -47,6 +47,7 @@ def _table(train: FilterReport, valid: FilterReport, metadata: CorpusMetadata) -
                 *(f"{side['dropped'][reason]:,}" for side in (train, valid)),
             ]
             for reason in REASONS
+            if reason in limits
         ),
         ["kept", f"{train['kept']:,}", f"{valid['kept']:,}"],
     ]
@@ -56,11 +57,14 @@ def _table(train: FilterReport, valid: FilterReport, metadata: CorpusMetadata) -
 
 
 def _limits(clean: CleanLimits) -> dict[str, str]:
-    """Return what each of the filter's reasons says of a dropped pair, with these limits."""
-    return {
+    """Return what those of the filter's reasons that have a limit say of a dropped pair."""
+    found = {
         "empty": "a side without words",
-        "too_long": f"over {clean.maximum} words",
         "too_short": f"fewer than {clean.minimum} words",
-        "ratio": f"one side over {clean.ratio} times as long",
         "long_word": f"a word of over {LONGEST_WORD} characters",
     }
+    if clean.maximum is not None:
+        found["too_long"] = f"over {clean.maximum} words"
+    if clean.ratio is not None:
+        found["ratio"] = f"one side over {clean.ratio} times as long"
+    return found

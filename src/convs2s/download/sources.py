@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.download import Download
+from convs2s.config.download import Download, known_download
 from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.messages import unknown
 from convs2s.config.settings import Settings
@@ -61,10 +61,7 @@ def source_of(path: str, place: str, sources: Mapping[str, DownloadSource]) -> D
 
 
 def _source(url: str, known: Mapping[str, Download]) -> DownloadSource:
-    """Return what is known of a URL's file, also by the other one of http and https."""
-    rest = url.partition("://")[2]
-    spelt = (url, f"https://{rest}", f"http://{rest}")
-    download = next((known[one] for one in spelt if one in known), None)
+    download = known_download(url, known)
     if download is None:
         return DownloadSource(url, None, None, None)
     return DownloadSource(download.url, download.bytes, download.sha256, download.md5)

@@ -96,6 +96,14 @@ _FORMATS: dict[str, Callable[[], _Decompressor]] = {
     "xz": _new_xz,
     "Zstandard": _Zstandard,
 }
+_MAGIC = {
+    "gzip": b"\x1f\x8b",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ\0",
+    "Zstandard": b"\x28\xb5\x2f\xfd",
+}
+"""What the data of each format begin with."""
+
 _SUFFIXES = {
     ".gz": "gzip",
     ".tgz": "gzip",
@@ -144,6 +152,7 @@ class _Decompressed(io.RawIOBase):
         self._input_bytes = ZSTANDARD_STEP_BYTES if form == "Zstandard" else _INPUT_BYTES
         self._decompressor: _Decompressor | None = None  # None before, between and after streams
         self._finished = 0
+        self._is_foreign = False  # the stream does not begin as its format does
         self._input = b""
         self._output = memoryview(b"")
         self._taken = 0
@@ -186,6 +195,8 @@ class _Decompressed(io.RawIOBase):
             if not data:
                 return b""
             self._decompressor = _FORMATS[self._form]()
+            magic = _MAGIC[self._form]
+            self._is_foreign = not data.startswith(magic[: len(data)])
         try:
             output = self._decompressor.decompress(data, STEP_BYTES)
         except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
@@ -197,7 +208,7 @@ class _Decompressed(io.RawIOBase):
         return output
 
     def _damaged(self, reason: str) -> UserError:
-        if self._finished:
+        if self._finished and self._is_foreign:
             return UserError(
                 f"{self._name}: refused: garbage after the end of its {self._form} data"
             )

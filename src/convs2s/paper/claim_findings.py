@@ -113,7 +113,8 @@ def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding
     missing = [row for row in rows if row not in there]
     note = f"no score: {', '.join(map(repr, missing))}" if missing else None
     if len(there) < LEAST_POINTS:
-        return replace(finding, note=f"{note}; {LEAST_POINTS} rows are needed")
+        needed = f"{LEAST_POINTS} rows are needed"
+        return replace(finding, note=f"{note}; {needed}" if note else needed)
     found = [cells[row] for row in there]
     incomparable = why_incomparable(settings, found)
     if incomparable:

@@ -31,7 +31,7 @@ def write_ledger(
         cells: table -> its cells.
         scores: those of the cells' paths that exist.
         published: a published ledger, which gives runs that were not made here; None without one.
-        output: the JSON lines, sorted by file.
+        output: the JSON lines, sorted by file, those of the published ledger last.
 
     Raises:
         UserError: a file of scores is not JSON, or the published ledger is damaged.

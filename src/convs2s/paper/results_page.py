@@ -78,11 +78,7 @@ def _found(settings: Settings, entries: Sequence[LedgerEntry]) -> dict[str, list
 
 def _drawn(settings: Settings) -> list[str]:
     """Return the figures whose rows have a place on an axis of layers."""
-    return [
-        name
-        for name, printed in settings.paper.items()
-        if all(row.x is not None and row.group for row in printed.rows)
-    ]
+    return [name for name, printed in settings.paper.items() if printed.is_by_layers]
 
 
 def _head(settings: Settings, found: Mapping[str, Sequence[Result]], ledger: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 
+from convs2s.config.download import known_download
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.model import ModelSettings
 from convs2s.config.preparation import CleanLimits
@@ -154,11 +155,8 @@ class RunInputs:
         """Return what is known of files: checksums of downloads, versions of what is generated."""
         files = [parse_file_reference(one) for one in dict.fromkeys(references)]
         places = sorted({file.location for file in files if file.location.startswith("http")})
-        known = self._settings.downloads
-        checksums = {
-            place: (known[place].sha256 or known[place].md5) if place in known else None
-            for place in places
-        }
+        known = {place: known_download(place, self._settings.downloads) for place in places}
+        checksums = {place: one and (one.sha256 or one.md5) for place, one in known.items()}
         found: dict[str, object] = {"checksums": checksums} if checksums else {}
         generated = [file.location for file in files if file.location.startswith("demo://")]
         folders = sorted({location.split("/")[2] for location in generated})

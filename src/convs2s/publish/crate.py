@@ -39,6 +39,7 @@ _KINDS = {
     "history.jsonl": "a row for each epoch of a training",
     "settings.json": "architecture and recipe of a model",
     "card.md": "model card",
+    "ledger.jsonl": "a line for each file of numbers that the papers' tables rest on",
     ".jsonl": "translations with scores, alignments and replaced words",
     ".zst": "text of a test set, as the scores were computed from it",
 }

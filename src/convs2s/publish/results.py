@@ -22,7 +22,10 @@ KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".leng
 LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}
 """Folders of which nothing is."""
 
-WITH_TEXT = ("*.*.jsonl", "*.zst", "examples.txt", "*.attention*.svg", "*.attention*.png")
+WITH_TEXT = (
+    *("*.*.jsonl", "*.zst", "examples.txt", "*.example.json"),
+    *("*.attention*.svg", "*.attention*.png", "figure3.svg"),
+)
 """Files that hold source sentences or references; ``history.jsonl`` does not."""
 
 _README = """# What the numbers of {name} rest on
@@ -33,7 +36,8 @@ again, the detokenized BLEU that a `.bleu.json` file states, and trains nothing:
 
     convs2s score bleu --reference REFERENCE < TRANSLATIONS
 
-and this those of a `.rouge.json`, with --bytes and --stem as its signatures state them:
+and this those of a `.rouge.json`, with --bytes, --stem, --exceptions and --skip-empty as its
+signatures state them, and --reference for each of several references:
 
     convs2s score rouge --reference REFERENCE TRANSLATIONS
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
-from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
+from convs2s.files import write_lines
+from convs2s.scoring.evaluation import read_reference
+from convs2s.scoring.translations import DecodedLine, in_place, read_translations
 
 SHOWN = 5
 """Sentences to look at, or all of fewer."""
@@ -26,20 +26,15 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
     system = read_translations(translations)
-    references = list(read_lines(reference))
-    if len(references) != len(system):
-        raise UserError(
-            f"{translations} has {len(system)} lines but {reference} has {len(references)}: give "
-            "the reference of the test set that was decoded"
-        )
-    chosen = _spread(len(system), SHOWN)
+    references = read_reference(reference, translations, len(system))
+    chosen = spread(len(system), SHOWN)
     replaced = [i for i, item in enumerate(system) if item.replacements and i not in chosen]
     chosen += replaced[:1]
     lines = (line for i in chosen for line in _example(i + 1, system[i], references[i]))
     write_lines(output, lines)
 
 
-def _spread(total: int, count: int) -> list[int]:
+def spread(total: int, count: int) -> list[int]:
     """Return the middles of ``count`` equal parts of ``range(total)``."""
     count = min(count, total)
     return [(2 * part + 1) * total // (2 * count) for part in range(count)]
@@ -58,10 +53,7 @@ def _example(number: int, translation: DecodedLine, reference: str) -> Iterator[
 
 def _mark(translation: DecodedLine) -> str:
     """Put the words that stand where the model said that it does not know into brackets."""
-    marked = " ".join(translation.words_before)
-    for item in translation.replacements:  # in the order of the output
-        marked = marked.replace(UNKNOWN_WORD, f"[{item.word}]", 1)
-    return marked
+    return in_place(" ".join(translation.words_before), iter(translation.replacements), "[{}]")
 
 
 def _explain(translation: DecodedLine) -> Iterator[str]:

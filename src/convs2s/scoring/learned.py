@@ -4,6 +4,7 @@ Neither is ever required. Their models are files of this machine; a score names 
 version and the model by the first digits of its checksum.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -77,10 +78,17 @@ def learned_scores(
 
 def _signature(package: _Package, model: Path) -> str:
     """Return what a score is of: the package with its version, and the model."""
-    name = model.name
-    if model.is_file():
-        name += f"@{sha256(model)[:_DIGITS]}"
+    name = f"{model.name}@{_digest(model)[:_DIGITS]}"
     return f"{package.title}|version:{version(package.distribution)}|model:{name}"
+
+
+def _digest(model: Path) -> str:
+    """Return the SHA-256 of a file, or that of the names and the digests of a folder's files."""
+    if model.is_file():
+        return sha256(model)
+    files = sorted(path for path in model.rglob("*") if path.is_file())
+    lines = (f"{sha256(path)}  {path.relative_to(model)}\n" for path in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _comet(

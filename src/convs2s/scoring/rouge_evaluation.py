@@ -1,6 +1,6 @@
 """From the outputs of a test set to their ROUGE scores, beside those of the lead baseline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,12 +96,23 @@ def evaluate_rouge(
         measure=settings.measure,
         rouge=rouge(text, *wanted, options=options),
         lead=_lead([line.source for line in system], wanted, options, settings.lead_words),
-        length_ratio=length_ratio(text, *wanted).score,
+        length_ratio=length_ratio(text, *_filled(wanted)).score,
         before_replacement=RougeBeforeReplacement(rouge(before, *wanted, options=options)),
         unknown_words=count_unknown_words(system),
         manifest=manifest,
     )
     write_json(output, result)
+
+
+def _filled(references: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Yield the references, the first in place of those that an item has not.
+
+    Else their length of 0 would be the nearest one to that of a short output.
+    """
+    for reference in references:
+        yield [
+            one if one.strip() else own for one, own in zip(reference, references[0], strict=True)
+        ]
 
 
 def _options(

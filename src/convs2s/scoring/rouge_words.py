@@ -40,6 +40,7 @@ def read_exceptions(path: Path) -> RougeExceptions:
     """
     bases, digest = {}, hashlib.sha256()
     for number, line in enumerate(read_lines(path), start=1):
+        line = line.removesuffix("\r")
         word, *base = line.split("\t")
         if len(base) != 1 or not word or not base[0]:
             raise UserError(

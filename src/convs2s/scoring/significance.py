@@ -84,10 +84,9 @@ def drawn_scores(statistics: Statistics) -> DrawnScores:
     Args:
         statistics: of the sentences, of shape (lines, 6).
     """
-    lines = len(statistics)
-    drawn = np.random.default_rng(RESAMPLING_SEED).choice(
-        lines, size=(SAMPLES, lines), replace=True
-    )
+    generator, lines = np.random.default_rng(RESAMPLING_SEED), len(statistics)
+    # One at a time: those of a million lines, which may be anybody's, would take 8 GB together.
+    drawn = (generator.integers(lines, size=lines) for _ in range(SAMPLES))
     return np.array([bleu_of(statistics[rows]) for rows in drawn])
 
 

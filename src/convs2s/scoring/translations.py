@@ -1,6 +1,8 @@
 """The decoder's JSON lines, read back: one translation a line, in the test set's order."""
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +30,22 @@ class ReplacedWord:
     source_word: str
     word: str
     by: Literal["dictionary", "copied"]
+
+
+def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
+    """Return a text in which each unknown word is the next replacement, while there are any.
+
+    Args:
+        text: words before replacement.
+        replacements: in the order of the text; a copied word may itself be written ``<unk>``.
+        form: how each is written.
+    """
+
+    def next_one(unknown: re.Match[str]) -> str:
+        item = next(replacements, None)
+        return unknown[0] if item is None else form.format(item.word)
+
+    return re.sub(re.escape(UNKNOWN_WORD), next_one, text)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.config.download import Download
+from convs2s.config.download import Download, known_download
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.recipe import Recipe
 from convs2s.download.download import download_file
@@ -31,7 +31,7 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
     url = recipe.start.model
-    known = downloads.get(url, Download(url=url))
+    known = known_download(url, downloads) or Download(url=url)
     place = output.with_name(f"start.{hashlib.sha256(url.encode()).hexdigest()[:8]}.safetensors")
     if not place.is_file() or known.sha256 not in (None, sha256(place)):
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -40,6 +40,9 @@ def test_stemming_exceptions_and_the_best_reference(run: Terminal, tmp_path: Pat
     assert run(*given, out).startswith("ROUGE-1  recall = 0.00 ")
     assert run(*given, "--stem", out).startswith("ROUGE-1  recall = 33.33 ")
     assert run(*given, "--stem", "--best", out).startswith("ROUGE-1  recall = 100.00 ")
+    write_lines(references[1], [""])
+    assert run(*given, "--stem", "--skip-empty", out).startswith("ROUGE-1  recall = 100.00 ")
+    write_lines(references[1], ["a mouse"])
     exceptions = ("--stem", "--exceptions", tmp_path / "exceptions.tsv")
     assert run(*given, *exceptions, out).startswith("ROUGE-1  recall = 66.67 ")
 

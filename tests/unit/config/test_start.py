@@ -51,6 +51,15 @@ def test_faults_of_a_model(copy: Path, entry: str, message: str) -> None:
     assert fault(copy) == f"config/models.yaml: {message}"
 
 
+def test_a_threshold_and_sizes_of_bpe_exclude_each_other(copy: Path) -> None:
+    stated = "vocabulary: {kind: bpe, threshold: 50, source_size: 3000}\n"
+    (copy / "config/tasks/mine.yaml").write_text(TASK + stated, "utf-8")
+    assert fault(copy) == (
+        "config/tasks/mine.yaml: vocabulary: of BPE either a threshold or sizes: what a size "
+        "leaves out is not split again; leave out source_size and target_size"
+    )
+
+
 def test_a_vocabulary_of_a_model_is_joint(copy: Path) -> None:
     taken = "vocabulary_of: m.safetensors\nvocabulary: {joint: false}\n"
     (copy / "config/tasks/mine.yaml").write_text(TASK + taken, "utf-8")

@@ -264,3 +264,12 @@ def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
     assert lines[-3].split() == ["kept", "1,200", "3"]
     assert lines[-1] == "The paper trains on 35,500,000 pairs."
     assert "one side over 1.5 times as long" in "".join(lines)
+    unlimited = CLEAN.model_copy(update={"maximum": None, "ratio": None})
+    count_pairs(
+        shards=[tmp_path / "train"],
+        valid=tmp_path / "valid",
+        total=tmp_path / "train.json",
+        table=table,
+        metadata=metadata.model_copy(update={"clean": unlimited}),
+    )
+    assert "None" not in table.read_text("utf-8")

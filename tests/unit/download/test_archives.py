@@ -21,7 +21,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
 
 
@@ -247,6 +247,15 @@ def test_trailing_garbage_is_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"one.en{suffix}"
     path.write_bytes(COMPRESS[suffix](TEXT) + b"<html>not found</html>")
     with pytest.raises(UserError, match="garbage after the end"):
+        read(path)
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_damage_in_a_second_stream_is_no_garbage(tmp_path: Path, suffix: str) -> None:
+    path, second = tmp_path / f"one.en{suffix}", bytearray(COMPRESS[suffix](noise(2000)))
+    second[len(second) // 2] ^= 0xFF
+    path.write_bytes(COMPRESS[suffix](TEXT) + bytes(second))
+    with pytest.raises(UserError, match=r"damaged, or not a .*; fetch or make it again"):
         read(path)
 
 

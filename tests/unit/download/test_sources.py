@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.download import known_download
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.download.sources import DownloadSource, source_of, sources_by_place
@@ -28,6 +29,12 @@ def test_a_known_file_has_its_checksum_by_either_scheme(root: Path, schemes: lis
     settings = with_urls(root, *(f"{scheme}://{PLACE}#a" for scheme in schemes))
     expected = DownloadSource(f"http://{PLACE}", size=None, sha256=None, md5=MD5)
     assert sources_by_place(settings)[PLACE] == expected
+
+
+def test_its_checksum_is_known_by_either_address_wherever_it_is_asked_for(root: Path) -> None:
+    known = load(root).downloads
+    of_both = [known_download(f"{scheme}://{PLACE}", known) for scheme in ("http", "https")]
+    assert of_both[0] is of_both[1] is not None
 
 
 def test_of_two_addresses_of_an_unknown_file_https_counts(root: Path) -> None:

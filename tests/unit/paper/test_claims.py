@@ -274,6 +274,8 @@ def test_a_trend(demo: Settings, sign: int, verdict: str) -> None:
     few = finding(demo, trend_over(*LAYERS), *found[:3])
     assert few.verdict == "not run"
     assert few.note == "no score: '1, 2, 3, 4', '1, 2, 3, 4, 5'; 4 rows are needed"
+    short = finding(demo, trend_over(*LAYERS[:3]), *found[:3])
+    assert (short.verdict, short.note) == ("not run", "4 rows are needed")
 
 
 def test_rows_and_not_their_runs_are_the_points_of_a_trend(demo: Settings) -> None:

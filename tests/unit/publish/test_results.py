@@ -142,8 +142,10 @@ def test_text_stays_behind_where_its_license_asks_for_that(
     results: Path, tmp_path: Path, run: Terminal
 ) -> None:
     output = tmp_path / "exported"
+    write_lines(results / "models/small/seed1/test.beam5.example.json", ["{}"])
     run("export-results", "--without-text", results, output)
     left = files(output)
+    assert f"{RUN}/test.beam5.example.json" not in left
     assert not [name for name in left if name.endswith((".zst", "beam5.jsonl"))]
     assert {f"{RUN}/history.jsonl", f"{RUN}/test.beam5.bleu.json"} <= left
     reference = graph(output)["#results/tiny/corpus/raw/test.fr.zst"]

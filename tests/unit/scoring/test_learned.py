@@ -75,7 +75,13 @@ def test_bleurt_scores_translation_and_reference(checkpoint: Path) -> None:
     metric = LearnedMetric(name="bleurt", model=str(folder))
     found = learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
     assert found.whole.score == 0.5
-    assert found.whole.signature == "BLEURT|version:0.0.2|model:BLEURT-20"
+    signatures = {found.whole.signature}
+    for weights in ("one", "another"):
+        (folder / "variables").write_text(weights)
+        found = learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
+        signatures.add(found.whole.signature)
+    assert len(signatures) == 3
+    assert all(one.startswith("BLEURT|version:0.0.2|model:BLEURT-20@") for one in signatures)
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
@@ -134,3 +140,5 @@ def test_the_command_prints_score_version_and_model(
     options = "--metric", "comet", "--model", checkpoint
     said = run("score", "learned", *options, *files, text=b"a dog\nno\n")
     assert said.startswith("COMET = 0.7500  COMET|version:2.2.9|model:model.ckpt@")
+    with pytest.raises(SystemExit, match="options: model: "):
+        run("score", "learned", "--metric", "comet", "--model", "", *files)

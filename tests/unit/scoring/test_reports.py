@@ -262,6 +262,24 @@ def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
     assert "[77] is the dictionary's word for No77" in text
 
 
+def test_an_unknown_word_may_be_copied_as_such(tmp_path: Path) -> None:
+    before, after = ["a", "<unk>", "b", "<unk>"], ["a", "<unk>", "b", "foo"]
+    items = [
+        {
+            "position": p,
+            "source_position": 0,
+            "source_word": after[p],
+            "word": after[p],
+            "by": "copied",
+        }
+        for p in (1, 3)
+    ]
+    line = translation(1, after, words_before=before, replacements=items)
+    test_set, output = TestSet(tmp_path, [line]), tmp_path / "examples.txt"
+    write_examples(test_set.translations, test_set.raw, output)
+    assert "in words     a [<unk>] b [foo]\n" in output.read_text("utf-8")
+
+
 def test_examples_of_a_short_test_set(tmp_path: Path) -> None:
     test_set = TestSet(tmp_path, [replaced(1), translation(2, sentence(2))])
     output = tmp_path / "examples.txt"

@@ -196,6 +196,8 @@ def test_exceptions_are_read_with_a_digest_of_their_own(tmp_path: Path) -> None:
     path.write_text("mice\tmouse\nwent\twend\n")
     assert read_exceptions(path).digest != first.digest
     assert len(first.digest) == 8
+    path.write_bytes(b"mice\tmouse\r\nwent\tgo\r\n")
+    assert read_exceptions(path) == first
     path.write_text("mice\tmouse\nwent go\n")
     with pytest.raises(UserError, match=r"exceptions\.tsv:2: expected a word, a tab and its base"):
         read_exceptions(path)

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from convs2s.scoring.bleu import compare
-from convs2s.scoring.sentence_statistics import statistics_of
+from convs2s.scoring.bleu import SAMPLES, compare
+from convs2s.scoring.sentence_statistics import bleu_of, statistics_of
 from convs2s.scoring.significance import (
+    RESAMPLING_SEED,
     drawn_scores,
     over_runs,
     over_sentences,
@@ -88,6 +89,13 @@ def system(wrong: float, seed: int, lines: int = 120) -> tuple[list[str], list[s
         for line in references
     ]
     return said, references
+
+
+def test_samples_are_drawn_one_after_the_other_as_all_at_once() -> None:
+    statistics = statistics_of(*system(0.2, seed=3))
+    generator = np.random.default_rng(RESAMPLING_SEED)
+    rows = generator.choice(len(statistics), size=(SAMPLES, len(statistics)), replace=True)
+    assert drawn_scores(statistics).tolist() == [bleu_of(statistics[one]) for one in rows]
 
 
 @pytest.mark.parametrize("worse", [0.12, 0.15, 0.25])

@@ -2,11 +2,18 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from convs2s.files import read_lines
 from convs2s.paper.report.recorded import RecordedScore
-from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
+from convs2s.scoring.examples import spread
+from convs2s.scoring.translations import (
+    UNKNOWN_WORD,
+    DecodedLine,
+    in_place,
+    read_translations,
+)
 
 _TRANSLATIONS = ".jsonl"
 _SPREAD = 4
@@ -94,8 +101,7 @@ def _examples(
 ) -> ExamplesOfRun:
     """Choose the same lines for every run, and the first others with a replaced word."""
     references = [] if reference is None else list(read_lines(reference))
-    parts = min(_SPREAD, len(system))
-    chosen = [(2 * part + 1) * len(system) // (2 * parts) for part in range(parts)]
+    chosen = spread(len(system), _SPREAD)
     replaced = [place for place, item in enumerate(system) if item.replacements]
     chosen += [place for place in replaced if place not in chosen][:_REPLACED]
     shown = (
@@ -115,9 +121,6 @@ def _words(translation: DecodedLine) -> Iterator[ShownWord]:
     """Yield the words before replacement, but each unknown one as what took its place."""
     replacements = iter(translation.replacements)  # in the order of the output
     for word in translation.words_before:
-        found = [
-            item for _ in range(word.count(UNKNOWN_WORD)) if (item := next(replacements, None))
-        ]
-        for item in found:  # BPE can leave a part of a word unknown
-            word = word.replace(UNKNOWN_WORD, item.word, 1)
+        found = list(islice(replacements, word.count(UNKNOWN_WORD)))  # of BPE pieces several
+        word = in_place(word, iter(found))
         yield ShownWord(word, found[-1].source_word, found[-1].by) if found else ShownWord(word)

@@ -158,8 +158,7 @@ def _exhibit(
     named: Mapping[str, Path],
     maps: Sequence[ShownAttention],
 ) -> Exhibit:
-    has_places = bool(printed.rows) and all(row.x is not None for row in printed.rows)
-    chart = layers_chart(printed, shown, table) if has_places else None
+    chart = layers_chart(printed, shown, table) if printed.is_by_layers else None
     drawn = named.get(f"{name}.svg")
     picture = embedded(drawn.read_bytes()) if drawn and chart is None and not maps else None
     return Exhibit(name, printed, table, chart, picture, maps, table_cost(table))
