@@ -119,10 +119,11 @@ export CHECK_VENV
 # say behind a firewall, what pip has is better than nothing.
 define INSTALL_TORCH_WITHOUT_CUDA
 pip="$(VENV)/bin/python -m pip"; \
+cache=; mkdir -p "$${UV_CACHE_DIR:-$${XDG_CACHE_HOME:-$$HOME/.cache}/uv}" 2>/dev/null || cache=--no-cache; \
 if [ $(TORCH) = cpu ] && [ "$$(uname -s)" = Linux ] && $(if $(PIP_FLAGS),false,true) && \
     ! $$pip config list | grep -E '(index-url|find-links|no-index)=' >/dev/null; then \
     $$pip install --quiet -c constraints.txt uv && \
-    $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --torch-backend cpu \
+    $(VENV)/bin/uv pip install $$cache --quiet --python $(VENV)/bin/python --torch-backend cpu \
         -c constraints.txt torch || \
     echo "make: no build of torch without CUDA was found: pip installs what it has" >&2; \
 fi
@@ -145,7 +146,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	        fi; \
 	    done; \
 	fi; \
-	if [ ! -e $@ ]; then $$python -m venv --clear $(VENV) && touch $(MADE) || exit 1; fi; \
+	if [ ! -e $@ ]; then \
+	    rm -rf $(VENV) && mkdir -p $(VENV) && touch $(MADE) && $$python -m venv $(VENV) || exit 1; \
+	fi; \
 	rm -f $@; \
 	echo "make: installing into $(VENV), which takes a minute or more"; \
 	$(INSTALL_TORCH_WITHOUT_CUDA); \

@@ -175,7 +175,8 @@ def _by_ctranslate2(
     """Return CTranslate2's works: its threads share each batch, or have batches of their own."""
     works: dict[str, Work] = {}
     shared = {"intra_threads": threads}, case.batch
-    own = {"inter_threads": threads, "intra_threads": 1}, min(case.batch, len(lines) // threads)
+    side_by_side = max(1, min(case.batch, len(lines) // threads))
+    own = {"inter_threads": threads, "intra_threads": 1}, side_by_side
     for compute_type, (options, batch) in product(("float32", "auto"), (shared, own)):
         theirs = library.Translator(str(model), device="cpu", compute_type=compute_type, **options)
         is_auto = " (auto)" if compute_type == "auto" else ""

@@ -24,6 +24,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
+HAS_SHARED = (SHARED / "golden").is_dir()  # a folder of this name may be anybody's
 LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -49,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Share out the tests; leave out what needs the outside folder where there is none."""
     if config.pluginmanager.hasplugin("xdist"):
         items[:] = sorted_for_sharing(items)
-    if SHARED.is_dir():
+    if HAS_SHARED:
         return
     left_out = [item for item in items if item.get_closest_marker("shared")]
     items[:] = [item for item in items if not item.get_closest_marker("shared")]
@@ -88,7 +89,7 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of further golden outputs and real text: CONVS2S_SHARED, or ../shared."""
-    if not SHARED.is_dir():
+    if not HAS_SHARED:
         pytest.skip(f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)")
     return SHARED
 

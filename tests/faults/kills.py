@@ -246,7 +246,8 @@ def _kill_all(
         counts[stage.name] += killed
         counts["faults"] += fault is not None
         if fault:
-            print(f"  {stage.name}, {number}: {fault}", flush=True)
+            kept = shutil.move(place, tempfile.mkdtemp(prefix="convs2s-kill-kept-"))
+            print(f"  {stage.name}, {number}: {fault} (kept: {kept})", flush=True)
         number += 1
     print(f"{stage.name:10} {kills} kills, {counts['faults']} faults", flush=True)
     return counts

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.systems import READS_PROC
+
 INPUTS = 500
 
 
+@READS_PROC
 def test_hostile_inputs_are_read_or_refused_in_one_line(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.faults.fuzzing", "--inputs", str(INPUTS)]
     done = subprocess.run(

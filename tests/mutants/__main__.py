@@ -7,6 +7,7 @@ works in a copy of its own, which has no folder of shared data beside it, as a p
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -51,18 +52,23 @@ def run_tests(
         "CONVS2S_SHARED": "/nonexistent",
         "OMP_NUM_THREADS": "1",  # every core has a fault of its own
     }
-    done = subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, *PYTEST, *tests],
         cwd=root,
         env=environment,
-        check=False,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=limit,
         start_new_session=True,  # tests of signals must not reach this terminal
     )
-    return done.returncode, done.stdout + done.stderr
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # what it has started would go on in the copy
+        process.communicate()
+        raise
+    return process.returncode, output
 
 
 def verdict(root: Path, fault: Fault) -> str:

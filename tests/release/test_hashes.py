@@ -1,10 +1,13 @@
 """The file of hashes is of the versions that ``constraints.txt`` pins, each of them."""
 
 import re
+from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 PIN = re.compile(
-    r"^([\w.-]+)==(\S+)(?: ; sys_platform (==|!=) \"linux\")?"
+    r"^([\w.-]+)==(\S+)(?: ; (?:sys_platform (==|!=) \"linux\"|python_full_version < '3.13'))?"
     r"((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$",
     re.MULTILINE,
 )
@@ -50,3 +53,22 @@ def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
     ]
     assert linux[3] == {digest for digest, _ in known}
     assert not linux[3] & others[3]
+
+
+def test_every_package_that_an_install_brings_is_pinned(root: Path) -> None:
+    constraints = (root / "constraints.txt").read_text("utf-8")
+    pins = {canonical(one) for one in re.findall(r"^([^#\s=]+)==", constraints, re.MULTILINE)}
+    found: set[str] = set()
+    wanted = [Requirement("convs2s[workflow,dev]")]
+    while wanted:
+        one = wanted.pop()
+        extras = [{"extra": extra} for extra in (*one.extras, "")]
+        for text in metadata.requires(one.name) or ():
+            below = Requirement(text)
+            name = canonical(below.name)
+            is_wanted = below.marker is None or any(map(below.marker.evaluate, extras))
+            if is_wanted and (name not in found or below.extras):
+                found.add(name)
+                wanted.append(Requirement(f"{name}[{','.join(below.extras)}]"))
+    assert {"torch", "snakemake", "setuptools"} <= found
+    assert found - pins - {"convs2s"} == set()

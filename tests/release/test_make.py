@@ -10,7 +10,9 @@ import pytest
 # Makes an environment whose programs are this one, tells pip's settings, writes down all else.
 _STAND_IN = """#!/bin/sh
 case "$(basename "$0") $*" in
-    *"-m venv --clear "*) mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; cp "$0" "$4/bin/uv" ;;
+    *"-m venv "*)
+        mkdir -p "$3/bin"; cp "$0" "$3/bin/uv"; [ -z "$VENV_FAILS" ] || exit 1
+        cp "$0" "$3/bin/python" ;;
     *"-m pip config list") echo "$PIP_SETTINGS" ;;
     *" -c import"*) ;;
     uv*) echo "uv $*" >> "$INSTALLS"; [ -z "$UV_FAILS" ] ;;
@@ -19,6 +21,9 @@ esac
 """
 
 WITHOUT_CUDA = "--torch-backend cpu -c constraints.txt torch"
+
+OUTER = ("PIP_", "MAKE", "MFLAGS", "TORCH", "EXTRAS")
+"""How the variables begin that ``make test`` itself and its caller hand down."""
 
 pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="pip's torch has no CUDA here")
 
@@ -29,7 +34,7 @@ def make(
     stand_in = folder / "python"
     stand_in.write_text(_STAND_IN)
     stand_in.chmod(0o755)
-    variables = {name: text for name, text in os.environ.items() if not name.startswith("PIP_")}
+    variables = {name: text for name, text in os.environ.items() if not name.startswith(OUTER)}
     stated = [f"VENV={folder}/venv", f"PYTHON={stand_in}", *arguments]
     return subprocess.run(
         ["make", f"{folder}/venv/.installed", *stated],
@@ -124,6 +129,20 @@ def test_an_install_that_was_cut_short_is_started_over(root: Path, tmp_path: Pat
     assert make(root, tmp_path, "TORCH=cuda").returncode == 0
     assert installed.is_file()
     assert len(installs(tmp_path)) == 2
+
+
+def test_so_is_one_that_was_cut_short_while_its_environment_was_made(
+    root: Path, tmp_path: Path
+) -> None:
+    assert make(root, tmp_path, "TORCH=cuda", VENV_FAILS="1").returncode != 0
+    assert make(root, tmp_path, "TORCH=cuda").returncode == 0
+    assert (tmp_path / "venv/.installed").is_file()
+
+
+def test_where_uv_may_keep_nothing_it_keeps_nothing(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert make(root, tmp_path, "TORCH=cpu", XDG_CACHE_HOME=f"{tmp_path}/file").returncode == 0
+    assert installs(tmp_path)[1].startswith("uv pip install --no-cache ")
 
 
 def test_clean_keeps_an_environment_made_by_hand(root: Path, tmp_path: Path) -> None:

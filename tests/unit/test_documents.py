@@ -28,11 +28,9 @@ ELSEWHERE = {
     "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
-    "python3 -m venv .venv": "tests/release/test_make.py",
     "make demo ": "tests/release/test_make.py",
     "python -m pip install -c constraints.txt -e '.[benchmarks]'": "tests/unit/benchmarks",
     "python benchmarks/scaling.py": "tests/unit/benchmarks",
-    "torchrun --nnodes 2": "tests/cluster/test_nodes.py",
     "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
@@ -40,6 +38,8 @@ ELSEWHERE = {
 """How a block begins, and what runs it."""
 
 NOT_RUN = {
+    "python3 -m venv .venv": "fetches every package; `make` does the same, and hashes have tests",
+    "torchrun --nnodes 2": "needs two machines; tests/cluster/test_nodes.py starts them by srun",
     "docker build": "no test has Docker",
     "apptainer build": "nor Apptainer",
     "pgrep -u": "lists processes of the system",

@@ -7,6 +7,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files import atomic_path, decompressed_file
+from tests.support.systems import READS_PROC
 
 
 def test_a_file_gets_its_name_in_one_step(tmp_path: Path) -> None:
@@ -31,6 +32,7 @@ def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@READS_PROC
 def test_a_disk_that_fails_is_that_of_the_file_on_it(tmp_path: Path) -> None:
     part, output = tmp_path / "part", tmp_path / "out"
     part.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read

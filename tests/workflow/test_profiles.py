@@ -1,6 +1,7 @@
 """The profiles and what the pages say of them, without a cluster: dry runs of what a user types."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,29 @@ def test_a_profile_that_sets_something_for_a_target_is_refused(checkout: Checkou
     assert done.code == 1
     (error,) = done.errors
     assert error.startswith("error: --set-resources demo: 'demo' is a target, not a job")
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        ("echo COMPLETED", "success"),
+        ("echo RUNNING", "running"),
+        ("echo OUT_OF_MEMORY", "failed"),
+        ("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1", "failed"),
+        ("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "running"),
+    ],
+)
+def test_a_scheduler_without_an_answer_ends_no_job(
+    root: Path, tmp_path: Path, answer: str, state: str
+) -> None:
+    program = tmp_path / "squeue"
+    program.write_text(f"#!/bin/sh\n{answer}\n")
+    program.chmod(0o755)
+    said = subprocess.run(
+        [root / "profiles/generic/status.sh", "7"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert said.stdout == f"{state}\n"

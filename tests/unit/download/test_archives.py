@@ -15,6 +15,7 @@ import zstandard
 
 from convs2s.download.archives import is_archive, open_member
 from convs2s.errors import UserError
+from tests.support.systems import READS_PROC
 
 TEXT = "Ein Mann\u2028schläft .\nZwei Frauen lesen .\n".encode() * 50
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -349,6 +350,7 @@ def test_the_readers_own_errors_pass_through(tmp_path: Path) -> None:
         raise OSError("mine")
 
 
+@READS_PROC
 @pytest.mark.parametrize("name", ["a.en", "a.tar", "a.tgz"])
 def test_a_disk_that_fails_is_not_taken_for_damage(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

@@ -9,6 +9,7 @@ from convs2s.download.partial_file import Expected, Origin, PartialFile, SourceE
 from convs2s.download.transfer import fetch
 from convs2s.errors import UserError
 from convs2s.guards.writing import writing
+from tests.support.systems import READS_PROC
 
 
 def test_a_place_below_a_file_cannot_be_written(tmp_path: Path) -> None:
@@ -28,6 +29,7 @@ def test_a_folder_above_that_cannot_be_made_is_of_the_output(tmp_path: Path) -> 
         raise read_only
 
 
+@READS_PROC
 def test_a_mirror_that_cannot_be_read_does_not_give_the_file(tmp_path: Path) -> None:
     mirrored = tmp_path / "a.tgz"
     mirrored.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
