@@ -71,4 +71,5 @@ def test_every_package_that_an_install_brings_is_pinned(root: Path) -> None:
                 found.add(name)
                 wanted.append(Requirement(f"{name}[{','.join(below.extras)}]"))
     assert {"torch", "snakemake", "setuptools"} <= found
-    assert found - pins - {"convs2s"} == set()
+    of_cuda = {name for name in found if name.startswith(("nvidia-", "cuda-", "triton"))}
+    assert found - pins - of_cuda - {"convs2s"} == set()  # torch's build is left open
