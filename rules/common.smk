@@ -10,7 +10,7 @@ from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN
 from convs2s.paper.cells import cells, is_made, without
 from convs2s.paper.published import published_file, published_runs
 from convs2s.pipeline.fingerprint import fingerprints
-from convs2s.pipeline.layout import Layout
+from convs2s.layout import Layout
 
 # What stands for config.yaml in messages, where another workflow gives the configuration.
 GIVEN_BY = f"config of the module ({', '.join(map(str, workflow.configfiles)) or 'no configfile'})"

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from convs2s.config.settings import Settings
+from convs2s.layout import Layout
 from convs2s.paper import cells as paper
 from convs2s.paper import tables
 from convs2s.paper.cells import Cell
 from convs2s.paper.ledger import entries_of
 from convs2s.paper.results import results
-from convs2s.pipeline.layout import Layout
 
 
 def cells(settings: Settings, name: str) -> list[Cell]:

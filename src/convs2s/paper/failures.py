@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from convs2s.config.runs import members
+from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of
-from convs2s.pipeline.layout import Layout
 
 _LAST_BYTES = 8192
 _STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convs2s.config.settings import Settings
 from convs2s.files import atomic_text
+from convs2s.layout import Layout
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells
 from convs2s.paper.claims import judge, printed_claims
@@ -13,7 +14,6 @@ from convs2s.paper.ledger_entry import LedgerEntry
 from convs2s.paper.results import Result, results
 from convs2s.paper.table_formats import markdown
 from convs2s.paper.tables import sheet
-from convs2s.pipeline.layout import Layout
 
 _OF_WHAT_IS_MISSING = ("Command", "Cost")
 """Footnotes that a table of a results folder has; the page is read by those who run nothing."""

@@ -16,7 +16,7 @@ from convs2s.config.runs import RUN_PATTERN
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
-from convs2s.pipeline.layout import Layout
+from convs2s.layout import Layout
 
 # What lies beside the folders of tasks in a results folder.
 _OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper", "shown"}

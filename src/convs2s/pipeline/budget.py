@@ -18,9 +18,9 @@ from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.vocabulary import VocabularySettings
+from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
-from convs2s.pipeline.layout import Layout
 
 _FLOAT_BYTES = 4
 _TYPES_PER_MERGE = 1.12  # 44,463 types of 40,000 merges (WMT'14 English-French)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
+from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 from convs2s.paper.failures import failures_of, reason_in
-from convs2s.pipeline.layout import Layout
 from tests.support.cells import cells
 
 LAYOUT = Layout("results/scales/demo", "downloads")

@@ -15,9 +15,9 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.files import write_lines
+from convs2s.layout import Layout
 from convs2s.paper.cells import is_made
 from convs2s.paper.tables import headings, write_table
-from convs2s.pipeline.layout import Layout
 from convs2s.scoring.rouge_evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
 
