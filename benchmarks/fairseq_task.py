@@ -7,7 +7,7 @@ from convs2s.config.metadata import DatasetMetadata
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data.dataset import binarize, build_vocabulary
 from convs2s.data.word_counts import count_words
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 
 
 def prepare_fairseq_task(text: Path, folder: Path, most: int | None = None) -> Path:

@@ -31,7 +31,7 @@ from convs2s.config.load import load
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.decoding.workers import ChunkTranslator, translate_chunks
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import load_model
 from convs2s.models.convs2s import ConvS2S

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.demo.corpus import generate
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from fairseq_task import prepare_fairseq_task

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from workloads import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"

@@ -39,7 +39,8 @@ from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data.dataset import binarize, build_vocabulary, learn_bpe
 from convs2s.data.word_counts import count_words
 from convs2s.demo.corpus import write_demo_corpus
-from convs2s.files import open_text, read_line_pairs
+from convs2s.files.compressed import open_text
+from convs2s.files.text import read_line_pairs
 from convs2s.text.corpus_filter import pairs_kept, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 

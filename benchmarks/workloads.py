@@ -15,7 +15,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.recipe import Recipe
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import END, Vocabulary
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ("multi30k", "wmt_en_fr", "wmt_en_de")

@@ -1,5 +1,8 @@
 """The exceptions that mean: no fault of the program, and the message says what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UserError(Exception):
     """Bad input, said in one line: the file, the line, what was expected and what to do.
@@ -26,3 +29,27 @@ class UnfinishedError(UserError):
     """
 
     exit_code = 75
+
+
+@contextmanager
+def failures_of_file(name: str, expected: str) -> Iterator[None]:
+    """Turn whatever the block raises into the error that says what the file is not.
+
+    It belongs around calls that hand a file's content to a library, or pick it to pieces, and
+    around nothing else: an error of the program itself must never be blamed on a file. A file that
+    was made to can have a library raise anything, so there is no list of classes.
+
+    Args:
+        name: the file.
+        expected: what it is not, such as "not a token store".
+
+    Raises:
+        UserError: the block has raised something; its own are left as they are.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UserError(f"{name}: {expected}: {reason}") from None

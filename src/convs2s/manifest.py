@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 from convs2s import __version__
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 
 PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
 

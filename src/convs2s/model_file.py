@@ -17,11 +17,10 @@ from convs2s.config.preparation import PreparationRecipe
 from convs2s.config.section import Section
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
-from convs2s.errors import UserError
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.tensors import load_description, load_tensors, save_tensors
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.models.network import EMBEDDING_TABLES, Network
-from convs2s.tensor_file import load_description, load_tensors, save_tensors
 from convs2s.text.bpe import check_codes
 
 FORMAT = "convs2s model 3"
@@ -197,7 +196,7 @@ def _shortlist(
 ) -> Shortlist:
     """Take the table of candidates out of the weights."""
     expected = "its table of candidates is damaged"
-    with faults_of_file(str(path), expected):
+    with failures_of_file(str(path), expected):
         offsets, candidates = (weights.pop(name).cpu().numpy() for name in CANDIDATE_TENSORS)
         steps = np.diff(offsets)
         ends = offsets[0], offsets[-1]

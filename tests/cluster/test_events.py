@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from tests.support import cluster
 from tests.support.checkout import Checkout
 from tests.support.slurm import Slurm

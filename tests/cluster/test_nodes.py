@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from convs2s.tensor_file import load_tensors
+from convs2s.files.tensors import load_tensors
 from convs2s.training.job import TrainingJob
 from convs2s.training.run import train
 from tests.support import tiny

@@ -21,9 +21,10 @@ import torch
 from convs2s.data.corpus import extract_corpus
 from convs2s.data.word_counts import count_words
 from convs2s.errors import UserError
-from convs2s.files import read_lines, sha256, write_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.tensors import load_tensors
+from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import load_model
-from convs2s.tensor_file import load_tensors
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.training.data import TrainingData
 from convs2s.training.run import train

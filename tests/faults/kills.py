@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.mirror.write import write_mirror
 from tests.support.checkout import Checkout, check_out
 from tests.support.mirror import DEVICE, add_mirror

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from convs2s.data.dataset import learn_bpe
 from convs2s.data.word_counts import count_words
-from convs2s.files import read_lines, write_json
+from convs2s.files.text import read_lines, write_json
 from convs2s.pipeline.job import job
 from convs2s.text.align import align_words
 from convs2s.text.dictionary import build_dictionary

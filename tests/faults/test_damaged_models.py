@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save_file
 
 from convs2s.errors import UserError
+from convs2s.files.tensors import METADATA_KEY, load_tensors, save_tensors
 from convs2s.model_file import load_model
-from convs2s.tensor_file import METADATA_KEY, load_tensors, save_tensors
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.damage import bits, flipped

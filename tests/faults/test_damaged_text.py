@@ -12,7 +12,7 @@ import zstandard
 
 from convs2s.decoding.growing_output import growing_output
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from tests.support.damage import bits, flipped
 
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")

@@ -13,12 +13,13 @@ from convs2s.data.store import join_stores, write_store
 from convs2s.data.word_counts import add_word_counts, count_words
 from convs2s.decoding.growing_output import growing_output
 from convs2s.errors import UserError
-from convs2s.files import sha256, write_json, write_lines
-from convs2s.guards.writing import PREFIX
+from convs2s.files.atomic import PREFIX
+from convs2s.files.checksums import sha256
+from convs2s.files.tensors import save_tensors
+from convs2s.files.text import write_json, write_lines
 from convs2s.interop.released import import_released
 from convs2s.mirror.write import write_mirror
 from convs2s.publish.results import export_results
-from convs2s.tensor_file import save_tensors
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.dictionary import build_dictionary
 from convs2s.text.truecase import learn_truecaser, truecase_file

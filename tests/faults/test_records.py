@@ -9,7 +9,8 @@ import pytest
 from convs2s.config.model import read_training_settings
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.files.text import read_lines
 from convs2s.paper.example_record import read_example
 from convs2s.paper.phrase_map import read_phrase_map
 from convs2s.paper.report.claims import read_claims
@@ -17,7 +18,6 @@ from convs2s.paper.trained import read_training
 from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.translations import read_translations
 from convs2s.scoring.tuned_settings import tuned_decoding
-from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.text.bpe import read_codes
 from convs2s.text.corpus_filter import read_report
 from convs2s.training.history import read_history

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files import sha256
-from convs2s.tensor_file import load_tensors
+from convs2s.files.checksums import sha256
+from convs2s.files.tensors import load_tensors
 from convs2s.training.job import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.update import Updater, is_out_of_memory

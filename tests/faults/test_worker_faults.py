@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from tests.support import tiny
 from tests.support.processes import children, environment, listening
 from tests.support.together import train_together

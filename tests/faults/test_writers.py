@@ -16,14 +16,14 @@ import torch
 from convs2s.data.store import write_store
 from convs2s.decoding.growing_output import growing_output
 from convs2s.errors import UserError
-from convs2s.files import atomic_path, write_lines
-from convs2s.guards.writing import scratch_folder
-from convs2s.tensor_file import load_tensors, save_tensors
+from convs2s.files.atomic import atomic_path, scratch_folder
+from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.files.text import write_lines
 from tests.support.limits import files_of_at_most
 
 WRITER = """
 import sys
-from convs2s.files import atomic_path
+from convs2s.files.atomic import atomic_path
 
 with atomic_path(sys.argv[1]) as temporary:
     temporary.write_text("half")

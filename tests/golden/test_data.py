@@ -1,6 +1,7 @@
 """The golden data are those that the original tools wrote, and no more than a clone can bear."""
 
-from convs2s.files import read_lines, sha256
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_lines
 from tests.support.golden import DATA
 
 SUMS = "SHA256SUMS"

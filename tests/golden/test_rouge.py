@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import rouge_stem
 from convs2s.scoring.rouge_words import RougeExceptions
 from tests.support.golden import DATA

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.truecase import (
     Truecaser,
     count_cases,

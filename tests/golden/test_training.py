@@ -14,7 +14,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data.dataset import binarize
 from convs2s.data.vocabulary import write_counts
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.text.bpe import Bpe
 from convs2s.training.run import train

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from tests.support.golden import golden_lines
 
 

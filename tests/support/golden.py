@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 DATA = Path(__file__).resolve().parents[1] / "golden" / "data"
 

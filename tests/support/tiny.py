@@ -15,7 +15,7 @@ from convs2s.config.vocabulary import VocabularySettings
 from convs2s.data.dataset import binarize, build_vocabulary
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.interruption import Interruption

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from tests.support.pages import Block, blocks
 
 ELSEWHERE = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s import __version__
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.manifest import revision, run_manifest
 
 

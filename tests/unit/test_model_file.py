@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import UserError
+from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.model_file import load_model
-from convs2s.tensor_file import load_tensors, save_tensors
 
 
 def test_a_model_file_of_the_former_format_is_refused_in_one_line(

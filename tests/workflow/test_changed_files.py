@@ -2,7 +2,7 @@
 
 import os
 
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from tests.support.checkout import Checkout
 from tests.support.damage import flipped
 

@@ -3,7 +3,7 @@
 import json
 
 from convs2s.data.vocabulary import read_counts
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.model_file import describe_model
 from tests.support.checkout import Checkout
 

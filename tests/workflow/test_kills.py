@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from tests.support.checkout import Checkout, check_out
 
 TASK = "results/demo_en_fr"

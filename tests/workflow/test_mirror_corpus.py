@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import read_line_pairs, sha256
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_line_pairs
 from convs2s.mirror.planted import ODD_CHARACTERS, PLANTED
 from convs2s.mirror.sentences import TRAINING_PAIRS
 from tests.support.checkout import Checkout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from tests.support.checkout import Checkout, Done, check_out
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from convs2s.files import write_json as write_model_settings
+from convs2s.files.text import write_json as write_model_settings
 from convs2s.pipeline.job import job
 
 snakemake: Any

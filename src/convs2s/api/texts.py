@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from convs2s.errors import UserError
-from convs2s.guards.limits import LONGEST_LINE_BYTES
+from convs2s.files.limits import LONGEST_LINE_BYTES
 
 _FORBIDDEN = {"\0": "the character NUL", "\n": "a line feed"}
 

@@ -9,8 +9,8 @@ from typing import get_args
 
 from convs2s.config.options import Options
 from convs2s.config.rules import rules
-from convs2s.files import bounded_lines, decode_lines
-from convs2s.guards.limits import MOST_PROCESSES
+from convs2s.files.limits import MOST_PROCESSES
+from convs2s.files.text import bounded_lines, decode_lines
 
 
 def add_device(command: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.common import write_utf8
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 _SHOWN_LINES = 100
 """Lines that are shown where nothing else is asked for."""

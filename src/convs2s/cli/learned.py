@@ -7,7 +7,7 @@ from typing import get_args
 from convs2s.cli.common import standard_input
 from convs2s.config.learned_metric import LearnedMetric, LearnedMetricName
 from convs2s.config.messages import validated
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 
 def add_learned(command: argparse.ArgumentParser) -> None:

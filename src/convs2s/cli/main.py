@@ -31,7 +31,7 @@ from convs2s.cli.translate import add_translate
 from convs2s.config.command_line import check_options
 from convs2s.config.messages import unknown
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.guards.writing import NO_FILE, NO_ROOM
+from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
 EXIT_AFTER_CTRL_C = 130

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.scoring.n_best import MODEL, Group, read_n_best
 
 

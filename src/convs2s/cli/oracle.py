@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.n_best import read_groups
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.scoring.n_best import unescaped
 
 

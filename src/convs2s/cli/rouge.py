@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from convs2s.cli.common import write_utf8
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 
 if TYPE_CHECKING:
     from convs2s.scoring.rouge import RougeItem, RougeScore

@@ -7,7 +7,7 @@ from convs2s.cli.common import standard_input
 from convs2s.cli.learned import add_learned
 from convs2s.cli.oracle import add_oracle
 from convs2s.cli.rouge import add_rouge
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 
 def add_score(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.cli.n_best import add_feature, read_groups
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
-from convs2s.files import read_line_pairs, read_lines
+from convs2s.files.text import read_line_pairs, read_lines
 
 if TYPE_CHECKING:
     from convs2s.decoding.splitter import Form

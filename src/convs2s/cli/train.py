@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from convs2s.cli.common import add_choice
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.guards.notes import check_noted
-from convs2s.guards.writing import is_written_in_place
+from convs2s.files.atomic import is_written_in_place
+from convs2s.files.checksums import check_noted
 
 if TYPE_CHECKING:
     from convs2s.config.download import Download

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
 from convs2s.errors import UserError
-from convs2s.files import bounded_lines, decode_lines
+from convs2s.files.text import bounded_lines, decode_lines
 
 if TYPE_CHECKING:
     from convs2s.decoding.workers import ChunkTranslator

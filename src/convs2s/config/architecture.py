@@ -17,7 +17,7 @@ from convs2s.config.fields import (
 )
 from convs2s.config.messages import validated
 from convs2s.config.section import Section
-from convs2s.guards.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
+from convs2s.files.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
 
 StackDepth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]
 Width = Annotated[int, Field(ge=1, le=LARGEST_WIDTH)]

@@ -11,8 +11,8 @@ from convs2s.config.messages import validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import Section
 from convs2s.errors import UserError
-from convs2s.guards.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
-from convs2s.guards.writing import check_parent, check_place
+from convs2s.files.atomic import check_parent, check_place
+from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 
 
 class CommandOptions(Section):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from convs2s.config.fields import NonNegativeFloat, PositiveInt
 from convs2s.config.section import Section
-from convs2s.guards.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
+from convs2s.files.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
 
 LengthPenalty = Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
 

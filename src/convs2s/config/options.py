@@ -8,7 +8,7 @@ from convs2s.config.fields import Items, PositiveInt, Text
 from convs2s.config.learned_metric import LearnedMetric, with_home
 from convs2s.config.section import Section
 from convs2s.config.yaml_file import Values
-from convs2s.guards.limits import MOST_PROCESSES
+from convs2s.files.limits import MOST_PROCESSES
 
 MOST_SHARDS = 400
 """Each is some twenty jobs, and two open files of the usual 1024 while a corpus is cut."""

@@ -9,7 +9,7 @@ import yaml
 
 from convs2s.config.rules import Rule, alternatives, child
 from convs2s.errors import UserError
-from convs2s.guards.limits import DEEPEST_NESTING, MOST_YAML_VALUES
+from convs2s.files.limits import DEEPEST_NESTING, MOST_YAML_VALUES
 
 Values = dict[str, Any]
 """A mapping of YAML that no class has validated yet."""

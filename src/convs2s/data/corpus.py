@@ -13,12 +13,12 @@ from convs2s.data.sgm import Segment, read_segments
 from convs2s.data.talks import is_of_talks, spoken_lines
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files import (
+from convs2s.files.atomic import atomic_path
+from convs2s.files.compressed import open_text
+from convs2s.files.text import (
     NO_MARK,
-    atomic_path,
     join_texts,
     misaligned,
-    open_text,
     read_line_pairs,
     read_lines,
     text_lines,

@@ -18,15 +18,8 @@ from convs2s.data.vocabulary import (
     write_counts,
 )
 from convs2s.data.word_counts import added_counts
-from convs2s.files import (
-    NO_MARK,
-    atomic_text,
-    check_sha256,
-    read_json,
-    read_line_pairs,
-    sha256,
-    write_json,
-)
+from convs2s.files.checksums import check_sha256, sha256
+from convs2s.files.text import NO_MARK, atomic_text, read_json, read_line_pairs, write_json
 from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 

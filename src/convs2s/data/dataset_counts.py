@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.data.dataset import StoreDescription, read_description
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.scoring.text_table import aligned, underlined
 
 

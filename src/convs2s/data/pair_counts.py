@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convs2s.config.metadata import CorpusMetadata
 from convs2s.config.preparation import CleanLimits
-from convs2s.files import write_json, write_lines
+from convs2s.files.text import write_json, write_lines
 from convs2s.scoring.text_table import aligned, underlined
 from convs2s.text.corpus_filter import (
     LONGEST_WORD,

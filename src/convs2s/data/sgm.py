@@ -10,7 +10,7 @@ from html import unescape
 from html.entities import html5
 
 from convs2s.errors import UserError
-from convs2s.guards.limits import LONGEST_SEGMENT_BYTES
+from convs2s.files.limits import LONGEST_SEGMENT_BYTES
 
 _TAG = re.compile(r"<(?:doc|seg)\b[^<>]*>|</seg\s*>", re.IGNORECASE)
 _NUMBER = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)

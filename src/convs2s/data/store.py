@@ -15,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from convs2s.data.length_sort import Lengths
-from convs2s.errors import UserError
-from convs2s.files import atomic_path
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import atomic_path
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -132,7 +131,7 @@ class TokenStore:
         """
         require_prepared(Path(path))
         self.path = Path(path)
-        with faults_of_file(str(path), "not a token store"):
+        with failures_of_file(str(path), "not a token store"):
             reader = pa.ipc.open_file(pa.memory_map(str(path)))
             if reader.schema != _SCHEMA:
                 raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")

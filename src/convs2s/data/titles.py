@@ -12,7 +12,7 @@ from convs2s.config.file_reference import parse_file_reference
 from convs2s.data.records import read_columns
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files import text_lines, write_json, write_lines
+from convs2s.files.text import text_lines, write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")

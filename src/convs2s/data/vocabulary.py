@@ -6,7 +6,7 @@ from heapq import nsmallest
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import atomic_text, read_lines
+from convs2s.files.text import atomic_text, read_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 PADDING, END, UNKNOWN = 0, 1, 2

@@ -12,8 +12,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from convs2s.data.vocabulary import read_counts, write_counts
-from convs2s.files import NO_MARK, read_lines
-from convs2s.guards.writing import scratch_folder
+from convs2s.files.atomic import scratch_folder
+from convs2s.files.text import NO_MARK, read_lines
 
 # Types that are counted before they are put aside, about 100 bytes each.
 _TYPES_IN_MEMORY = 1 << 16

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
-from convs2s.errors import UserError
-from convs2s.files import read_lines
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.text import read_lines
 from convs2s.model_file import load_model
 from convs2s.models.network import Network
 
@@ -59,7 +58,7 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
         raise UserError(
             f"config.yaml: plots.sentences names line {line}, but {translations} has {len(rows)}"
         )
-    with faults_of_file(f"{translations}:{line}", "no translation; decode the test set again"):
+    with failures_of_file(f"{translations}:{line}", "no translation; decode the test set again"):
         row = json.loads(rows[line - 1])
         source, target = row["source_tokens"], row["tokens"]
         indices = source_vocabulary.encode(source), target_vocabulary.encode(target)

@@ -20,8 +20,8 @@ from typing import BinaryIO
 import zstandard
 
 from convs2s.errors import UserError
-from convs2s.files import atomic_path, read_json
-from convs2s.guards.writing import check_place, is_written_in_place, writing
+from convs2s.files.atomic import atomic_path, check_place, is_written_in_place, writing
+from convs2s.files.text import read_json
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),

@@ -13,8 +13,9 @@ from convs2s.decoding.growing_output import DirectOutput, GrowingOutput, growing
 from convs2s.decoding.progress import progress
 from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files import read_lines, sha256
-from convs2s.guards.interrupts import Interrupted, interruptible
+from convs2s.files.checksums import sha256
+from convs2s.files.interrupts import Interrupted, interruptible
+from convs2s.files.text import read_lines
 
 CHUNK_BATCHES = 8
 """Batches of a chunk for each thread; a kill loses a chunk of each worker at most."""

@@ -11,7 +11,7 @@ from convs2s.decoding.progress import counted
 from convs2s.decoding.rescoring import PairScorer, score_groups
 from convs2s.decoding.translate import prepare_translator
 from convs2s.devices import pick_device
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.scoring.n_best import MODEL, read_n_best
 
 

@@ -8,7 +8,7 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import LineTranslator, prepare_translator
-from convs2s.files import read_lines, write_json
+from convs2s.files.text import read_lines, write_json
 
 
 def time_decoding(

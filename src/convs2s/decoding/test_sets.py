@@ -8,7 +8,7 @@ from pathlib import Path
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.progress import counted
 from convs2s.decoding.translate import prepare_translator
-from convs2s.files import atomic_text, read_lines
+from convs2s.files.text import atomic_text, read_lines
 
 
 def decode_test_set(

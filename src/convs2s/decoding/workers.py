@@ -16,7 +16,7 @@ from threading import Thread
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
-from convs2s.guards.interrupts import STOPPING
+from convs2s.files.interrupts import STOPPING
 
 Chunk = Sequence[tuple[int, str]]
 """Numbered lines."""

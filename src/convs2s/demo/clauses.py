@@ -23,7 +23,7 @@ from convs2s.demo.drawing import Drawing
 from convs2s.demo.fillers import Filler
 from convs2s.demo.grammar import faults, load_grammar
 from convs2s.demo.notation import SLOT, Sentence, Template, category_of
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 
 JOINED_SIZES = {"test_filtered": 250, "test_rest": 50, "valid": 250, "train": 8_000}
 CLAUSES = (1, 1, 1, 2, 2, 3)

@@ -15,7 +15,7 @@ from zlib import crc32
 from convs2s.demo.drawing import Drawing
 from convs2s.demo.grammar import Grammar, load_grammar
 from convs2s.demo.notation import Sentence, category_of
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 
 SEED = 2017
 SIZES = {"test": 500, "valid": 500, "train": 12_000}

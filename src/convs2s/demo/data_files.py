@@ -14,7 +14,7 @@ from typing import TypeVar
 import yaml
 
 from convs2s.errors import UserError
-from convs2s.files import decode_lines
+from convs2s.files.text import decode_lines
 
 DATA = resources.files("convs2s.demo") / "data"
 

@@ -17,16 +17,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
-from convs2s.errors import UserError
-from convs2s.guards.compressed import BUFFER_BYTES, decompressed, refuse_bomb
-from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.limits import (
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.compressed import BUFFER_BYTES, InputFile, decompressed, refuse_bomb
+from convs2s.files.limits import (
     LARGEST_TAR_HEADER_BYTES,
     LARGEST_ZIP_LIST_BYTES,
     MOST_NAMES,
     XZ_MEMORY_BYTES,
 )
-from convs2s.guards.reading import InputFile
 
 _TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
@@ -125,7 +123,7 @@ def _duplicate(path: Path, member: str) -> UserError:
 
 def _library_errors(name: str) -> AbstractContextManager[None]:
     """Turn what the archive libraries raise about damaged input into the one error for users."""
-    return faults_of_file(name, "truncated or damaged; fetch the file again")
+    return failures_of_file(name, "truncated or damaged; fetch the file again")
 
 
 class _Member(io.RawIOBase):

@@ -20,7 +20,7 @@ from convs2s.download.partial_file import (
 )
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 
 CHECKSUM_LIST = "SHA256SUMS"
 """The list of its checksums that a generated mirror holds."""

@@ -15,8 +15,8 @@ from typing import Never
 from tqdm import tqdm
 
 from convs2s.errors import UserError
-from convs2s.files import write_lines
-from convs2s.guards.writing import writing
+from convs2s.files.atomic import writing
+from convs2s.files.text import write_lines
 
 BLOCK_BYTES = 1 << 20
 

@@ -4,7 +4,7 @@ import ast
 from typing import Any
 
 from convs2s.errors import UserError
-from convs2s.guards.limits import LONGEST_EXPRESSION, MOST_ITEMS
+from convs2s.files.limits import LONGEST_EXPRESSION, MOST_ITEMS
 
 
 def evaluate(expression: object, name: str) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 from torch import Tensor
 
 from convs2s.config.architecture import Architecture, parse_architecture
-from convs2s.errors import UserError
-from convs2s.files import read_lines, sha256
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_lines
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.expressions import evaluate
 from convs2s.interop.layout import FAIRSEQ_SPECIAL_TOKENS, FIRST_POSITION, convert
@@ -68,7 +68,7 @@ def import_fairseq(
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
-    with faults_of_file(name, "not a network of fairseq's that is read here"):
+    with failures_of_file(name, "not a network of fairseq's that is read here"):
         architecture, types, weights = _converted(files, checkpoint)
     description = ModelDescription(
         task=task,

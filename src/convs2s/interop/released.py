@@ -6,7 +6,7 @@ from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.archives import open_member
-from convs2s.guards.writing import scratch_folder, writing
+from convs2s.files.atomic import scratch_folder, writing
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 

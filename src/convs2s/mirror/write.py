@@ -4,7 +4,8 @@ import hashlib
 from pathlib import Path
 
 from convs2s.download.download import CHECKSUM_LIST
-from convs2s.files import atomic_path, write_lines
+from convs2s.files.atomic import atomic_path
+from convs2s.files.text import write_lines
 from convs2s.mirror.contents import mirror_files
 from convs2s.mirror.sentences import draw_sentences
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from convs2s.paper.cells import Cell, table_of
 from convs2s.paper.ledger import entries_of
 from convs2s.paper.ledger_entry import read_ledger

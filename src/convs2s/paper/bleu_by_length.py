@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
-from convs2s.files import atomic_text, read_lines
+from convs2s.files.text import atomic_text, read_lines
 from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best

@@ -10,8 +10,8 @@ from convs2s.config.claims import CellName, printed_number, row_index
 from convs2s.config.paper import Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
-from convs2s.files import read_lines
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import failures_of_file
+from convs2s.files.text import read_lines
 from convs2s.paper.cells import MEASURES
 from convs2s.paper.ledger_entry import models_in
 from convs2s.scoring.sentence_statistics import decode
@@ -96,7 +96,7 @@ def read_runs(ledger: Path) -> dict[str, list[Mapping[str, object]]]:
     """
     shown: dict[str, list[Mapping[str, object]]] = {}
     for number, line in enumerate(read_lines(ledger), start=1):
-        with faults_of_file(f"{ledger}:{number}", "no entry of a ledger"):
+        with failures_of_file(f"{ledger}:{number}", "no entry of a ledger"):
             entry = json.loads(line)
             for cell in entry["table_cells"]:
                 shown.setdefault(cell, []).append(entry)

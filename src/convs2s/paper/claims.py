@@ -10,7 +10,7 @@ import pandas as pd
 
 from convs2s.config.claims import CellName
 from convs2s.config.settings import Settings
-from convs2s.files import atomic_text, write_json
+from convs2s.files.text import atomic_text, write_json
 from convs2s.paper.claim_evidence import Evidence, evidence, read_runs
 from convs2s.paper.claim_findings import LEVEL, Finding, Verdict, compare_cells, follow_trend
 from convs2s.paper.table_formats import Sheet, csv, markdown

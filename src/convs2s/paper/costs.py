@@ -9,7 +9,7 @@ from convs2s.config.costs import KnownTraining
 from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.paper.cells import Cell
 from convs2s.paper.expected_cost import Expectation
 from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of

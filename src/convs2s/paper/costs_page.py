@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from convs2s.config.settings import Settings
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from convs2s.paper.cells import Cell
 from convs2s.paper.costs import Cost, PaperCosts, PrintedCost, all_printed, costs
 from convs2s.paper.table_formats import Sheet, csv, markdown

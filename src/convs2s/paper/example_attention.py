@@ -11,7 +11,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_json
+from convs2s.files.text import read_lines, write_json
 from convs2s.paper.example_record import ExampleAttention, LayerCount
 
 _DIGITS = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import failures_of_file
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ def read_example(path: Path) -> ExampleAttention:
     Raises:
         UserError: the file is no example.
     """
-    with faults_of_file(str(path), "no example's attention; delete it and ask for it again"):
+    with failures_of_file(str(path), "no example's attention; delete it and ask for it again"):
         return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.files import read_json, sha256, write_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_json, write_lines
 from convs2s.paper.cells import MEASURES, Cell, inputs_of
 from convs2s.paper.ledger_entry import LedgerEntry, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import failures_of_file
 from convs2s.paper.plotting import ring, save, style
 
 # of Okabe and Ito's palette, which all eyes tell apart
@@ -26,9 +26,9 @@ def plot_length_penalty(
         heading: which decoding of which run.
         outputs: where to write the figure; the suffix says the format (.svg, .png).
     """
-    with faults_of_file(str(table), "no table of a tuning; delete it and tune again"):
+    with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
         points = pd.read_csv(table, sep="\t", dtype=float)
-    with faults_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
+    with failures_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
         chosen = json.loads(tuning.read_bytes())
         alpha, score = chosen["length_penalty"], chosen["tokenized_bleu"]["score"]
     with style():

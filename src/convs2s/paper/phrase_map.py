@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import failures_of_file
 
 
 @dataclass(frozen=True)
@@ -64,5 +64,5 @@ def read_phrase_map(path: Path) -> PhraseMap:
     Raises:
         UserError: the file is no map.
     """
-    with faults_of_file(str(path), "no map of phrases; delete it and ask for it again"):
+    with failures_of_file(str(path), "no map of phrases; delete it and ask for it again"):
         return TypeAdapter(PhraseMap).validate_json(path.read_bytes())

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from convs2s.paper.phrase_map import PhraseMap, PhraseState, read_phrase_map
 from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
 

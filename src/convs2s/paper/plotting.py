@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
-from convs2s.files import atomic_path
+from convs2s.files.atomic import atomic_path
 
 _FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from convs2s.config.settings import Settings
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from convs2s.layout import Layout
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells

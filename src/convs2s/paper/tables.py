@@ -11,7 +11,7 @@ import pandas as pd
 from convs2s.config.paper import Column, Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from convs2s.paper import provenance
 from convs2s.paper.cells import Cell, table_of
 from convs2s.paper.ledger import entries_of

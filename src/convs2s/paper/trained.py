@@ -9,9 +9,9 @@ from typing import Annotated, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from convs2s.files import read_json
-from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.limits import MOST_PROCESSES
+from convs2s.errors import failures_of_file
+from convs2s.files.limits import MOST_PROCESSES
+from convs2s.files.text import read_json
 from convs2s.training.history import EpochRecord, read_history
 
 _SECONDS_PER_HOUR = 3600
@@ -125,7 +125,7 @@ def read_training(
 
 def _summary(record: Path) -> Mapping[str, object]:
     found = read_json(record)
-    with faults_of_file(str(record), "no record of a training; train again, which writes it anew"):
+    with failures_of_file(str(record), "no record of a training: train again"):
         return _record().validate_python(found)
 
 

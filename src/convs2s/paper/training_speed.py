@@ -4,9 +4,8 @@ import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.errors import UserError
-from convs2s.files import read_json, write_json
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.text import read_json, write_json
 from convs2s.training.history import read_history
 
 
@@ -30,7 +29,7 @@ def measure_training_speed(
     if not rates:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_json(training)
-    with faults_of_file(str(training), "no record of a training; train again"):
+    with failures_of_file(str(training), "no record of a training; train again"):
         made = record["manifest"]  # type: ignore[index]
         signature = (
             f"median over {len(rates)} epochs, {made.get('gpu') or made['processor']}, "

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from convs2s.errors import UserError
-from convs2s.guards.notes import check_noted, forget_checksums, note_checksums
+from convs2s.files.checksums import check_noted, forget_checksums, note_checksums
 
 _LOCK_TRIES, _LOCK_SECONDS = 4, 0.1
 """How often a lock is tried, as who asks about it holds it for a moment; seconds between."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell
 from convs2s.paper.costs import costs
 from convs2s.pipeline.budget import budgets, machine

@@ -10,7 +10,8 @@ from typing import cast
 
 import yaml
 
-from convs2s.files import read_json, sha256
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_json
 from convs2s.model_file import ModelDescription, describe_model
 from convs2s.scoring.bleu import Score
 from convs2s.scoring.evaluation import Evaluation

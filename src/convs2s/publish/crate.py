@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from convs2s.files import read_json, sha256
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_json
 
 METADATA_FILE = "ro-crate-metadata.json"
 

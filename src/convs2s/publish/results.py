@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import atomic_path, sha256, write_json, write_lines
-from convs2s.guards.writing import scratch_folder, writing
+from convs2s.files.atomic import atomic_path, scratch_folder, writing
+from convs2s.files.checksums import sha256
+from convs2s.files.text import write_json, write_lines
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 

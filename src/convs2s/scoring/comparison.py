@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.files import read_lines, write_json, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import SAMPLES, BleuKind, Comparison, compare
 from convs2s.scoring.summary import Mean, mean_and_deviation
 from convs2s.scoring.text_table import aligned, heading, underlined

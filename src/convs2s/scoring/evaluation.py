@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convs2s.config.learned_metric import LearnedMetric
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_json
+from convs2s.files.text import read_lines, write_json
 from convs2s.scoring.bleu import Score, chrf, detokenized_bleu, length_ratio, tokenized_bleu
 from convs2s.scoring.learned import learned_scores
 from convs2s.scoring.sentence_statistics import encode, statistics_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.scoring.evaluation import read_reference
 from convs2s.scoring.translations import DecodedLine, in_place, read_translations
 

@@ -14,7 +14,7 @@ from statistics import fmean
 
 from convs2s.config.learned_metric import LearnedMetric, LearnedMetricName
 from convs2s.errors import UserError
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.scoring.bleu import Score
 
 _DIGITS = 8

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.files import read_lines, write_json, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import Score, detokenized_bleu, length_ratio, tokenized_bleu
 from convs2s.scoring.n_best import (
     LENGTH,

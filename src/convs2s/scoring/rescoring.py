@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from convs2s.files import read_lines, write_json, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.evaluation import BleuScores, bleu_scores
 from convs2s.scoring.n_best import (
     MODEL,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import rouge_stem
 
 _LONGEST_UNSTEMMED = 3

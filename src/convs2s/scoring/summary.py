@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.scoring.bleu import Score
 from convs2s.scoring.evaluation import BleuScores, Evaluation, UnknownWords
 

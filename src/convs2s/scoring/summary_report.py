@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from convs2s.files import write_json, write_lines
+from convs2s.files.text import write_json, write_lines
 from convs2s.scoring.evaluation import BleuScores, Evaluation, UnknownWords
 from convs2s.scoring.summary import Mean, MeanBleu, MeanScore, Summary, summarize
 from convs2s.scoring.text_table import aligned, gain, heading, mean_text, underlined

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from convs2s.errors import UserError
-from convs2s.files import read_lines
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.text import read_lines
 
 UNKNOWN_WORD = "<unk>"
 """How the decoder writes an unknown word that nothing has replaced."""
@@ -84,7 +83,7 @@ def read_precision(path: Path) -> str:
         UserError: the file is missing, or its first line is no translation.
     """
     expected = "no translation of this program's decoder; decode the test set again"
-    with faults_of_file(f"{path}:1", expected):
+    with failures_of_file(f"{path}:1", expected):
         return TypeAdapter(_Arithmetic).validate_json(next(read_lines(path), "")).precision
 
 

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
-from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.limits import LARGEST_LENGTH_PENALTY
+from convs2s.errors import failures_of_file
+from convs2s.files.limits import LARGEST_LENGTH_PENALTY
 from convs2s.scoring.translations import read_precision
 
 PLAIN = 1.0
@@ -27,7 +27,7 @@ class _Tuning:
 
 
 def _read_tuning(path: Path) -> _Tuning:
-    with faults_of_file(str(path), "no tuning of a length penalty; delete it and tune again"):
+    with failures_of_file(str(path), "no tuning of a length penalty; delete it and tune again"):
         return TypeAdapter(_Tuning).validate_json(path.read_bytes())
 
 

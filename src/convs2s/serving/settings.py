@@ -7,7 +7,7 @@ from pydantic import Field
 
 from convs2s.config.fields import PositiveFloat, PositiveInt, Text
 from convs2s.config.section import Section
-from convs2s.guards.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
+from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
 MOST_PORT = 65_535
 

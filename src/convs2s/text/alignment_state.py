@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convs2s.errors import UserError
-from convs2s.files import atomic_path
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import atomic_path
 
 KeptArray = NDArray[np.generic]
 """An array of a type that its reader knows."""
@@ -61,7 +60,7 @@ class AlignmentState:
 
     def _read(self) -> dict[str, KeptArray]:
         with (
-            faults_of_file(str(self._path), "not as it was written"),
+            failures_of_file(str(self._path), "not as it was written"),
             np.load(self._path, allow_pickle=False) as stored,
         ):
             arrays = {name: stored[name] for name in stored.files}  # each has its checksum

@@ -16,7 +16,7 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.text.glossaries import Glossaries
 from convs2s.text.reserved_words import RESERVED_WORDS
 

@@ -11,8 +11,8 @@ from typing import Annotated, TextIO
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from convs2s.files import NO_MARK, atomic_text, read_line_pairs
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import failures_of_file
+from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 
 Prepare = Callable[[str], str]
 """From a line of raw text to its words."""
@@ -137,7 +137,7 @@ def read_report(path: Path) -> FilterReport:
     Raises:
         UserError: the file is missing, or is no such report.
     """
-    with faults_of_file(str(path), "no report of a corpus filter; delete it and filter again"):
+    with failures_of_file(str(path), "no report of a corpus filter; delete it and filter again"):
         report = TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
         if not set(report["dropped"]) <= set(REASONS):
             raise ValueError(f"a reason that is none of {', '.join(REASONS)}")

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import NO_MARK, read_line_pairs, read_lines, write_lines
+from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.links import read_links
 from convs2s.text.reserved_words import RESERVED_WORDS
 from convs2s.text.symmetrize import Link

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.guards.writing import scratch_folder
+from convs2s.files.atomic import scratch_folder
 from convs2s.text.links import read_links
 from convs2s.text.symmetrize import Link
 

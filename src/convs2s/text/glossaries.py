@@ -10,7 +10,7 @@ from itertools import pairwise
 import regex  # type: ignore[import-untyped]
 
 from convs2s.errors import UserError
-from convs2s.guards.limits import GLOSSARY_SECONDS
+from convs2s.files.limits import GLOSSARY_SECONDS
 
 
 class Glossaries:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.text.symmetrize import Link
 
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")

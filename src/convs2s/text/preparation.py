@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import remove_bars
 from convs2s.text.normalize import (
     Normalizer,

@@ -13,7 +13,7 @@ from itertools import dropwhile, pairwise
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files import NO_MARK, read_lines, write_lines
+from convs2s.files.text import NO_MARK, read_lines, write_lines
 
 _HEADER = "word\tcount"
 _SENTENCE_END = frozenset(".:?!")

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from convs2s.tensor_file import load_tensors, save_tensors
+from convs2s.files.tensors import load_tensors, save_tensors
 
 
 def keep_epoch(folder: Path, epoch: int, most: int, weights: dict[str, Tensor]) -> None:

@@ -9,8 +9,7 @@ from convs2s.data.dataset import StoreDescription, frequent_tokens, read_descrip
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
-from convs2s.files import check_sha256, sha256
-from convs2s.guards.notes import check_noted
+from convs2s.files.checksums import check_noted, check_sha256, sha256
 from convs2s.layout import TaskFolder
 from convs2s.text.bpe import read_codes
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import torch
 
-from convs2s.files import write_json
-from convs2s.guards.notes import forget_checksums, note_checksums
+from convs2s.files.checksums import forget_checksums, note_checksums
+from convs2s.files.text import write_json
 from convs2s.manifest import manifest
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.kernels import matmul

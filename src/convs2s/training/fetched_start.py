@@ -8,7 +8,7 @@ from convs2s.config.download import Download, known_download
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.recipe import Recipe
 from convs2s.download.download import download_file
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 
 
 def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:

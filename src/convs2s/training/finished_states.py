@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.errors import UserError
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
 from convs2s.model_file import describe_model
 from convs2s.training.state_folder import LOCK, STATE, digest_of
 
@@ -55,7 +54,7 @@ def _digest_of_ended(run: Path) -> str | None:
     record = run / "training.json"
     if not record.is_file():
         return None
-    with faults_of_file(str(record), "no record of a training"):
+    with failures_of_file(str(record), "no record of a training"):
         identity = json.loads(record.read_bytes())["manifest"]["identity"]
     models = map(describe_model, sorted(run.glob("*.safetensors")))
     if all(model.training.get("identity") != identity for model in models):

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from convs2s.files import read_lines
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import failures_of_file
+from convs2s.files.text import read_lines
 
 IGNORED_BELOW = 1.2
 """A source is as good as ignored where those of other pairs raise perplexity less than so often."""
@@ -77,7 +77,7 @@ def read_history(path: Path) -> History:
     epochs, stop = [], None
     for number, line in enumerate(read_lines(path), start=1):
         expected = "no epoch of a training's history; train again, which goes by the state"
-        with faults_of_file(f"{path}:{number}", expected):
+        with failures_of_file(f"{path}:{number}", expected):
             row = json.loads(line)
             if set(row) == {"stop"}:
                 stop = None if row["stop"] is None else str(row["stop"])

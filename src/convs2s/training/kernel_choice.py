@@ -3,7 +3,7 @@
 import torch
 
 from convs2s.errors import UserError
-from convs2s.files import read_json, write_json
+from convs2s.files.text import read_json, write_json
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.choice import fastest
 from convs2s.models.kernels.matmul import Kernel

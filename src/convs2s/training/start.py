@@ -7,7 +7,7 @@ from pathlib import Path
 from convs2s.config.architecture import Architecture
 from convs2s.config.start import Start
 from convs2s.errors import UserError
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
 from convs2s.text.truecase import read_truecaser

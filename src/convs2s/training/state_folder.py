@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from convs2s.errors import UnfinishedError, UserError
-from convs2s.files import atomic_text
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UnfinishedError, UserError, failures_of_file
+from convs2s.files.text import atomic_text
 from convs2s.training.log import keep, kept_in, log
 from convs2s.training.progress_file import ProgressFile
 
@@ -140,7 +139,7 @@ def _say_how_it_ended(lock: TextIO) -> None:
 def _flat_identity(path: Path) -> dict[str, Any]:
     """Return another training's identity; a damaged one is told of and stops no training."""
     try:
-        with faults_of_file(str(path), "no identity of a training"):
+        with failures_of_file(str(path), "no identity of a training"):
             return flatten(json.loads(path.read_bytes()))
     except UserError as error:
         return {"identity.json": str(error)}

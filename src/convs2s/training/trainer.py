@@ -20,10 +20,9 @@ from convs2s.config.recipe import Recipe
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
-from convs2s.errors import UnfinishedError, UserError
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UnfinishedError, UserError, failures_of_file
+from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.models.network import Network
-from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.average import keep_epoch, mean_of_epochs
 from convs2s.training.epoch_progress import EpochProgress, EpochSpan, UpdatesRead, say
 from convs2s.training.history import LARGEST_LOSS, EpochRecord, SourceUse, perplexity
@@ -323,7 +322,7 @@ class Trainer:
 
     def _restore(self, path: Path) -> None:
         tensors, fields = load_tensors(path, self.device)
-        with faults_of_file(str(path), "not a state of this training; remove it to start over"):
+        with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             parts: dict[str, dict[str, Any]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():

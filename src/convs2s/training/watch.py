@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from convs2s.files import atomic_text
-from convs2s.guards.notes import forget_checksums
+from convs2s.files.checksums import forget_checksums
+from convs2s.files.text import atomic_text
 from convs2s.training.history import EpochRecord, without_absent
 from convs2s.training.progress_file import ProgressFile
 from convs2s.training.schedule import Schedule

@@ -17,8 +17,8 @@ import zstandard
 from hypothesis import strategies as st
 from safetensors.torch import save
 
+from convs2s.files.tensors import DIGEST, METADATA_KEY, _digest, load_tensors
 from convs2s.paper.run_inputs import fingerprint_of
-from convs2s.tensor_file import DIGEST, METADATA_KEY, _digest, load_tensors
 from tests.faults.fuzzing.damage import Draw, changed, damaged
 from tests.faults.fuzzing.samples import MEMBER
 

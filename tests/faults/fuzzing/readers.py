@@ -24,7 +24,7 @@ from convs2s.data.vocabulary import read_vocabulary
 from convs2s.decoding.growing_output import growing_output
 from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member
-from convs2s.files import read_json, read_line_pairs, read_lines
+from convs2s.files.text import read_json, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import describe_model
 from convs2s.paper.ledger_entry import read_ledger

@@ -14,7 +14,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files import write_json, write_lines
+from convs2s.files.text import write_json, write_lines
 from convs2s.text.bpe import learn_codes
 from convs2s.training.run import train
 from tests.support import tiny

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.decoding.rescoring import PairScorer, score_pairs
-from convs2s.files import read_line_pairs, read_lines
+from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.text.align import align_words
 from convs2s.text.links import read_links
 from tests.support.alignments import dictionary_of, symmetrized

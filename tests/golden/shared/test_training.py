@@ -14,7 +14,7 @@ from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.model import ModelSettings
 from convs2s.data.batches import pad
 from convs2s.decoding.search import beam_search
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.model_file import load_model
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.bleu import detokenized_bleu

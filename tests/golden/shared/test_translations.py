@@ -12,7 +12,7 @@ from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files import read_line_pairs, read_lines
+from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join

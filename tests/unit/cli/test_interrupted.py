@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.main import main
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from tests.support import tiny
 
 PATIENCE = 300

@@ -11,7 +11,7 @@ import pytest
 
 from convs2s.cli.main import main
 from convs2s.config.architecture import LstmArchitecture
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.text.preparation import PREPARATIONS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from tests.unit.conftest import Terminal
 
 

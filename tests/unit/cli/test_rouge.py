@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from tests.support.golden import DATA
 from tests.unit.conftest import Terminal
 

@@ -16,7 +16,7 @@ import importlib, sys
 NEEDED = {"yaml", "_yaml", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
           "typing_inspection"}
 
-OWN = "convs2s.config", "convs2s.errors", "convs2s.guards"
+OWN = "convs2s.config", "convs2s.errors", "convs2s.files"
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):

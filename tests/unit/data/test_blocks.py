@@ -27,7 +27,8 @@ from convs2s.data.store import ROWS_PER_BATCH, TokenStore
 from convs2s.data.vocabulary import read_counts
 from convs2s.data.word_counts import add_word_counts, added_counts, count_words
 from convs2s.errors import UserError
-from convs2s.files import NO_MARK, read_line_pairs, read_lines, sha256, write_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 

@@ -14,7 +14,8 @@ from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_
 from convs2s.data.sgm import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files import decode_lines, decompressed_file, read_line_pairs, read_lines, write_lines
+from convs2s.files.compressed import decompressed_file
+from convs2s.files.text import decode_lines, read_line_pairs, read_lines, write_lines
 from tests.support.limits import open_files_of_at_most
 
 URL = "https://data.example/a.tgz"

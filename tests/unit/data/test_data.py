@@ -21,7 +21,7 @@ from convs2s.data.vocabulary import (
     write_counts,
 )
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 # ---- vocabularies ----

@@ -20,7 +20,8 @@ from convs2s.data.dataset_counts import count_dataset
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, UNKNOWN, most_frequent, read_counts, write_counts
 from convs2s.data.word_counts import count_words
-from convs2s.files import read_lines, sha256, write_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_lines, write_lines
 
 SOURCE = ["the dog sees the cat", "the cat", "a dog"]
 TARGET = ["le chien voit le chat", "le chat dort", "un chien"]

@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.data.titles import TitleCounts, arxiv_identifier, write_title_corpus
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 PARTS = ("train", "valid", "test")
 

@@ -9,7 +9,7 @@ import pytest
 from convs2s.data import word_counts
 from convs2s.data.vocabulary import read_counts
 from convs2s.data.word_counts import count_words
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from tests.support.limits import open_files_of_at_most
 
 

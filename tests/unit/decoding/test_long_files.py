@@ -24,7 +24,7 @@ from convs2s.decoding.stream import ArrivingBytes, arriving
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.errors import UserError
-from convs2s.files import bounded_lines, decode_lines, read_lines, write_lines
+from convs2s.files.text import bounded_lines, decode_lines, read_lines, write_lines
 from convs2s.models.kernels.quantized_linear import runs_int8
 from tests.support import tiny
 from tests.support.limits import without_locks

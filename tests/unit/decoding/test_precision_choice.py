@@ -15,7 +15,7 @@ from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.workers import ChunkTranslator
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.models.kernels import choice
 from convs2s.models.kernels.choice import fastest_precision
 from convs2s.models.kernels.probe import Product, decoding_rates, precisions

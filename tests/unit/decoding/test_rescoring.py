@@ -17,7 +17,7 @@ from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import PairScore, PairScorer, log_probabilities, score_groups
 from convs2s.decoding.splitter import Form
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble

@@ -8,7 +8,7 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.speed import time_decoding
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 
 LINES = ["w1 w2 w3", "", "w4 w5"]
 

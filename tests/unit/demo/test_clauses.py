@@ -22,7 +22,7 @@ from convs2s.demo.clauses import (
 )
 from convs2s.demo.version import CORPUS_SHA256
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 
 GRAMMAR = load_clauses()
 

@@ -12,7 +12,7 @@ from convs2s.demo.corpus import generate, sentences, write_demo_corpus
 from convs2s.demo.grammar import load_grammar
 from convs2s.demo.notation import Sentence
 from convs2s.demo.version import CORPUS_SHA256
-from convs2s.files import read_line_pairs
+from convs2s.files.text import read_line_pairs
 
 GRAMMAR = load_grammar()
 RARE_NAMES = {*GRAMMAR.names.family_names, *GRAMMAR.names.town_names}

@@ -8,7 +8,7 @@ import pytest
 from convs2s.download.partial_file import Expected, Origin, PartialFile, SourceError
 from convs2s.download.transfer import fetch
 from convs2s.errors import UserError
-from convs2s.guards.writing import writing
+from convs2s.files.atomic import writing
 from tests.support.systems import READS_PROC
 
 

@@ -14,7 +14,8 @@ from convs2s.data.corpus import extract_corpus, extract_reference
 from convs2s.data.records import read_columns, read_field
 from convs2s.data.titles import arxiv_identifier, write_title_corpus
 from convs2s.download.archives import open_member
-from convs2s.files import decode_lines, read_line_pairs, read_lines, sha256
+from convs2s.files.checksums import sha256
+from convs2s.files.text import decode_lines, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.mirror.languages import german, romanian, with_cedillas
 from convs2s.mirror.papers import LISTED_TWICE, PLANTED_PAPERS

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.paper.bleu_by_length import (
     bleu_by_length,
     groups_of_equal_size,

@@ -10,7 +10,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.attention import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.paper.example import plot_example
 from convs2s.paper.example_attention import attend_to_example, sentence_of
 from convs2s.paper.example_record import read_example

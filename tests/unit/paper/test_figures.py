@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.paper.figures import attention_maps, plot_learning_curve
 from convs2s.paper.map_grid import MapGrid
 from convs2s.training.history import EpochRecord, without_absent

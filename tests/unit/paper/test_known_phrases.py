@@ -8,7 +8,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.data.vocabulary import most_frequent
 from convs2s.demo.corpus import generate
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.mirror.sentences import draw_sentences
 from convs2s.text.preparation import Preparation
 

@@ -14,7 +14,7 @@ from convs2s.config.rouge import RougeSettings
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.layout import Layout
 from convs2s.paper.cells import is_made
 from convs2s.paper.tables import headings, write_table

@@ -10,7 +10,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.metadata import DataSource
 from convs2s.data.dataset import read_description
 from convs2s.decoding.test_sets import decode_test_set
-from convs2s.files import write_json, write_lines
+from convs2s.files.text import write_json, write_lines
 from convs2s.layout import TaskFolder
 from convs2s.manifest import run_manifest
 from convs2s.scoring.evaluation import evaluate_bleu

@@ -8,12 +8,13 @@ import pytest
 
 from convs2s.config.rouge import RougeSettings
 from convs2s.errors import UserError
-from convs2s.files import read_json, sha256, write_json
+from convs2s.files.checksums import sha256
+from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.files.text import read_json, write_json
 from convs2s.manifest import run_manifest
 from convs2s.model_file import describe_model, load_model
 from convs2s.publish.card import model_card
 from convs2s.scoring.rouge_evaluation import evaluate_rouge
-from convs2s.tensor_file import load_tensors, save_tensors
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.unit.conftest import Terminal

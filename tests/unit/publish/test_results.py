@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import read_json, write_lines
+from convs2s.files.text import read_json, write_lines
 from convs2s.publish.results import export_results
 from tests.unit.conftest import Terminal
 

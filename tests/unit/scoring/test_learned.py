@@ -11,7 +11,8 @@ import pytest
 
 from convs2s.config.learned_metric import LearnedMetric
 from convs2s.errors import UserError
-from convs2s.files import sha256, write_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.text import write_lines
 from convs2s.scoring import learned
 from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.scoring.learned import learned_scores

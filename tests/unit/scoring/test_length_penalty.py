@@ -12,7 +12,7 @@ from convs2s.config.messages import validated
 from convs2s.decoding.n_best_files import list_n_best
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.paper.length_penalty_curve import plot_length_penalty
 from convs2s.scoring.length_penalty import (
     ALPHAS,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.scoring.bleu import SentenceBleu, tokenized_bleu
 from convs2s.scoring.n_best import (
     ListedHypothesis,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.scoring.examples import write_examples

@@ -9,7 +9,7 @@ import pytest
 
 from convs2s.config.rouge import RougeSettings
 from convs2s.errors import UserError
-from convs2s.files import read_json, write_lines
+from convs2s.files.text import read_json, write_lines
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.rouge_evaluation import evaluate_rouge
 from convs2s.scoring.rouge_report import summarize_rouge

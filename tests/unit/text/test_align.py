@@ -12,7 +12,7 @@ import pytest
 
 from convs2s.demo.corpus import generate
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
 from convs2s.text.alignment_state import AlignmentState
 from convs2s.text.diagonal_model import _Model

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.data.corpus import extract_corpus
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import (
     REASONS,
     FilterReport,

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
 from convs2s.text.links import read_links
 

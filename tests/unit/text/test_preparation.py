@@ -9,7 +9,7 @@ import pytest
 
 from convs2s.config.preparation import PreparationRecipes
 from convs2s.errors import UserError
-from convs2s.files import read_lines, write_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import tidy, tokenize_and_filter
 from convs2s.text.preparation import PREPARATIONS, Preparation, tokenize_file
 

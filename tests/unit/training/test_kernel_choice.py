@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.models.kernels import choice, matmul, probe
 from convs2s.models.kernels.choice import fastest
 from convs2s.models.kernels.matmul import Kernel

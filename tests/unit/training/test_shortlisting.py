@@ -24,7 +24,7 @@ from convs2s.data.vocabulary import END, PADDING, UNKNOWN, Vocabulary
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
-from convs2s.files import write_lines
+from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models import ensemble
 from convs2s.models.build import build_network

@@ -11,7 +11,8 @@ import torch
 
 from convs2s.config.download import Download
 from convs2s.errors import UserError
-from convs2s.files import sha256, write_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.text import write_lines
 from convs2s.model_file import describe_model, load_model
 from convs2s.publish.card import model_card
 from convs2s.training.data import TrainingData

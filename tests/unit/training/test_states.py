@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from convs2s.files import sha256
-from convs2s.tensor_file import load_tensors
+from convs2s.files.checksums import sha256
+from convs2s.files.tensors import load_tensors
 from convs2s.training.data import TrainingData
 from convs2s.training.history import EpochRecord
 from convs2s.training.job import TrainingJob

@@ -19,9 +19,9 @@ import torch
 
 from convs2s.config.recipe import Recipe
 from convs2s.errors import UserError
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
+from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
-from convs2s.tensor_file import load_tensors
 from convs2s.training.data import TrainingData
 from convs2s.training.job import TrainingJob
 from convs2s.training.optimizer import set_learning_rate

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from convs2s.config.recipe import BatchLimits
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files import sha256
+from convs2s.files.checksums import sha256
 from convs2s.models.build import build_network
 from convs2s.training import gradients
 from convs2s.training.data import TrainingData

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
-from convs2s.errors import UserError
-from convs2s.files import read_json, write_json
-from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.writing import writing
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import writing
+from convs2s.files.text import read_json, write_json
 from convs2s.manifest import processor
 
 Kept = dict[str, dict[str, float]]
@@ -72,7 +71,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _kept(path: Path) -> Kept:
     if not path.is_file():
         return {}
-    with faults_of_file(str(path), "not what this program keeps there; remove it"):
+    with failures_of_file(str(path), "not what this program keeps there; remove it"):
         return TypeAdapter(Kept).validate_python(read_json(path))
 
 

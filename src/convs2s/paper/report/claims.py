@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.errors import UserError
-from convs2s.files import read_json
-from convs2s.guards.library_faults import faults_of_file
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.text import read_json
 
 ClaimRow = dict[str, str]
 """Heading -> text."""
@@ -28,7 +27,7 @@ def read_claims(path: Path) -> list[ClaimRow]:
     found = found.get("claims") if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise UserError(f"{path}: not a list of claims; delete the file and ask for it again")
-    with faults_of_file(str(path), "not a list of claims; delete the file and ask for it again"):
+    with failures_of_file(str(path), "not a list of claims; delete the file and ask for it again"):
         rows = [row for claim in found for row in _rows(claim)]
     said = dict.fromkeys(key for row in rows for key in row if any(one.get(key) for one in rows))
     return [{key: row.get(key, "") for key in said} for row in rows]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.paper.report.recorded import RecordedScore
 from convs2s.scoring.examples import spread
 from convs2s.scoring.translations import (

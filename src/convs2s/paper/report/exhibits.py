@@ -10,7 +10,7 @@ from pathlib import Path
 from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.errors import UserError
-from convs2s.files import read_lines
+from convs2s.files.text import read_lines
 from convs2s.paper.report.recorded import RecordedScore
 from convs2s.paper.trained import Training
 

@@ -3,7 +3,7 @@
 import html
 from pathlib import Path
 
-from convs2s.files import atomic_text, read_lines
+from convs2s.files.text import atomic_text, read_lines
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from convs2s.config.paper import Table
-from convs2s.files import atomic_text
+from convs2s.files.text import atomic_text
 from convs2s.paper.example_record import ExampleAttention, read_example
 from convs2s.paper.report.charts import (
     ChartSpec,

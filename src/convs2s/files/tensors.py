@@ -14,10 +14,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from convs2s.errors import UserError
-from convs2s.files import atomic_path
-from convs2s.guards.library_faults import faults_of_file
-from convs2s.guards.writing import cannot_be_written
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import atomic_path, cannot_be_written
 
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
@@ -127,5 +125,5 @@ def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     expected = "not a model: expected a .safetensors file that convs2s wrote"
-    with faults_of_file(str(path), expected), safe_open(path, framework="pt") as stored:
+    with failures_of_file(str(path), expected), safe_open(path, framework="pt") as stored:
         yield stored

@@ -1,4 +1,4 @@
-"""Where an output is written until it is whole: no two writers share a place.
+"""Whole files out: what stands under its final name is complete; no two writers share a place.
 
 A Snakemake that was killed alone leaves jobs behind, and its rerun starts the same ones beside
 them. Each writes into a folder of its own, in which it holds a lock that dies with it, so that what
@@ -6,16 +6,16 @@ a killed process leaves is known for what it is, also from another machine.
 """
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import IO
 
 from convs2s.errors import UserError
+from convs2s.files.locks import try_lock, wait_for_lock
 
 PREFIX = ".partial."
 
@@ -40,6 +40,35 @@ _OF_THE_OUTPUT = NO_ROOM | {
     errno.ENAMETOOLONG,
 }
 """What the system says of a full disk, or of a place where nothing can be written."""
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
+
+    The temporary file has the name of ``path``, in a folder beside it that no other process writes
+    to. If the block raises, it is removed and ``path`` is left as it was. What a killed process
+    leaves behind is removed by the next one that writes beside it. A device or a pipe is written
+    to, never replaced.
+
+    Raises:
+        UserError: the disk is full or read-only, or such.
+    """
+    path = Path(path)
+    if is_written_in_place(path):
+        with TemporaryDirectory(prefix="convs2s-") as name:
+            yield Path(name, path.name)
+            with Path(name, path.name).open("rb") as written, path.open("wb") as stream:
+                shutil.copyfileobj(written, stream)
+        return
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(path.parent) as folder:
+            temporary = folder / path.name
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.replace(path)
 
 
 @contextmanager
@@ -68,7 +97,7 @@ def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
         except FileNotFoundError:
             continue  # another process took it for a leftover, as it had no lock yet
         with suppress(OSError):  # where a file system has no locks, nothing is found left over
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            wait_for_lock(lock)
         if os.fstat(lock.fileno()).st_nlink:
             return folder, lock
         lock.close()
@@ -86,9 +115,9 @@ def _remove_leftovers(parent: Path) -> None:
             continue
         except OSError:
             continue  # of another user, say
-        with lock, suppress(OSError):  # it is held: somebody writes there
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+        with lock, suppress(OSError):
+            if try_lock(lock):  # else somebody writes there
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

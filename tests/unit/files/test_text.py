@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files import atomic_path, decompressed_file
+from convs2s.files.atomic import atomic_path
+from convs2s.files.compressed import decompressed_file
 from tests.support.systems import READS_PROC
 
 

@@ -1,7 +1,7 @@
-"""Notes of what jobs have written, so that the next ones read that and nothing else.
+"""Checksums of files, and the notes of them that jobs leave beside what they have written.
 
 A flipped bit leaves a table a table, with another number or word in it, and only a checksum tells.
-Files whose format has one of its own, or whose checksum stands in another file, are passed over.
+Files whose format has one of its own, or whose checksum stands in another file, need no note.
 """
 
 import hashlib
@@ -24,6 +24,25 @@ CHECKED_BY_READERS = (
 )
 
 
+def sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check_sha256(path: Path, recorded: str) -> None:
+    """Check that a file is the one whose checksum was recorded when it was made.
+
+    Raises:
+        UserError: it is not.
+    """
+    if sha256(path) != recorded:
+        raise UserError(
+            f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
+            "remove it and make it again"
+        )
+
+
 def note_path(path: str | Path) -> Path:
     """Return the file beside another that its checksum is noted in."""
     path = Path(path)
@@ -32,8 +51,9 @@ def note_path(path: str | Path) -> Path:
 
 def note_checksums(paths: Iterable[str | Path]) -> None:
     """Note the checksums of files that are there and that no reader checks otherwise."""
-    for path in _plain_files(paths):
+    for path in _files_to_note(paths):
         note = note_path(path)
+        # No atomic_path: every job imports this module, and compression is slow to import.
         partial = note.with_name(f"{note.name}.{os.getpid()}")
         partial.write_text(f"{sha256(path)}  {path.name}\n", encoding="utf-8")
         partial.replace(note)
@@ -52,7 +72,7 @@ def check_noted(paths: Iterable[str | Path]) -> None:
     Raises:
         UserError: a file is not what was noted.
     """
-    for path in _plain_files(paths):
+    for path in _files_to_note(paths):
         note = note_path(path)
         if note.is_file() and note.read_bytes().split(b"  ")[0] != sha256(path).encode():
             raise UserError(
@@ -62,13 +82,7 @@ def check_noted(paths: Iterable[str | Path]) -> None:
             )
 
 
-def _plain_files(paths: Iterable[str | Path]) -> Iterable[Path]:
+def _files_to_note(paths: Iterable[str | Path]) -> Iterable[Path]:
     for path in map(Path, paths):
         if not path.name.endswith(CHECKED_BY_READERS) and path.is_file():
             yield path
-
-
-def sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits."""
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

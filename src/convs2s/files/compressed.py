@@ -1,4 +1,4 @@
-"""Compressed streams, read with suspicion.
+"""Bytes in and out of files, compressed ones too, which are read with suspicion.
 
 The standard library and xopen differ in what they overlook (bz2 and lzma ignore trailing garbage,
 none bounds the growth), so gzip, bzip2, xz and Zstandard all pass through one reader here.
@@ -7,15 +7,18 @@ none bounds the growth), so gzip, bzip2, xz and Zstandard all pass through one r
 import bz2
 import io
 import lzma
+import os
 import zlib
-from collections.abc import Callable
-from pathlib import PurePath
-from typing import Any, BinaryIO, Protocol, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, Protocol, TextIO, cast
 
 import zstandard
+from xopen import xopen
 
 from convs2s.errors import UserError
-from convs2s.guards.limits import (
+from convs2s.files.limits import (
     LARGEST_RATIO,
     STEP_BYTES,
     UNJUDGED_BYTES,
@@ -222,3 +225,80 @@ class _Decompressed(io.RawIOBase):
                 f"{self._name}: truncated: its {self._form} data ends too early, after "
                 f"{self._taken} bytes; fetch or make the file again"
             )
+
+
+class InputFile(io.FileIO):
+    """A file of bytes, not buffered, whose failing reads are errors that name it.
+
+    What the system says of a read that fails names no file, and beside an output that is written
+    meanwhile it would be taken for a fault of the output.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the file.
+
+        Raises:
+            UserError: there is no such file, or it cannot be opened.
+        """
+        self._path = path
+        try:
+            super().__init__(str(path), "rb")
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such file") from None
+        except OSError as error:
+            raise self._cannot_be_read(error) from None
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return so many bytes at most, all that are left without a size; none at the end.
+
+        Raises:
+            UserError: the disk fails, or such.
+        """
+        try:
+            return super().read(size)
+        except OSError as error:
+            raise self._cannot_be_read(error) from None
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        """Fill the buffer as far as one read goes, and return how far; 0 at the end.
+
+        Raises:
+            UserError: the disk fails, or such.
+        """
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            raise self._cannot_be_read(error) from None
+
+    def _cannot_be_read(self, error: OSError) -> UserError:
+        return UserError(f"{self._path}: cannot be read: {error.strerror or error}")
+
+
+def open_text(path: str | Path) -> TextIO:
+    """Open UTF-8 text for writing, compressed if its suffix says so; line feeds stay."""
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")
+
+
+def open_bytes(path: str | Path) -> BinaryIO:
+    """Open bytes for writing, compressed if the suffix says so."""
+    if Path(path).suffix != ".zst":
+        return xopen(path, "wb", threads=0)
+    # Unlike the other formats, it has a checksum only where one is asked for.
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    raw = compressor.stream_writer(Path(path).open("wb"))  # noqa: SIM115
+    return io.BufferedWriter(cast(io.RawIOBase, raw))
+
+
+@contextmanager
+def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
+
+    Raises:
+        UserError: also while reading: the file is missing, damaged, cut, a decompression bomb, or
+            on a disk that fails.
+    """
+    with InputFile(path) as file:
+        stream = cast(BinaryIO, file)
+        # Nothing is also what a compressor writes that was given no line.
+        is_empty = os.fstat(file.fileno()).st_size == 0 and Path(path).is_file()
+        yield stream if is_empty else decompressed(stream, Path(path).name, str(path))

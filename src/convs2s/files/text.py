@@ -1,31 +1,22 @@
-"""Files: text lines in, whole files out.
+"""Lines of text, and JSON, in and out.
 
 Text is UTF-8, its lines end in a line feed only (never in a carriage return, U+2028 and the like),
-compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``. A file under its final
-name is always complete.
+compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``.
 """
 
-import io
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO, BinaryIO, Protocol, TextIO, cast
-
-import zstandard
-from xopen import xopen
+from typing import IO, BinaryIO, Protocol, TextIO
 
 from convs2s.errors import UserError
-from convs2s.guards.compressed import decompressed
-from convs2s.guards.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
-from convs2s.guards.notes import sha256 as sha256
-from convs2s.guards.reading import InputFile
-from convs2s.guards.writing import is_written_in_place, scratch_folder, writing
+from convs2s.files.atomic import atomic_path
+from convs2s.files.compressed import decompressed_file, open_bytes, open_text
+from convs2s.files.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 
 BYTE_ORDER_MARK = "\ufeff"
 """What may stand before the first line of a file from elsewhere, and is no part of it."""
@@ -34,72 +25,6 @@ NO_MARK = ""
 """Likewise of the workflow's own text, whose first line may be any line of a file."""
 
 _BLOCK_BYTES = 1 << 18
-
-
-@contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
-
-    The temporary file has the name of ``path``, in a folder beside it that no other process writes
-    to. If the block raises, it is removed and ``path`` is left as it was. What a killed process
-    leaves behind is removed by the next one that writes beside it. A device or a pipe is written
-    to, never replaced.
-
-    Raises:
-        UserError: the disk is full or read-only, or such.
-    """
-    path = Path(path)
-    if is_written_in_place(path):
-        with TemporaryDirectory(prefix="convs2s-") as name:
-            yield Path(name, path.name)
-            with Path(name, path.name).open("rb") as written, path.open("wb") as stream:
-                shutil.copyfileobj(written, stream)
-        return
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(path.parent) as folder:
-            temporary = folder / path.name
-            yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            temporary.replace(path)
-
-
-@contextmanager
-def atomic_text(path: str | Path) -> Iterator[TextIO]:
-    """Open ``path`` for writing text; it appears under its name only when the block succeeds."""
-    with atomic_path(path) as temporary, open_text(temporary) as stream:
-        yield stream
-
-
-def open_text(path: str | Path) -> TextIO:
-    """Open UTF-8 text for writing, compressed if its suffix says so; line feeds stay."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")
-
-
-def open_bytes(path: str | Path) -> BinaryIO:
-    """Open bytes for writing, compressed if the suffix says so."""
-    if Path(path).suffix != ".zst":
-        return xopen(path, "wb", threads=0)
-    # Unlike the other formats, it has a checksum only where one is asked for.
-    compressor = zstandard.ZstdCompressor(write_checksum=True)
-    raw = compressor.stream_writer(Path(path).open("wb"))  # noqa: SIM115
-    return io.BufferedWriter(cast(io.RawIOBase, raw))
-
-
-@contextmanager
-def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
-
-    Raises:
-        UserError: also while reading: the file is missing, damaged, cut, a decompression bomb, or
-            on a disk that fails.
-    """
-    with InputFile(path) as file:
-        stream = cast(BinaryIO, file)
-        # Nothing is also what a compressor writes that was given no line.
-        is_empty = os.fstat(file.fileno()).st_size == 0 and Path(path).is_file()
-        yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
 
 
 def read_lines(path: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
@@ -259,6 +184,13 @@ def misaligned(
     )
 
 
+@contextmanager
+def atomic_text(path: str | Path) -> Iterator[TextIO]:
+    """Open ``path`` for writing text; it appears under its name only when the block succeeds."""
+    with atomic_path(path) as temporary, open_text(temporary) as stream:
+        yield stream
+
+
 def write_lines(path: str | Path, lines: Iterable[str]) -> int:
     """Write lines, each ended by a line feed; return their number."""
     count = 0
@@ -300,16 +232,3 @@ def join_texts(parts: Sequence[Path], path: Path) -> None:
         for part in parts:
             with decompressed_file(part) as stream:
                 shutil.copyfileobj(stream, joined)
-
-
-def check_sha256(path: Path, recorded: str) -> None:
-    """Check that a file is the one whose checksum was recorded when it was made.
-
-    Raises:
-        UserError: it is not.
-    """
-    if sha256(path) != recorded:
-        raise UserError(
-            f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
-            "remove it and make it again"
-        )
