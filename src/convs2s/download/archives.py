@@ -214,17 +214,17 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
             fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
         )
     entries = _tar_entries(archive, path)
-    found = None
     names = _Names(member)
-    for name, entry in entries:
+    entry = None
+    for name, header in entries:
         names.add(name)
         if name == member:
-            found = entry
+            entry = header
             break
-    if found is None:
+    if entry is None:
         content.check_end(archive.offset)
         raise names.absent(path)
-    stream = archive.extractfile(found) if found.isreg() else None
+    stream = archive.extractfile(entry) if entry.isreg() else None
     if stream is None:
         raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
     reader = _buffered(cast(BinaryIO, stream), f"{path}#{member}")
@@ -236,34 +236,31 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     content.check_end(archive.offset)
 
 
-def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the name and record of each member; refuse the archive where one is hostile."""
-    for entry in archive.infolist():
-        name = _safe_name(entry.filename, str(path))
-        kind = stat.S_IFMT(entry.external_attr >> 16)  # Unix file mode; 0 where made elsewhere
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise UserError(f"{path}: refused: its member {name!r} is a link or a device")
-        yield name, entry
-
-
 @contextmanager
 def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     """Yield a member of a zip archive."""
     with _library_errors(str(path)):
-        _check_zip_list(file, path)
+        # zipfile reads the list of members whole.
+        end_record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+        if end_record and end_record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
+            raise UserError(f"{path}: refused: its list of members is absurdly long")
         archive = zipfile.ZipFile(file)
     _check_zip_end(file, archive, path)
     names = _Names(member)
-    found = []
-    for name, each in _zip_entries(archive, path):
+    matches = []
+    for entry in archive.infolist():
+        name = _safe_name(entry.filename, str(path))
+        file_type = stat.S_IFMT(entry.external_attr >> 16)  # of Unix; 0 where made elsewhere
+        if file_type not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise UserError(f"{path}: refused: its member {name!r} is a link or a device")
         names.add(name)
         if name == member:
-            found.append(each)
-    if not found:
+            matches.append(entry)
+    if not matches:
         raise names.absent(path)
-    if len(found) > 1:
+    if len(matches) > 1:
         raise _duplicate(path, member)
-    entry = found[0]
+    entry = matches[0]
     if entry.is_dir():
         raise UserError(f"{path}: refused: its member {member!r} is a folder, not a file")
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
@@ -280,7 +277,7 @@ def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
     """Refuse a member whose decompressor would take more memory than one of xz may."""
     file.seek(entry.header_offset + _ZIP_NAME_LENGTHS)
     lengths = file.read(4)  # of the name, and of what follows it
-    data = sum(int.from_bytes(one, "little") for one in (lengths[:2], lengths[2:]))
+    data = sum(int.from_bytes(length, "little") for length in (lengths[:2], lengths[2:]))
     file.seek(data + _LZMA_DICTIONARY, io.SEEK_CUR)
     needed = int.from_bytes(file.read(4), "little")
     if needed > XZ_MEMORY_BYTES:
@@ -288,13 +285,6 @@ def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
             f"{name}: refused: it takes {needed >> 20:,} MiB of memory to read, and "
             f"{XZ_MEMORY_BYTES >> 20} is the most"
         )
-
-
-def _check_zip_list(file: BinaryIO, path: Path) -> None:
-    """Refuse an archive whose list of members, which zipfile reads whole, is too long."""
-    record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
-    if record is not None and record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
-        raise UserError(f"{path}: refused: its list of members is absurdly long")
 
 
 def _check_zip_end(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:

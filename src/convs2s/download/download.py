@@ -11,13 +11,7 @@ from pathlib import Path
 
 from convs2s.config.credentials import without_credentials
 from convs2s.config.file_reference import local_path
-from convs2s.download.partial_file import (
-    Digests,
-    Expected,
-    PartialFile,
-    SourceError,
-    WrongFileError,
-)
+from convs2s.download.partial_file import Expected, PartialFile, SourceError, WrongFileError
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
@@ -49,9 +43,9 @@ def download_file(
         output: where the file goes.
         mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
         generated_mirror: what `convs2s mirror` wrote: asked alone, and by its own checksums.
-        sha256: the checksum in hexadecimal digits, if known; md5 likewise.
-        md5: see sha256; size in bytes likewise.
-        size: see sha256.
+        sha256: the checksum in hexadecimal digits, if known.
+        md5: the checksum in hexadecimal digits, if known.
+        size: in bytes, if known.
         waits: seconds before each further try at a server that failed.
 
     Raises:
@@ -61,14 +55,29 @@ def download_file(
         size, sha256, md5 = None, listed_checksum(generated_mirror, url), None
     record = output.with_name(output.name + ".sha256")
     is_recorded = not (sha256 or md5) and record.exists()
-    expected = Expected(size, _read_record(record) if is_recorded else sha256, md5)
-    sources = _sources(url, mirrors, generated_mirror)
-    part, digests, failures = _fetch_any(url, sources, output, expected, waits)
-    if digests is None:
-        raise _no_source(url, failures, record if is_recorded else None)
-    if not expected.has_checksum:
-        write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
-    part.finish()
+    if is_recorded:
+        digits = re.match(r"[0-9a-f]{64}\b", next(read_lines(record), ""))
+        if not digits:
+            raise UserError(
+                f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it"
+            )
+        sha256 = digits[0]
+    expected = Expected(size, sha256, md5)
+    failures: dict[str, SourceError] = {}
+    for source in _sources(url, mirrors, generated_mirror):
+        shown = without_credentials(source)
+        part = PartialFile(output, None if source == url else shown)
+        try:
+            digests = fetch(source, part, expected, waits)
+        except SourceError as error:
+            failures[shown] = error
+            print(f"{shown}: {error}", file=sys.stderr)
+            continue
+        if not expected.has_checksum:
+            write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
+        part.finish()
+        return
+    raise _no_source(url, failures, record if is_recorded else None)
 
 
 def listed_checksum(mirror: str, url: str) -> str:
@@ -87,23 +96,6 @@ def listed_checksum(mirror: str, url: str) -> str:
     raise UserError(f"{sums}: no checksum for {place}: this scale's mirror does not hold the file")
 
 
-def _fetch_any(
-    url: str, sources: Sequence[str], output: Path, expected: Expected, waits: Sequence[float]
-) -> tuple[PartialFile, Digests | None, dict[str, SourceError]]:
-    """Fetch from the first source that can; return its part, its checksums or None, what failed."""
-    failures: dict[str, SourceError] = {}
-    part = PartialFile(output)
-    for source in sources:
-        shown = without_credentials(source)
-        part = PartialFile(output, None if source == url else shown)
-        try:
-            return part, fetch(source, part, expected, waits), failures
-        except SourceError as error:
-            failures[shown] = error
-            print(f"{shown}: {error}", file=sys.stderr)
-    return part, None, failures
-
-
 def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:
     place = local_path(url, Path()).as_posix()
     if not is_url(url):
@@ -115,15 +107,6 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
             shown = without_credentials(mirror)
             raise UserError(f"mirrors: {shown}: expected a folder or an http(s) URL")
     return [*(f"{mirror.rstrip('/')}/{place}" for mirror in mirrors), url]
-
-
-def _read_record(record: Path) -> str:
-    """Return the SHA-256 that the first download left."""
-    line = next(read_lines(record), "")
-    found = re.match(r"[0-9a-f]{64}\b", line)
-    if not found:
-        raise UserError(f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it")
-    return found[0]
 
 
 def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) -> UserError:

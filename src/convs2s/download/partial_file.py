@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from glob import escape
-from io import FileIO
 from pathlib import Path
 from typing import Never
 
@@ -70,7 +69,7 @@ class Expected:
         return bool(self.sha256 or self.md5)
 
     def check_size(self, size: int | None) -> None:
-        """Raise a WrongFileError if the size is known and another."""
+        """Raise a WrongFileError if the size is known and differs."""
         if size is not None and self.size not in (None, size):
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
@@ -210,34 +209,9 @@ class PartialFile:
                 "disk: make space, or move results elsewhere"
             )
         digests = self.digests()
-        with self._open() as stream, self._progress(size, total) as progress:
-            while data := read():
-                self._write(data, stream)
-                digests.update(data)
-                progress.update(len(data))
-                size += len(data)
-                if expected.size is not None and size > expected.size:
-                    self.discard()
-                    raise WrongFileError(f"has more than the expected {expected.size} bytes")
-        return digests
-
-    def _open(self) -> FileIO:
         with writing(self._output):
-            return self._path.open("ab", buffering=0)
-
-    def _write(self, data: bytes, stream: FileIO) -> None:
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[stream.write(rest) :]
-        except OSError as error:
-            raise UserError(
-                f"{self._output}: cannot be written: {error.strerror}; what came is kept, and the "
-                "same command goes on from there"
-            ) from None
-
-    def _progress(self, size: int, total: int | None) -> "tqdm[Never]":
-        return tqdm(
+            stream = self._path.open("ab", buffering=0)
+        progress: tqdm[Never] = tqdm(
             desc=self._output.name,
             initial=size,
             total=total,
@@ -245,3 +219,21 @@ class PartialFile:
             unit_scale=True,
             mininterval=0.1 if sys.stderr.isatty() else 60,  # a log file needs no animation
         )
+        with stream, progress:
+            while data := read():
+                rest = memoryview(data)
+                try:
+                    while rest:
+                        rest = rest[stream.write(rest) :]
+                except OSError as error:
+                    raise UserError(
+                        f"{self._output}: cannot be written: {error.strerror}; what came is kept, "
+                        "and the same command goes on from there"
+                    ) from None
+                digests.update(data)
+                progress.update(len(data))
+                size += len(data)
+                if expected.size is not None and size > expected.size:
+                    self.discard()
+                    raise WrongFileError(f"has more than the expected {expected.size} bytes")
+        return digests

@@ -4,11 +4,10 @@ import re
 import time
 import urllib.request
 from collections.abc import Sequence
-from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 from urllib.error import HTTPError, URLError
 
 from convs2s.config.credentials import authorization, without_credentials
@@ -27,6 +26,15 @@ from convs2s.download.partial_file import (
 _SILENCE_SECONDS = 60  # after so long without a byte, a connection counts as cut
 _RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 _PAGES = (".html", ".htm")
+_HTTP_HANDLERS = (
+    urllib.request.ProxyHandler,
+    urllib.request.UnknownHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPRedirectHandler,
+    urllib.request.HTTPErrorProcessor,
+)
 
 
 def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> Digests:
@@ -81,16 +89,16 @@ def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
         size = Path(source).stat().st_size
         expected.check_size(size)
         part.begin(Origin(source, size=size))
-        digests = part.append(partial(_read_file, stream), size, expected)
+
+        def read() -> bytes:
+            try:
+                return stream.read(BLOCK_BYTES)
+            except OSError as error:
+                raise SourceError(error.strerror or str(error)) from None
+
+        digests = part.append(read, size, expected)
     part.check(digests, expected)
     return digests
-
-
-def _read_file(stream: BinaryIO) -> bytes:
-    try:
-        return stream.read(BLOCK_BYTES)
-    except OSError as error:
-        raise SourceError(error.strerror or str(error)) from None
 
 
 def _download(source: str, part: PartialFile, expected: Expected) -> Digests:
@@ -111,8 +119,12 @@ def _open(source: str, start: int) -> HTTPResponse:
     request = urllib.request.Request(without_credentials(source), headers=headers)
     for name, value in authorization(source).items():
         request.add_unredirected_header(name, value)  # another host must not learn it
+    # The default opener would follow a redirection to ftp too.
+    opener = urllib.request.OpenerDirector()
+    for handler in _HTTP_HANDLERS:
+        opener.add_handler(handler())
     try:
-        return cast(HTTPResponse, _opener().open(request, timeout=_SILENCE_SECONDS))
+        return cast(HTTPResponse, opener.open(request, timeout=_SILENCE_SECONDS))
     except HTTPError as error:
         error.close()
         reason = f"HTTP status {error.code} {error.reason}".replace("\n", " ").strip()
@@ -133,28 +145,17 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """Return what opens http(s) only: the default opener would follow a redirection to ftp too."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.UnknownHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPErrorProcessor,
-    ):
-        opener.add_handler(handler())
-    return opener
-
-
 def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> Digests:
     """Append an answer's body to the part, or replace the part by it.
 
     A web page, such as a network's log-in, or another size is refused before the part is touched.
     """
-    first, size = _range(response)
+    first, size = 0, response.length
+    if response.status == HTTPStatus.PARTIAL_CONTENT:
+        content_range = response.headers["Content-Range"] or ""
+        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", content_range)
+        first = int(match[1]) if match else -1
+        size = int(match[2]) if match and match[2] != "*" else None
     origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)
     expected.check_size(size)
     if response.headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
@@ -166,25 +167,14 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
     else:
         part.begin(origin)
     total = expected.size if size is None else size
-    digests = part.append(partial(_read, response), total, expected)
+
+    def read() -> bytes:
+        try:  # what has come: waiting for a whole block would lose its beginning at a cut
+            return response.read1(BLOCK_BYTES)
+        except (HTTPException, OSError) as error:
+            raise InterruptedTransferError(f"the connection was cut: {error}") from None
+
+    digests = part.append(read, total, expected)
     if total is not None and part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
     return digests
-
-
-def _range(response: HTTPResponse) -> tuple[int, int | None]:
-    """Return the position of an answer's first byte and the size of the whole, if it is told."""
-    if response.status != HTTPStatus.PARTIAL_CONTENT:
-        return 0, response.length
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers["Content-Range"] or "")
-    if not found:
-        return -1, None
-    return int(found[1]), None if found[2] == "*" else int(found[2])
-
-
-def _read(response: HTTPResponse) -> bytes:
-    """Return what has come, without waiting for a whole block: a cut would lose its beginning."""
-    try:
-        return response.read1(BLOCK_BYTES)
-    except (HTTPException, OSError) as error:
-        raise InterruptedTransferError(f"the connection was cut: {error}") from None
