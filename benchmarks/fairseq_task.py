@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from convs2s.config.corpus import Languages
-from convs2s.config.metadata import DatasetMetadata
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.corpus import Languages, VocabularySettings
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize, build_vocabulary
 from convs2s.data.word_counts import count_words
 from convs2s.files.text import read_lines, write_lines

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import beam_search
 from convs2s.interop.layout import their_name

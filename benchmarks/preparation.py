@@ -32,10 +32,8 @@ from typing import Any
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from subword_nmt.apply_bpe import BPE
 
-from convs2s.config.corpus import Languages
-from convs2s.config.metadata import DatasetMetadata
-from convs2s.config.preparation import CleanLimits
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.corpus import CleanLimits, Languages, VocabularySettings
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize, build_vocabulary, learn_bpe
 from convs2s.data.word_counts import count_words
 from convs2s.demo.corpus import write_demo_corpus

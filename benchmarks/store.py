@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits
 from convs2s.data.batches import collate, plan_batches
 from convs2s.data.store import ROWS_PER_BATCH, SIDES, TokenStore
 from convs2s.data.vocabulary import END

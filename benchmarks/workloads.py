@@ -11,8 +11,7 @@ import numpy as np
 
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.load import load
-from convs2s.config.model import ModelSettings
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import ModelSettings, Recipe
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import END, Vocabulary
 from convs2s.files.text import read_lines

@@ -12,8 +12,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
+from convs2s.config.corpus import PreparationRecipe
 from convs2s.config.messages import validated
-from convs2s.config.preparation import PreparationRecipe
 from convs2s.config.section import Section
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary

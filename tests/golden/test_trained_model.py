@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.interop.layout import their_name

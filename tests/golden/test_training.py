@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.corpus import Languages
-from convs2s.config.metadata import DatasetMetadata
+from convs2s.config.corpus import Languages, VocabularySettings
 from convs2s.config.model import ModelSettings
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize
 from convs2s.data.vocabulary import write_counts
 from convs2s.files.text import read_lines, write_lines

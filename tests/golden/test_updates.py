@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.store import TokenStore
 from convs2s.interop.layout import their_name
 from convs2s.training.update import Updater

@@ -6,12 +6,11 @@ from typing import Any
 
 import torch
 
-from convs2s.config.corpus import Languages
-from convs2s.config.entries import merged
+from convs2s.config.corpus import Languages, VocabularySettings
+from convs2s.config.load import merged
 from convs2s.config.messages import validated
-from convs2s.config.metadata import DatasetMetadata
 from convs2s.config.model import ModelSettings
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize, build_vocabulary
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.learned_metric import LearnedMetric
+from convs2s.config.options import LearnedMetric
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import evaluate_bleu

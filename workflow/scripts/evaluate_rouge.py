@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.rouge import RougeSettings
+from convs2s.config.task import RougeSettings
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.rouge_evaluation import evaluate_rouge

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.metadata import DatasetMetadata
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import join_blocks
 from convs2s.pipeline.job import job
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.phrases import Phrases
+from convs2s.config.paper import Phrases
 from convs2s.manifest import run_manifest
 from convs2s.paper.phrase_states import project_phrases
 from convs2s.pipeline.job import job

@@ -9,12 +9,10 @@ from typing import Literal, Self, TypedDict, Unpack, get_args
 import torch
 
 from convs2s.api.texts import check_text, check_texts
-from convs2s.config.command_line import CommandOptions
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
-from convs2s.config.fields import PositiveInt
 from convs2s.config.messages import validated
-from convs2s.config.options import Device
-from convs2s.config.section import Section
+from convs2s.config.options import CommandOptions, Device
+from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.devices import pick_device

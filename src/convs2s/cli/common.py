@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from convs2s.config.options import Options
-from convs2s.config.rules import rules
+from convs2s.config.section import rules
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
 

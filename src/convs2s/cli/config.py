@@ -21,8 +21,7 @@ def _config(arguments: argparse.Namespace) -> None:
     import yaml
 
     from convs2s.config.load import effective, load
-    from convs2s.config.reference_page import reference, template
-    from convs2s.config.task_table import task_table
+    from convs2s.config.reference_page import reference, task_table, template
 
     if arguments.reference:
         sys.stdout.write(reference())

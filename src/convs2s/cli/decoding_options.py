@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
-from convs2s.config.rules import Rule, alternatives, choices, rules
+from convs2s.config.section import Rule, alternatives, choices, rules
 
 OptionValue = float | int | str | bool
 

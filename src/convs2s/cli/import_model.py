@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-from convs2s.config.preparation import PreparationRecipes
+from convs2s.config.corpus import PreparationRecipes
 
 
 def add_import(command: argparse.ArgumentParser) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import get_args
 
 from convs2s.cli.common import standard_input
-from convs2s.config.learned_metric import LearnedMetric, LearnedMetricName
 from convs2s.config.messages import validated
+from convs2s.config.options import LearnedMetric, LearnedMetricName
 from convs2s.files.text import read_lines
 
 

@@ -28,8 +28,8 @@ from convs2s.cli.status import add_status
 from convs2s.cli.tokenize import add_detokenize, add_tokenize
 from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
-from convs2s.config.command_line import check_options
 from convs2s.config.messages import unknown
+from convs2s.config.options import check_options
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from convs2s.cli.common import add_device, add_models, add_threads
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
 from convs2s.config.messages import validated
-from convs2s.config.rules import rules
+from convs2s.config.section import rules
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
 from convs2s.cli.common import standard_input
-from convs2s.config.preparation import PreparationRecipes
+from convs2s.config.corpus import PreparationRecipes
 from convs2s.errors import UserError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
 
 if TYPE_CHECKING:
-    from convs2s.config.download import Download
+    from convs2s.config.file_reference import Download
     from convs2s.training.job import TrainingJob
 
 

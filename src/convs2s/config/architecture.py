@@ -7,16 +7,16 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from convs2s.config.fields import (
+from convs2s.config.messages import validated
+from convs2s.config.section import (
     Items,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     Probability,
+    Section,
     SomeDistinctItems,
 )
-from convs2s.config.messages import validated
-from convs2s.config.section import Section
 from convs2s.files.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
 
 StackDepth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from convs2s.config.fields import Items, NonNegativeFloat, Text
 from convs2s.config.messages import unknown
 from convs2s.config.paper import PrintedRow, Table
-from convs2s.config.section import Section
+from convs2s.config.section import Items, NonNegativeFloat, Section, Text
 from convs2s.errors import UserError
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")

@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from convs2s.config.fields import Items, PositiveFloat
-from convs2s.config.section import Section
+from convs2s.config.section import Items, PositiveFloat, Section
 
 
 class CostFigure(Section):

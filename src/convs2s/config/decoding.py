@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from convs2s.config.fields import NonNegativeFloat, PositiveInt
-from convs2s.config.section import Section
+from convs2s.config.section import NonNegativeFloat, PositiveInt, Section
 from convs2s.files.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
 
 LengthPenalty = Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]

@@ -1,11 +1,32 @@
-"""How the configuration names a file: a path or URL, and after # the member of an archive."""
+"""Files as the configuration names them, and what it knows of those that are fetched."""
 
+import base64
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from urllib.parse import urlsplit
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
 
+from convs2s.config.section import PositiveInt, Section, matching
 from convs2s.errors import UserError
+
+_IN_ADDRESS = re.compile(r"(?<=://)[^/?#]*@")
+
+
+def without_credentials(address: str) -> str:
+    """Return an address without the ``USER:PASSWORD@`` before its host, for messages and files."""
+    return _IN_ADDRESS.sub("", address)
+
+
+def authorization(address: str) -> dict[str, str]:
+    """Return the header that an address's credentials make; none where it has none."""
+    found = _IN_ADDRESS.search(address)
+    if not found:
+        return {}
+    token = base64.b64encode(unquote(found[0].removesuffix("@")).encode()).decode()
+    return {"Authorization": f"Basic {token}"}
+
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
@@ -102,3 +123,40 @@ def local_path(url: str, downloads: Path) -> Path:
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
         raise UserError(f"{url}: expected the URL of one file, without .., // or / at its end")
     return downloads / place
+
+
+Url = Annotated[
+    str,
+    matching(
+        r"^https?://[^#\s]+$",
+        "expected an address that starts with http:// or https:// and has no #member",
+    ),
+]
+Sha256 = Annotated[str, matching("^[0-9a-f]{64}$", "expected 64 hexadecimal digits")]
+Md5 = Annotated[str, matching("^[0-9a-f]{32}$", "expected 32 hexadecimal digits")]
+
+
+class Download(Section):
+    """A list of every file that is fetched from the internet, with what is known of it.
+
+    The size and checksums are those that public registries state. Where none is known, the first
+    download's own SHA-256 is recorded and enforced from then on.
+    """
+
+    url: Url
+    """Address as the tasks' corpora name it."""
+    bytes: PositiveInt | None = None
+    """Size in bytes; null where not known."""
+    sha256: Sha256 | None = None
+    """SHA-256 of the file; null where not known."""
+    md5: Md5 | None = None
+    """MD5 of the file, used where no SHA-256 is known; null where not known."""
+    licence: str | None = None
+    """Terms of use, as far as known."""
+
+
+def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:
+    """Return what is known of a URL's file, also by the other one of http and https."""
+    rest = url.partition("://")[2]
+    spelt = (url, f"https://{rest}", f"http://{rest}")
+    return next((downloads[one] for one in spelt if one in downloads), None)

@@ -7,15 +7,52 @@ import json
 import sys
 from collections.abc import Collection
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
+from convs2s.config.claims import Claim
+from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.files import FILES, ConfigurationFile
+from convs2s.config.file_reference import Download
 from convs2s.config.model import ModelSettings
-from convs2s.config.rules import Rule, rules
-from convs2s.config.section import Section
+from convs2s.config.options import Options
+from convs2s.config.paper import Phrases, Table
+from convs2s.config.scale import Scale
+from convs2s.config.section import Rule, Section, rules
 from convs2s.config.task import SHARED_WITH_TEXT, Task
+
+
+@dataclass(frozen=True)
+class ConfigurationFile:
+    """A file of the configuration.
+
+    Attributes:
+        path: where it lies; NAME is any name.
+        schema: the name of its JSON Schema.
+        section: the class of what it holds.
+        holds: one of it, names with one each, or a list.
+    """
+
+    path: str
+    schema: str
+    section: type[Section]
+    holds: Literal["one", "names", "list"] = "one"
+
+
+FILES = (
+    ConfigurationFile("config.yaml", "config", Options),
+    ConfigurationFile("config/tasks/NAME.yaml", "task", Task),
+    ConfigurationFile("config/models.yaml", "models", ModelSettings, "names"),
+    ConfigurationFile("config/decodings.yaml", "decodings", DecodingSettings, "names"),
+    ConfigurationFile("config/scales/NAME.yaml", "scale", Scale),
+    ConfigurationFile("config/downloads.yaml", "downloads", Download, "list"),
+    ConfigurationFile("config/paper.yaml", "paper", Table, "names"),
+    ConfigurationFile("config/claims.yaml", "claims", Claim, "names"),
+    ConfigurationFile("config/phrases.yaml", "phrases", Phrases, "names"),
+    ConfigurationFile("config/costs.yaml", "costs", Costs),
+)
 
 
 @cache

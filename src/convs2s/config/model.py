@@ -2,12 +2,118 @@
 
 import json
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
 
 from convs2s.config.architecture import Architecture
 from convs2s.config.messages import validated
-from convs2s.config.recipe import Recipe
-from convs2s.config.section import Section
+from convs2s.config.section import (
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    Section,
+    Text,
+)
 from convs2s.errors import UserError
+
+
+class Start(Section):
+    """A trained model that a training begins with."""
+
+    model_config = ConfigDict(serialize_by_alias=True)  # both keys are words of Python
+
+    model: Text = Field(alias="from")
+    """The model file: a path, or an http(s) URL, whose checksum config/downloads.yaml may state.
+    Its vocabularies, BPE codes and network must be those of the training (vocabulary_of of a task
+    takes them)."""
+    mode: Literal["continue", "initialise"] = Field(alias="as")
+    """initialise takes its weights and nothing else, as for fine-tuning on other data; continue
+    goes on after its best epoch with the data that it was trained on, by the same recipe but for
+    learning_rate, schedule and maximum_epochs. The optimizer starts anew in either case."""
+
+
+class BatchLimits(Section):
+    """How large the batch of one update is, and how it is split where a device cannot take it."""
+
+    sentences: PositiveInt | None = 64
+    """Most sentence pairs of one update; null sets no limit."""
+    tokens: PositiveInt | None = None
+    """Most tokens of one update, counted as sentences x longest side, padding included; null sets
+    no limit."""
+    micro_batch_tokens: PositiveInt | None = 4000
+    """Most tokens that a device takes at a time; a larger batch is split into micro-batches. null
+    sets no limit."""
+    split: Literal["accumulate", "separate"] = "accumulate"
+    """What becomes of the micro-batches: accumulate sums their gradients into one update, separate
+    makes each its own update as the authors' code did."""
+
+
+class ScheduleSettings(Section):
+    """How the learning rate changes and when training ends."""
+
+    kind: Literal["plateau", "step", "cosine"] = "plateau"
+    """plateau: once the validation perplexity stops improving, divided after every epoch; step:
+    divided at fixed times; cosine: a rise, then half a cosine down to 0 at maximum_epochs, which it
+    needs."""
+    divide_by: Annotated[float, Field(gt=1)] = 10.0
+    """plateau, step: what the learning rate is divided by."""
+    minimum: PositiveFloat = 0.0001
+    """plateau, step: training ends when the learning rate is below this."""
+    hold: NonNegativeFloat = 5.0
+    """step: epochs before the first division."""
+    every: PositiveFloat = 1.0
+    """step: epochs between two divisions."""
+    warmup: NonNegativeFloat = 0.5
+    """cosine: epochs in which the learning rate rises from 0."""
+
+
+class Recipe(Section):
+    """How a model is trained, from the batch of one update to the end of the training."""
+
+    start: Start | None = None
+    """A trained model that the training begins with (docs/fine_tuning.md); null: the seed draws the
+    parameters."""
+    batch: BatchLimits = BatchLimits()
+    """The batch of one update, over all workers; at least one of sentences and tokens is stated."""
+    optimizer: Literal["nesterov", "sgd", "adam"] = "nesterov"
+    """nesterov (the paper's), sgd (the LSTM system's) or adam, which needs fewer epochs on small
+    corpora."""
+    learning_rate: PositiveFloat = 0.25
+    """Learning rate of the first epochs; of a cosine schedule the highest one."""
+    momentum: Probability = 0.99
+    """Nesterov's momentum."""
+    normalize: Literal["tokens", "sentences"] = "tokens"
+    """What the summed gradient of a batch is divided by: its target tokens (section 4.2) or its
+    sentences (the LSTM system)."""
+    clip: PositiveFloat = 0.1
+    """Largest norm of the gradient over all parameters; a larger one is rescaled to it."""
+    label_smoothing: Probability = 0.0
+    """Probability mass spread over the vocabulary; 0 in the paper."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    """How the learning rate changes and when training ends."""
+    velocity: Literal["keep", "rescale"] = "keep"
+    """What a change of the learning rate does to Nesterov's velocity: keep (the authors' code) or
+    rescale (its PyTorch successor)."""
+    maximum_epochs: PositiveFloat | None = None
+    """Epochs after which training ends in any case, the last of which may be a part of one; null
+    leaves the end to the schedule."""
+    average: Annotated[int, Field(ge=2)] | None = None
+    """The result is the mean of the parameters after this many last epochs; null takes those of the
+    epoch with the lowest validation loss, as the paper does."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Arithmetic of training; parameters are kept in fp32 in any case."""
+    compile: bool = False
+    """Compile the network with torch.compile: for long trainings on GPUs. It takes minutes at the
+    start, needs a C++ compiler, and was slower on a CPU."""
+    checkpoint_minutes: PositiveFloat = 15.0
+    """Minutes between two states that a killed training goes on from; each epoch's end makes one as
+    well."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard beside the states; needs the extra convs2s[tensorboard]."""
+    threads: PositiveInt = 4
+    """CPU threads of one training, where config.yaml leaves cores at null."""
 
 
 class ModelSettings(Section):

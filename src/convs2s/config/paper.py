@@ -1,13 +1,31 @@
-"""config/paper.yaml: the papers' tables and figures, and the runs that are compared with them."""
+"""config/paper.yaml and config/phrases.yaml: the papers' tables and figures as data."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from convs2s.config.fields import DistinctItems, Items, NonNegativeInt
+from pydantic import Field
+
 from convs2s.config.runs import RunName
-from convs2s.config.section import Section
+from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
+
+SomeTexts = Annotated[tuple[Text, ...], Field(strict=False, min_length=1)]
+"""Phrases of one meaning."""
+
+
+class Phrases(Section):
+    """Phrases of two meanings or more, each meaning in several words: name -> the fields below."""
+
+    title: str
+    """What the phrases differ in; a figure's panel bears it."""
+    source: str
+    """Where they come from."""
+    language: str
+    """Code of their language, the source language of the models that read them."""
+    meanings: Annotated[tuple[SomeTexts, ...], Field(strict=False, min_length=2)]
+    """Phrases of one meaning in a list, as people write them; those of another in the next."""
+
 
 MeasureName = Literal[
     "bleu_tokenized",

@@ -1,4 +1,4 @@
-"""The classes as text: docs/configuration.md and the commented config.yaml."""
+"""The classes and tasks as text: docs/configuration.md, config.yaml, the table of all tasks."""
 
 import textwrap
 from collections.abc import Iterator
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import yaml
 
-from convs2s.config.files import FILES, ConfigurationFile
+from convs2s.config.json_schema import FILES, ConfigurationFile
 from convs2s.config.options import Options
-from convs2s.config.rules import Rule, alternatives, choices, constant_kind, rules
+from convs2s.config.section import Rule, alternatives, choices, constant_kind, rules
+from convs2s.config.settings import Settings
 
 _INTRODUCTION = """\
 # Configuration
@@ -171,3 +172,17 @@ def _yaml(value: object) -> str:
     """Write a value on one line of YAML."""
     flow = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return flow.removesuffix("\n").removesuffix("\n...")
+
+
+def task_table(settings: Settings) -> str:
+    """Return the tasks in the order of their names, as Markdown."""
+    return "".join(f"{line}\n" for line in _lines(settings))
+
+
+def _lines(settings: Settings) -> Iterator[str]:
+    yield "| task | what it is | headline: model, runs | ask for |"
+    yield "| --- | --- | --- | --- |"
+    for name, task in sorted(settings.tasks.items()):
+        runs = ", ".join(task.headline_runs())
+        report = f"results/{name}/{task.metric}.txt"
+        yield f"| `{name}` | {task.description} | `{task.headline.model}`, {runs} | `{report}` |"

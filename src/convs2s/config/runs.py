@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from convs2s.config.fields import matching
+from convs2s.config.section import matching
 
 _ENSEMBLE = "ensemble"
 

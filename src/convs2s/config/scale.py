@@ -1,17 +1,73 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
+from pydantic import Field
+
+from convs2s.config.architecture import Blocks, ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
-from convs2s.config.fields import DistinctItems, Items, PositiveInt, Text
+from convs2s.config.model import Recipe
 from convs2s.config.paper import Row, Table
 from convs2s.config.runs import RunName, of_at_most
-from convs2s.config.section import Section
-from convs2s.config.shrink import Shrinking
+from convs2s.config.section import (
+    DistinctItems,
+    Items,
+    PositiveInt,
+    Probability,
+    Section,
+    Text,
+    Values,
+    matching,
+)
 
 if TYPE_CHECKING:
     from convs2s.config.task import Headline, Task
+
+
+class Shrinking(Section):
+    """How the small version of a convolutional model differs: in widths, dropout and recipe.
+
+    Layers, kernels, attention and positions stay, so that rows of a table differ in what they
+    differ in for the paper.
+    """
+
+    prefix: Annotated[
+        str, matching("^[a-z][a-z0-9_]*$", "expected a name of small letters and digits")
+    ]
+    """The small version of NAME is called PREFIX_NAME."""
+    divide_by: Annotated[int, Field(ge=2)]
+    """What the widths of blocks and embeddings are divided by."""
+    dropout: Probability | None = None
+    """Dropout of every small version; null leaves each model its own. A narrow and deep network
+    that sees each sentence once or twice learns faster without."""
+    training: Recipe
+    """The training recipe of every small version."""
+
+    def name_of(self, model: str) -> str:
+        """Return what the small version of a model is called."""
+        return f"{self.prefix}_{model}"
+
+    def entry(self, name: str, architecture: ConvS2SArchitecture) -> Values:
+        """Return the small version of a model as config/models.yaml would state it."""
+        return {
+            "extends": name,
+            "description": f"{name} with 1/{self.divide_by} of its widths",
+            "architecture": {
+                "dropout": architecture.dropout if self.dropout is None else self.dropout,
+                "embedding": self._narrow(architecture.embedding),
+                "output_embedding": self._narrow(architecture.output_embedding),
+                "encoder": list(map(self._narrowed, architecture.encoder)),
+                "decoder": list(map(self._narrowed, architecture.decoder)),
+            },
+            "training": self.training.model_dump(mode="json"),
+        }
+
+    def _narrowed(self, blocks: Blocks) -> Values:
+        return {**blocks.model_dump(), "width": self._narrow(blocks.width)}
+
+    def _narrow(self, width: int) -> int:
+        return max(1, width // self.divide_by)
 
 
 class LeftOut(Section):

@@ -5,23 +5,101 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
-from convs2s.config.corpus import Corpus, FilePair, HoldOut, HoldOutPart, Languages, Titles
-from convs2s.config.download import Download, known_download
-from convs2s.config.fields import NonNegativeInt, PositiveInt, SomeDistinctItems, Text
-from convs2s.config.file_reference import is_of_titles, parse_file_reference
-from convs2s.config.messages import validated
-from convs2s.config.metadata import (
-    CorpusMetadata,
-    DatasetMetadata,
-    DataSource,
-    ModelMetadata,
+from convs2s.config.corpus import (
+    AlignmentSettings,
+    CleanLimits,
+    Corpus,
+    FilePair,
+    HoldOut,
+    HoldOutPart,
+    Languages,
+    PreparationRecipes,
+    Titles,
+    VocabularySettings,
 )
-from convs2s.config.preparation import AlignmentSettings, CleanLimits, PreparationRecipes
-from convs2s.config.rouge import RougeSettings
+from convs2s.config.file_reference import (
+    Download,
+    is_of_titles,
+    known_download,
+    parse_file_reference,
+)
+from convs2s.config.messages import validated
 from convs2s.config.runs import MOST_SEED
-from convs2s.config.section import Section, replaced
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.section import (
+    Items,
+    NonNegativeInt,
+    PositiveInt,
+    Section,
+    SomeDistinctItems,
+    Text,
+    replaced,
+)
 from convs2s.errors import UserError
+
+
+class ModelMetadata(Section):
+    """What a model file says of its task."""
+
+    task: str
+    """Name of the task that the model was trained for."""
+    languages: Languages
+    """Codes of the two languages."""
+    preparation: str
+    """Name of the recipe from raw text to the words that the model's vocabulary splits."""
+
+
+class DataSource(Section):
+    """A file that text came from, and what config/downloads.yaml knows of it."""
+
+    file: str
+    """Path or URL, with #MEMBER for a file of an archive."""
+    sha256: str | None = None
+    """SHA-256 of the file, or of the archive; null where not known beforehand."""
+    md5: str | None = None
+    """MD5 likewise."""
+    licence: str | None = None
+    """Terms of use, as far as known."""
+
+
+class DatasetMetadata(ModelMetadata):
+    """What a token store's reader must know of its text."""
+
+    vocabulary: VocabularySettings
+    """What a token is."""
+    sources: Items[DataSource] = ()
+    """Where the training and validation text came from."""
+    stand_in: str | None = None
+    """What the data really is; None: it is the paper's."""
+
+
+class CorpusMetadata(Section):
+    """What stands beside the numbers of a corpus's pairs."""
+
+    task: str
+    """Name of the task whose corpus it is."""
+    clean: CleanLimits
+    """Training pairs that were kept."""
+    paper_pairs: int | None
+    """Training pairs that the paper states."""
+    stand_in: str | None
+    """What the data really is; None: it is the paper's."""
+
+
+RougePart = Literal["recall", "precision", "f1"]
+
+
+class RougeSettings(Section):
+    """How ROUGE scores a test set (docs/rouge.md)."""
+
+    bytes: PositiveInt | None = None
+    """Bytes of UTF-8 to which outputs and references are cut first (DUC-2004: 75); null: none."""
+    stem: bool = True
+    """Whether words are stemmed (the original's -m)."""
+    measure: RougePart = "f1"
+    """What a report's first lines show; its tables have all three (DUC-2004: recall)."""
+    lead_words: PositiveInt = 9
+    """Words of the lead baseline: the source's first ones, scored like an output."""
+
 
 __all__ = [
     "SHARED_WITH_TEXT",

@@ -3,16 +3,12 @@
 import re
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from convs2s.config.rules import Rule, alternatives, child
+from convs2s.config.section import Rule, Values, alternatives, child
 from convs2s.errors import UserError
 from convs2s.files.limits import DEEPEST_NESTING, MOST_YAML_VALUES
-
-Values = dict[str, Any]
-"""A mapping of YAML that no class has validated yet."""
 
 _TEXT, _MAPPING, _LIST, _MERGE = (
     f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq", "merge")

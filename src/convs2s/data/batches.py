@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits
 from convs2s.data.length_sort import Lengths, Order, in_order, sort_by_length
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, PADDING

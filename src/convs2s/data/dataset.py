@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
-from convs2s.config.metadata import DatasetMetadata
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.line_encoder import LineEncoder
 from convs2s.data.store import join_stores, require_prepared, write_store
 from convs2s.data.vocabulary import (

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from convs2s.config.metadata import CorpusMetadata
-from convs2s.config.preparation import CleanLimits
+from convs2s.config.corpus import CleanLimits
+from convs2s.config.task import CorpusMetadata
 from convs2s.files.text import write_json, write_lines
 from convs2s.scoring.text_table import aligned, underlined
 from convs2s.text.corpus_filter import (

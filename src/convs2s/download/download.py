@@ -9,8 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from convs2s.config.credentials import without_credentials
-from convs2s.config.file_reference import local_path
+from convs2s.config.file_reference import local_path, without_credentials
 from convs2s.download.partial_file import Expected, PartialFile, SourceError, WrongFileError
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.download import Download, known_download
-from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.file_reference import Download, known_download, local_path, parse_file_reference
 from convs2s.config.messages import unknown
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 
-from convs2s.config.download import known_download
-from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.corpus import CleanLimits
+from convs2s.config.file_reference import known_download, parse_file_reference
 from convs2s.config.model import ModelSettings
-from convs2s.config.preparation import CleanLimits
 from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.demo.version import CORPUS_SHA256

@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from convs2s.config.credentials import without_credentials
+from convs2s.config.file_reference import without_credentials
 from convs2s.config.messages import unknown
-from convs2s.config.references import check_replacement, check_selection
 from convs2s.config.runs import RUN_PATTERN
-from convs2s.config.settings import Settings
+from convs2s.config.settings import Settings, check_replacement, check_selection
 from convs2s.config.task import Task
 from convs2s.errors import UserError
 from convs2s.layout import Layout

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from convs2s.config.corpus import VocabularySettings
 from convs2s.config.costs import CostFigure
 from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
-from convs2s.config.vocabulary import VocabularySettings
 from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell

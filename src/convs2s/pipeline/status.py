@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from convs2s.config.yaml_file import Values
+from convs2s.config.section import Values
 from convs2s.errors import UserError
 from convs2s.pipeline.status_files import (
     ends_of,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.config.yaml_file import Values
+from convs2s.config.section import Values
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import STATE
 

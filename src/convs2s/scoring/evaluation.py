@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.learned_metric import LearnedMetric
+from convs2s.config.options import LearnedMetric
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json
 from convs2s.scoring.bleu import Score, chrf, detokenized_bleu, length_ratio, tokenized_bleu

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
-from convs2s.config.learned_metric import LearnedMetric, LearnedMetricName
+from convs2s.config.options import LearnedMetric, LearnedMetricName
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.scoring.bleu import Score

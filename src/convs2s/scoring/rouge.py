@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from convs2s import __version__
-from convs2s.config.rouge import RougePart
+from convs2s.config.task import RougePart
 from convs2s.errors import UserError
 from convs2s.scoring.bleu import Score
 from convs2s.scoring.rouge_hits import Hits, RougeTriple, ngram_hits, subsequence_hits, triple

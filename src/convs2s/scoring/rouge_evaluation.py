@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.rouge import RougePart, RougeSettings
+from convs2s.config.task import RougePart, RougeSettings
 from convs2s.files.text import write_json
 from convs2s.scoring.bleu import length_ratio
 from convs2s.scoring.evaluation import UnknownWords, count_unknown_words, read_reference

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from convs2s.config.rouge import RougePart
+from convs2s.config.task import RougePart
 from convs2s.files.text import write_json, write_lines
 from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS, RougeScore, RougeScores
 from convs2s.scoring.rouge_summary import MeanRouge, RougeSummary, summarize_rouge_runs

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.rouge import RougePart
+from convs2s.config.task import RougePart
 from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS, RougeKind, RougeScores
 from convs2s.scoring.rouge_evaluation import LeadBaseline, RougeEvaluation
 from convs2s.scoring.summary import (

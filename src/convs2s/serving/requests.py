@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from convs2s.api.texts import check_texts
-from convs2s.config.fields import PositiveInt
 from convs2s.config.messages import validated
-from convs2s.config.section import Section
+from convs2s.config.section import PositiveInt, Section
 from convs2s.errors import UserError
 from convs2s.serving.batches import Wanted
 from convs2s.serving.settings import ServerSettings

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from convs2s.config.fields import PositiveFloat, PositiveInt, Text
-from convs2s.config.section import Section
+from convs2s.config.section import PositiveFloat, PositiveInt, Section, Text
 from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
 MOST_PORT = 65_535

@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from convs2s.config.preparation import AlignerName
+from convs2s.config.corpus import AlignerName
 from convs2s.files.text import NO_MARK, read_line_pairs, write_lines
 from convs2s.text.alignment_state import remove_states, state_folder
 from convs2s.text.diagonal_model import Side, most_probable_links

@@ -4,9 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.config.download import Download, known_download
-from convs2s.config.file_reference import parse_file_reference
-from convs2s.config.recipe import Recipe
+from convs2s.config.file_reference import Download, known_download, parse_file_reference
+from convs2s.config.model import Recipe
 from convs2s.download.download import download_file
 from convs2s.files.checksums import sha256
 

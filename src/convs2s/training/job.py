@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.architecture import Architecture
+from convs2s.config.model import Recipe
 from convs2s.config.options import Products
-from convs2s.config.recipe import Recipe
 
 
 @dataclass(frozen=True)

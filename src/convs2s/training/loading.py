@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits
 from convs2s.data.batches import Batch, Indices, collate
 from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore

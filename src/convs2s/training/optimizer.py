@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 
 _VELOCITY = "momentum_buffer"
 

@@ -8,7 +8,7 @@ then divided after every epoch; ``step`` is divided at fixed times (Sutskever et
 import math
 from dataclasses import dataclass, replace
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore

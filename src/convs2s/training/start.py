@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.start import Start
+from convs2s.config.model import Start
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.model_file import ModelDescription, load_model

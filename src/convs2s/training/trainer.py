@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from torch import Tensor
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.batches import Indices, cut
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore

@@ -1,7 +1,7 @@
 """The version of training itself, and what of a model's settings a training is known by."""
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 
 TRAINING_VERSION = 4
 """Raised only when a change of the code changes results: it is part of a training's identity.

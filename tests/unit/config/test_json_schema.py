@@ -11,11 +11,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from convs2s.config.files import FILES
-from convs2s.config.json_schema import as_json, file_schema, write_schemas
+from convs2s.config.json_schema import FILES, as_json, file_schema, write_schemas
 from convs2s.config.messages import validated
-from convs2s.config.rules import Rule, alternatives, rules
-from convs2s.config.section import Section
+from convs2s.config.section import Rule, Section, alternatives, rules
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
 

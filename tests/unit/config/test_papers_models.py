@@ -11,7 +11,7 @@ import pytest
 
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.load import load
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.config.settings import Settings
 
 Json = dict[str, Any]

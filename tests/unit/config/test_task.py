@@ -10,9 +10,14 @@ import yaml
 from pydantic import ValidationError
 
 from convs2s.config.corpus import HoldOutPart
-from convs2s.config.metadata import CorpusMetadata, DatasetMetadata, ModelMetadata
 from convs2s.config.settings import Settings
-from convs2s.config.task import Task, VocabularySettings
+from convs2s.config.task import (
+    CorpusMetadata,
+    DatasetMetadata,
+    ModelMetadata,
+    Task,
+    VocabularySettings,
+)
 from convs2s.errors import UserError
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits
 from convs2s.data import length_sort
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store

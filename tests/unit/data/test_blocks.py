@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.corpus import Languages
-from convs2s.config.metadata import CorpusMetadata, DatasetMetadata
-from convs2s.config.preparation import CleanLimits
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.corpus import CleanLimits, Languages, VocabularySettings
+from convs2s.config.task import CorpusMetadata, DatasetMetadata
 from convs2s.data import blocks, store, word_counts
 from convs2s.data.blocks import block_rows, rows_of_block
 from convs2s.data.corpus import Sides, gather_shards, shard_corpus

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits
 from convs2s.data.batches import collate, cut, plan_batches
 from convs2s.data.dataset import build_vocabulary
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.corpus import Languages
-from convs2s.config.metadata import DatasetMetadata
-from convs2s.config.vocabulary import VocabularySettings
+from convs2s.config.corpus import Languages, VocabularySettings
+from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import (
     binarize,
     build_vocabulary,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.download import known_download
+from convs2s.config.file_reference import known_download
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.download.sources import DownloadSource, source_of, sources_by_place

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from convs2s.config.architecture import LstmArchitecture
-from convs2s.config.phrases import Phrases
+from convs2s.config.paper import Phrases
 from convs2s.data.vocabulary import END
 from convs2s.decoding.final_states import final_states
 from convs2s.errors import UserError

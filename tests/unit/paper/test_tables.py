@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from convs2s.config.load import load
-from convs2s.config.rouge import RougeSettings
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
+from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout

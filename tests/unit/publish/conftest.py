@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.metadata import DataSource
+from convs2s.config.task import DataSource
 from convs2s.data.dataset import read_description
 from convs2s.decoding.test_sets import decode_test_set
 from convs2s.files.text import write_json, write_lines

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.rouge import RougeSettings
+from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.learned_metric import LearnedMetric
+from convs2s.config.options import LearnedMetric
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.rouge import RougeSettings
+from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
 from convs2s.scoring.rouge import RougeOptions, rouge

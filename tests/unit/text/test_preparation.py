@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.preparation import PreparationRecipes
+from convs2s.config.corpus import PreparationRecipes
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import tidy, tokenize_and_filter

@@ -15,8 +15,7 @@ from torch.nn import functional
 from convs2s.config.architecture import VocabularySelection
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
-from convs2s.config.model import ModelSettings
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits, ModelSettings
 from convs2s.data.batches import Batch, collate
 from convs2s.data.shortlist import Shortlist, places_of
 from convs2s.data.store import TokenStore

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from convs2s.config.download import Download
+from convs2s.config.file_reference import Download
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import pytest
 import torch
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors

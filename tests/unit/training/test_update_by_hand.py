@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.config.recipe import Recipe
+from convs2s.config.model import Recipe
 from convs2s.data.store import TokenStore
 from convs2s.models.build import build_network
 from convs2s.models.network import Network

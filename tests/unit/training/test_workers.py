@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.config.recipe import BatchLimits
+from convs2s.config.model import BatchLimits
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.build import build_network
