@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.demo.corpus import generate
+from convs2s.demo.corpus import read_demo_corpus
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
@@ -49,7 +49,7 @@ def prepare_corpus(folder: Path, tiny: bool) -> Corpus:
 
 def _demo(folder: Path, most: int | None, tested: int | None) -> Corpus:
     """Return the demo's corpus, whose tokens are what stands between blanks."""
-    splits = generate()
+    splits = read_demo_corpus()
     text = folder / "text"
     for split, name in (("train", "train"), ("valid", "val")):
         _write(text / f"{name}.en", [english for english, _ in splits[split]])

@@ -1,4 +1,4 @@
-"""Files from elsewhere; the demo corpus and the miniature mirror, which the package generates."""
+"""Files from elsewhere; the demo corpora and the miniature mirror, which the package holds."""
 
 
 include: "inputs/download.smk"
@@ -29,6 +29,11 @@ rule write_demo_corpus:
             split=["train", "valid", "test"],
             lang=["en", "fr"],
         ),
+        expand(
+            "<downloads>/demo/clauses_en_fr/{split}.{lang}",
+            split=["train", "valid", "test_filtered", "test_rest"],
+            lang=["en", "fr"],
+        ),
     log:
         "<logs>/download/demo.log",
     localrule: True
@@ -38,24 +43,6 @@ rule write_demo_corpus:
         code=script_code("write_demo_corpus.py"),
     script:
         "../workflow/scripts/write_demo_corpus.py"
-
-
-rule write_demo_clauses:
-    output:
-        expand(
-            "<downloads>/demo/clauses_en_fr/{split}.{lang}",
-            split=["train", "valid", "test_filtered", "test_rest"],
-            lang=["en", "fr"],
-        ),
-    log:
-        "<logs>/download/demo_clauses.log",
-    localrule: True
-    conda:
-        "../envs/text.yaml"
-    params:
-        code=script_code("write_demo_clauses.py"),
-    script:
-        "../workflow/scripts/write_demo_clauses.py"
 
 
 rule write_mirror:

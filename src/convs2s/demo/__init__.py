@@ -1,4 +1,1 @@
-"""The demo corpus: English and French sentences from a bilingual grammar of the project's own.
-
-``docs/demo_corpus.md`` says what it shows and how it is made.
-"""
+"""The demo corpora, shipped as text; the grammar that writes them is in ``tools/demo_corpus``."""

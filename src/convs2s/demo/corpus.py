@@ -1,101 +1,48 @@
-"""The demo corpus: which sentences go to training, validation and test.
+"""Two corpora of generated English and French sentences: the demo's, and one of long clauses.
 
-A template-slot combination is a triple (template, slot, dictionary word): a noun, verb, adjective
-or fixed expression in a certain slot of a certain template. Of the nouns and adjectives, one in
-``WITHHELD`` combinations is kept out of training, and a fixed share of the validation and test
-sentences is made to hold at least one of those, so that the scores measure composition, not memory.
-What is withheld follows from a checksum of the combination, so that an edited template leaves the
-others' as they were. Only slots of categories that many templates share take part, so that every
-word is still seen in training, in other templates.
+``docs/demo_corpus.md`` says what is in them. Each is shipped as ``data/NAME.txt.xz``, three lines
+for each pair: its split (``train``, ``valid``, ``test`` ...), its English and its French sentence.
 """
 
+import hashlib
+import lzma
 from pathlib import Path
-from zlib import crc32
 
-from convs2s.demo.drawing import Drawing
-from convs2s.demo.grammar import Grammar, load_grammar
-from convs2s.demo.notation import Sentence, category_of
+from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 
-SEED = 2017
-SIZES = {"test": 500, "valid": 500, "train": 12_000}
-WITHHELD = 12
-WITHHELD_CATEGORIES = frozenset(
-    {
-        "person",
-        "adult",
-        "relative",
-        "thing",
-        "item",
-        "object",
-        "things",
-        "animal",
-        "food",
-        "drink",
-        "dish",
-        "place",
-        "building",
-        "room",
-        "agent",
-        "other",
-        "goods",
-    }
-)
-COMPOSED_OF_FIVE = 2
-"""Of five validation or test sentences, how many must hold a withheld combination."""
+CORPUS_SHA256 = {
+    "clauses_en_fr": "30155f1cbb1565ee87df2a19cff074eb8c9f0ee3ed5ce0cd466f3962b8866a97",
+    "en_fr": "3e20a18e4b687392abb23c9e82b0ecb29910711ea49307788f95159b19b132fc",
+}
+"""Folder of demo:// -> SHA-256 of its text; a run on a corpus is known by it before it runs."""
+
+DATA = Path(__file__).with_name("data")
 
 
-def withheld(combination: tuple[str, str, str]) -> bool:
-    """Say whether a template-slot combination is kept out of training."""
-    if category_of(combination[1]) not in WITHHELD_CATEGORIES:
-        return False
-    return crc32("\n".join(combination).encode()) % WITHHELD == 0
+def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
+    """Return the (English, French) pairs of each split.
 
-
-def is_composed(sentence: Sentence) -> bool:
-    """Say whether a sentence holds a combination that training does not show."""
-    return any(withheld(combination) for combination in sentence.combinations())
-
-
-def belongs(sentence: Sentence, split: str, number: int) -> bool:
-    """Say whether a sentence may become the one with this number in a split."""
-    if split == "train":
-        return not is_composed(sentence)
-    return is_composed(sentence) or not must_be_composed(number)
-
-
-def must_be_composed(number: int) -> bool:
-    """Say whether the validation or test sentence of a number must hold such a combination."""
-    return number % 5 < COMPOSED_OF_FIVE
-
-
-def drawing(grammar: Grammar, seed: int) -> Drawing[Sentence]:
-    """Draw sentences that belong where they stand and repeat no word."""
-
-    def fits(sentence: Sentence, split: str, number: int) -> bool:
-        return belongs(sentence, split, number) and not sentence.repeats_a_word()
-
-    return Drawing(seed, grammar.draw, Sentence.english, fits)
-
-
-def sentences(grammar: Grammar) -> dict[str, list[Sentence]]:
-    """Return the sentences of each split; no two of them have the same English text."""
-    return drawing(grammar, SEED).splits(SIZES)
-
-
-def generate() -> dict[str, list[tuple[str, str]]]:
-    """Return the corpus: for train, valid and test, the pairs (English, French).
-
-    The same on every machine and every Python version: all chance is ``random.Random(SEED)``'s.
+    Raises:
+        UserError: the file is not the one that was shipped.
     """
-    return {
-        split: [(sentence.english(), sentence.french()) for sentence in drawn]
-        for split, drawn in sentences(load_grammar()).items()
-    }
+    path = DATA / f"{corpus}.txt.xz"
+    try:
+        text = lzma.decompress(path.read_bytes())
+    except (lzma.LZMAError, EOFError, OSError) as error:
+        raise UserError(f"{path}: cannot be read: {error}; install convs2s again") from None
+    if hashlib.sha256(text).hexdigest() != CORPUS_SHA256[corpus]:
+        raise UserError(f"{path}: damaged: its SHA-256 is another one; install convs2s again")
+    lines = text.decode().split("\n")
+    splits: dict[str, list[tuple[str, str]]] = {}
+    # The text ends in a line feed, so that the last of the lines is empty and starts no pair.
+    for split, english, french in zip(lines[:-1:3], lines[1::3], lines[2::3], strict=True):
+        splits.setdefault(split, []).append((english, french))
+    return splits
 
 
-def write_demo_corpus(folder: Path) -> None:
-    """Write ``train``, ``valid`` and ``test`` as ``.en`` and ``.fr`` into a folder, plain UTF-8."""
-    for split, lines in generate().items():
-        write_lines(folder / f"{split}.en", (english for english, _ in lines))
-        write_lines(folder / f"{split}.fr", (french for _, french in lines))
+def write_demo_corpus(folder: Path, corpus: str = "en_fr") -> None:
+    """Write each split of a corpus as ``.en`` and ``.fr`` into a folder, plain UTF-8."""
+    for split, pairs in read_demo_corpus(corpus).items():
+        write_lines(folder / f"{split}.en", (english for english, _ in pairs))
+        write_lines(folder / f"{split}.fr", (french for _, french in pairs))

@@ -1,4 +1,4 @@
-"""A miniature mirror: every file that the tasks download, small, of text from the demo's grammar.
+"""A miniature mirror: every file that the tasks download, small, of the demo corpus's text.
 
 ``docs/mirror.md`` says what it holds and what is planted in it.
 """

@@ -8,8 +8,6 @@ is what a model can learn, and each language's own letters occur.
 import re
 from collections.abc import Callable, Mapping
 
-from convs2s.demo.agreement import capital
-
 _GERMAN_WORDS = {
     **{"le": "der", "la": "die", "les": "die", "l'": "das ", "un": "ein", "une": "eine"},
     **{"des": "einige", "du": "vom", "de": "von", "d'": "von ", "à": "zu", "au": "zum"},
@@ -66,7 +64,7 @@ def _respelled(sentence: str, words: Mapping[str, str], letters: Mapping[str, st
         word = match[0]
         known = words.get(word.lower())
         if known:
-            return capital(known) if word[0].isupper() else known
+            return known[0].upper() + known[1:] if word[0].isupper() else known
         return word if word[0].isupper() else spelling.sub(lambda found: letters[found[0]], word)
 
     return re.sub(r"[^\W\d_]+'?", replacement, sentence)

@@ -1,199 +1,46 @@
-"""The demo corpus holds what docs/demo_corpus.md says of it."""
+"""The shipped text is the pinned one, is written as it is, and is missed where it is damaged."""
 
-import hashlib
-import re
-from collections import Counter
+import lzma
 from pathlib import Path
 
 import pytest
 
-from convs2s.demo.agreement import english_surface, french_surface
-from convs2s.demo.corpus import generate, sentences, write_demo_corpus
-from convs2s.demo.grammar import load_grammar
-from convs2s.demo.notation import Sentence
-from convs2s.demo.version import CORPUS_SHA256
+from convs2s.demo import corpus as demo
+from convs2s.demo.corpus import CORPUS_SHA256, DATA, read_demo_corpus, write_demo_corpus
+from convs2s.errors import UserError
 from convs2s.files.text import read_line_pairs
 
-GRAMMAR = load_grammar()
-RARE_NAMES = {*GRAMMAR.names.family_names, *GRAMMAR.names.town_names}
-
-Pairs = list[tuple[str, str]]
-
-
-@pytest.fixture(scope="module")
-def drawn() -> dict[str, list[Sentence]]:
-    return sentences(GRAMMAR)
+SIZES = {
+    "en_fr": {"train": 12_000, "valid": 500, "test": 500},
+    "clauses_en_fr": {"train": 8_000, "valid": 250, "test_filtered": 250, "test_rest": 50},
+}
 
 
-@pytest.fixture(scope="module")
-def corpus() -> dict[str, Pairs]:
-    return generate()
-
-
-def words(sentence: str) -> list[str]:
-    """The words without punctuation; an apostrophe ends a word."""
-    return re.findall(r"[\w-]+", sentence)
-
-
-def is_plain(word: str) -> bool:
-    return word not in RARE_NAMES and not any(character.isdigit() for character in word)
-
-
-def test_the_corpus_is_the_same_on_every_machine(corpus: dict[str, Pairs]) -> None:
-    text = "".join(f"{split}\n{pair[0]}\n{pair[1]}\n" for split in corpus for pair in corpus[split])
-    assert hashlib.sha256(text.encode()).hexdigest() == CORPUS_SHA256["en_fr"]
-
-
-def test_sizes(corpus: dict[str, Pairs]) -> None:
-    sizes = {split: len(pairs) for split, pairs in corpus.items()}
-    assert sizes == {"train": 12_000, "valid": 500, "test": 500}
-
-
-def test_no_sentence_comes_twice(corpus: dict[str, Pairs]) -> None:
-    sources = [english for pairs in corpus.values() for english, _ in pairs]
-    assert len(set(sources)) == len(sources)
-
-
-def test_templates_are_many_and_all_are_used(drawn: dict[str, list[Sentence]]) -> None:
-    patterns = {sentence.template.english for sentence in drawn["train"]}
-    assert len(patterns) == len(GRAMMAR.templates) >= 60
-
-
-@pytest.mark.parametrize("side", [0, 1])
-def test_vocabulary_and_length(corpus: dict[str, Pairs], side: int) -> None:
-    tokens = [words(pair[side]) for pair in corpus["train"]]
-    counts = Counter(word.lower() for sentence in tokens for word in sentence if is_plain(word))
-    assert len(counts) >= 400
-    names = sum(word in RARE_NAMES for sentence in tokens for word in sentence)
-    assert names <= 0.1 * sum(map(len, tokens))
-    assert sum(map(len, tokens)) >= 9 * len(tokens)
-    assert sum(len(pair[side].split()) for pair in corpus["train"]) >= 9 * len(tokens)
-
-
-@pytest.mark.parametrize(("side", "new_forms"), [(0, 0), (1, 3)])
-def test_the_common_words_of_the_test_set_are_in_training(
-    corpus: dict[str, Pairs], side: int, new_forms: int
-) -> None:
-    known, asked = (
-        {word for pair in corpus[split] for word in words(pair[side]) if is_plain(word)}
-        for split in ("train", "test")
-    )
-    assert len(asked - known) <= new_forms  # French has rare inflected forms
-
-
-def test_some_words_are_seen_a_few_times_in_training(corpus: dict[str, Pairs]) -> None:
-    counts = Counter(word for pair in corpus["train"] for word in words(pair[0]) if is_plain(word))
-    seldom = {word for word, count in counts.items() if 3 <= count <= 40}
-    assert len(seldom) >= 100
-    assert sum(bool(seldom & set(words(pair[0]))) for pair in corpus["test"]) >= 50
-
-
-def test_two_fifths_of_the_test_set_combine_what_training_does_not(
-    drawn: dict[str, list[Sentence]],
-) -> None:
-    seen = frozenset().union(*(sentence.combinations() for sentence in drawn["train"]))
-    unseen = [sentence for sentence in drawn["test"] if sentence.combinations() - seen]
-    assert len(unseen) >= 0.4 * len(drawn["test"])
-
-
-def test_rare_names_stand_on_both_sides(corpus: dict[str, Pairs]) -> None:
-    counts = Counter(word for pair in corpus["train"] for word in words(pair[0]))
-    for english, french in corpus["test"]:
-        assert names_of(english) == names_of(french)
-    named = [names for english, _ in corpus["test"] if (names := names_of(english))]
-    assert len(named) >= 0.25 * len(corpus["test"])
-    seldom = [name for names in named for name in names if counts[name] <= 2]
-    assert len(seldom) >= 0.9 * sum(map(len, named))
-
-
-def names_of(sentence: str) -> list[str]:
-    """The rare names of a sentence, sorted."""
-    return sorted(word for word in re.findall(r"\w+", sentence) if word in RARE_NAMES)
-
-
-def test_an_english_sentence_has_one_translation(drawn: dict[str, list[Sentence]]) -> None:
-    translations: dict[str, set[str]] = {}
-    for split in drawn.values():
-        for sentence in split:
-            translations.setdefault(sentence.english().lower(), set()).add(sentence.french())
-    assert max(map(len, translations.values())) == 1
-
-
-def test_sentences_are_typed_as_a_user_types_them(corpus: dict[str, Pairs]) -> None:
-    for pairs in corpus.values():
-        for side in (0, 1):
-            assert not [pair[side] for pair in pairs if not is_well_formed(pair[side])]
-
-
-def is_well_formed(sentence: str) -> bool:
-    """A capital or a digit first, an end mark last, single spaces, no slot left."""
-    return (
-        (sentence[0].isupper() or sentence[0].isdigit())
-        and sentence[-1] in ".?!"
-        and not re.search(r"\s\s|[{}|_]", sentence)
-    )
-
-
-@pytest.mark.parametrize(
-    ("english", "french"),
-    [
-        (r"€\d,\d{3}\.\d\d ", r"\d \d{3},\d\d euros"),  # prices
-        (r"(May|June) \d+, \d{4}", r"\d+ (mai|juin) \d{4}"),  # dates
-        (r"\d:\d\d in the evening", r"\d h \d\d du soir"),  # times
-        (r"red cars", r"voitures rouges"),  # adjectives behind the noun
-        (r"old (lamps|keys|cars)", r"vieilles (lampes|clés|voitures)"),  # and before it
-        (r"\b[Mm]an\b", r"[Ll]'homme"),  # elision
-        (r"from the", r"\bdu\b"),  # contraction
-        (r"\bto the\b", r"\baux\b"),
-        (r"some \w+ water", r"de l'eau"),
-        (r"before", r"[Ii]l faut qu'"),
-        (r"They|they", r"qu'elles"),
-        (r"was born", r"est née "),  # participles agree
-    ],
-)
-def test_phenomena(corpus: dict[str, Pairs], english: str, french: str) -> None:
-    found = [pair for pair in corpus["train"] if re.search(english, pair[0])]
-    assert any(re.search(french, pair[1]) for pair in found)
-
-
-@pytest.mark.parametrize(
-    ("underlying", "surface"),
-    [
-        ("le homme voit", "L'homme voit"),
-        ("le hibou de le enfant", "Le hibou de l'enfant"),
-        ("la horloge de les haricots", "L'horloge des haricots"),
-        ("près de le marché", "Près du marché"),
-        ("près de le hôtel", "Près de l'hôtel"),
-        ("jusqu'à le pont", "Jusqu'au pont"),
-        ("de le docteur à les amis", "Du docteur aux amis"),
-        ("il faut que Anna aille à Elobik", "Il faut qu'Anna aille à Elobik"),
-        ("le village de Igamont", "Le village d'Igamont"),
-        ("Paul ne oublie pas le 8 mai", "Paul n'oublie pas le 8 mai"),
-        ("du yaourt et de le yaourt", "Du yaourt et du yaourt"),
-    ],
-)
-def test_french_surface(underlying: str, surface: str) -> None:
-    assert french_surface(underlying) == surface
-
-
-@pytest.mark.parametrize(
-    ("underlying", "surface"),
-    [
-        ("a old umbrella", "An old umbrella"),
-        ("it is a umbrella", "It is an umbrella"),
-        ("it is a useful uniform", "It is a useful uniform"),
-        ("it is a hot soup", "It is a hot soup"),
-    ],
-)
-def test_english_surface(underlying: str, surface: str) -> None:
-    assert english_surface(underlying) == surface
-
-
-def test_write_demo_corpus(tmp_path: Path, corpus: dict[str, Pairs]) -> None:
-    write_demo_corpus(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"{split}.{language}" for split in ("test", "train", "valid") for language in ("en", "fr")
-    ]
-    for split, pairs in corpus.items():
+@pytest.mark.parametrize("name", SIZES)
+def test_the_shipped_text_is_written_whole(tmp_path: Path, name: str) -> None:
+    splits = read_demo_corpus(name)
+    assert {split: len(pairs) for split, pairs in splits.items()} == SIZES[name]
+    write_demo_corpus(tmp_path, name)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"{split}.{language}" for split in splits for language in ("en", "fr")
+    }
+    for split, pairs in splits.items():
         written = read_line_pairs(tmp_path / f"{split}.en", tmp_path / f"{split}.fr")
         assert list(written) == pairs
+
+
+def test_every_corpus_is_pinned() -> None:
+    assert {path.name for path in DATA.iterdir()} == {f"{name}.txt.xz" for name in CORPUS_SHA256}
+    assert set(CORPUS_SHA256) == set(SIZES)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "DATA", tmp_path)
+    file = tmp_path / "en_fr.txt.xz"
+    with pytest.raises(UserError, match=rf"{file}: .*; install convs2s again"):
+        read_demo_corpus()
+    whole = (DATA / file.name).read_bytes()
+    for content in (whole[:5000], lzma.compress(b"train\na\nb\n")):
+        file.write_bytes(content)
+        with pytest.raises(UserError, match=rf"{file}: .*; install convs2s again"):
+            read_demo_corpus()

@@ -20,7 +20,7 @@ from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.mirror.languages import german, romanian, with_cedillas
 from convs2s.mirror.papers import LISTED_TWICE, PLANTED_PAPERS
 from convs2s.mirror.planted import ODD_CHARACTERS, PLANTED
-from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS, TRAINING_PAIRS
+from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS, TRAINING_PAIRS, draw_sentences
 from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model
 from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
@@ -187,6 +187,21 @@ def test_no_sentence_of_a_test_set_is_in_the_training_text(mirror: Path) -> None
     archive = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
     assert not training & set(lines(mirror, f"{archive}/test_2016_flickr.en.gz"))
     assert len(training) == TRAINING_PAIRS["europarl"]
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        ("europarl", "commoncrawl", "un", "news_commentary", "giga"),
+        ("europarl", "setimes", "back_translations"),
+    ],
+)
+def test_no_task_has_a_sentence_twice(training: tuple[str, ...]) -> None:
+    drawn = draw_sentences()
+    english = [pair[0] for name in (*training, *TEST_PAIRS, *PAPER_PAIRS) for pair in drawn[name]]
+    sizes = TRAINING_PAIRS | TEST_PAIRS | PAPER_PAIRS
+    assert {name: len(pairs) for name, pairs in drawn.items()} == sizes
+    assert len(set(english)) == len(english)
 
 
 def test_stanfords_text_is_in_words(mirror: Path) -> None:

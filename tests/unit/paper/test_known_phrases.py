@@ -7,7 +7,7 @@ from pathlib import Path
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.data.vocabulary import most_frequent
-from convs2s.demo.corpus import generate
+from convs2s.demo.corpus import read_demo_corpus
 from convs2s.files.text import read_lines
 from convs2s.mirror.sentences import draw_sentences
 from convs2s.text.preparation import Preparation
@@ -32,7 +32,7 @@ def unknown_words(settings: Settings, text: Iterable[str]) -> dict[str, set[str]
 
 
 def test_of_the_demo(root: Path) -> None:
-    english = [source for source, _ in generate()["train"]]
+    english = [source for source, _ in read_demo_corpus()["train"]]
     found = unknown_words(load(root, {"scale": "demo"}), english)
     assert found == {"demo_word_order": set(), "demo_voice": set()}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from convs2s.config.load import load
-from convs2s.demo.version import CORPUS_SHA256
+from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.paper import run_inputs
 from convs2s.paper.cells import Cell
 from tests.support.cells import cells

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from convs2s.demo.corpus import generate
+from convs2s.demo.corpus import read_demo_corpus
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
@@ -74,7 +74,7 @@ align_words(source=source, target=target, links=links, pairs=400, seed=7)
 
 def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
     """Nothing that differs between processes, such as the hashes of words, may change a link."""
-    sides = written(tmp_path, generate()["train"][:500])
+    sides = written(tmp_path, read_demo_corpus()["train"][:500])
     for run in "1", "2":
         command = [sys.executable, "-c", ALIGN, *map(str, sides), str(tmp_path / run)]
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": run})
@@ -90,7 +90,7 @@ class StoppedError(Exception):
 def test_an_alignment_that_is_stopped_goes_on_to_the_same_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, target = written(tmp_path, generate()["train"][:200])
+    source, target = written(tmp_path, read_demo_corpus()["train"][:200])
     align = partial(align_words, source=source, target=target, pairs=None)
     align(links=tmp_path / "links")
     keep, expect = AlignmentState.keep, _Model.expect
@@ -119,7 +119,7 @@ def test_an_alignment_that_is_stopped_goes_on_to_the_same_links(
 def test_a_state_of_another_text_is_not_gone_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = generate()["train"][:200]
+    pairs = read_demo_corpus()["train"][:200]
     links = tmp_path / "links"
     for kept, read in ((pairs, pairs[::-1]), (pairs[::-1], pairs)):
         source, target = written(tmp_path, kept)

@@ -3,13 +3,13 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
-from convs2s.demo.categories import Draw, read_categories
-from convs2s.demo.data_files import DATA, DataRow, read_records
-from convs2s.demo.names import NameLists, read_names
-from convs2s.demo.notation import SLOT, Sentence, Template, category_of
-from convs2s.demo.word_lists import read_word_lists
+from demo_corpus.categories import Draw, read_categories
+from demo_corpus.data_files import DATA, DataRow, read_records
+from demo_corpus.names import NameLists, read_names
+from demo_corpus.notation import SLOT, Sentence, Template, category_of
+from demo_corpus.words import read_word_lists
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Grammar:
         return Sentence(template, fillers)
 
 
-def load_grammar(folder: Traversable = DATA) -> Grammar:
+def load_grammar(folder: Path = DATA) -> Grammar:
     """Read the grammar from its data files.
 
     Raises:
@@ -38,7 +38,7 @@ def load_grammar(folder: Traversable = DATA) -> Grammar:
     return Grammar(categories, read_templates(folder / "templates.yaml", categories), names)
 
 
-def read_templates(file: Traversable, categories: Mapping[str, Draw]) -> list[Template]:
+def read_templates(file: Path, categories: Mapping[str, Draw]) -> list[Template]:
     """Read the templates and check their slots.
 
     Raises:

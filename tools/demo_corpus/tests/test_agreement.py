@@ -2,12 +2,11 @@
 
 import pytest
 
-from convs2s.demo.agreement import english_ing, french_plural, with_s
-from convs2s.demo.data_files import DATA
-from convs2s.demo.entries import Adjective, Noun, Verb
-from convs2s.demo.fillers import Action, Name, NounPhrase, Quality
-from convs2s.demo.notation import Sentence, Template
-from convs2s.demo.word_lists import read_adjectives, read_nouns, read_verbs
+from demo_corpus.agreement import english_ing, french_plural, with_s
+from demo_corpus.data_files import DATA
+from demo_corpus.fillers import Action, Name, NounPhrase, Quality
+from demo_corpus.notation import Sentence, Template
+from demo_corpus.words import Adjective, Noun, Verb, read_adjectives, read_nouns, read_verbs
 
 TWO = ("two", "deux")
 NOUNS = {

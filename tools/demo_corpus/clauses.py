@@ -13,17 +13,14 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from convs2s.demo.categories import Draw
-from convs2s.demo.corpus import SEED, is_composed, must_be_composed
-from convs2s.demo.data_files import DATA, DataRow, read_records
-from convs2s.demo.drawing import Drawing
-from convs2s.demo.fillers import Filler
-from convs2s.demo.grammar import faults, load_grammar
-from convs2s.demo.notation import SLOT, Sentence, Template, category_of
-from convs2s.files.text import write_lines
+from demo_corpus.categories import Draw
+from demo_corpus.corpus import SEED, Drawing, is_composed, must_be_composed
+from demo_corpus.data_files import DATA, DataRow, read_records
+from demo_corpus.fillers import Filler
+from demo_corpus.grammar import faults, load_grammar
+from demo_corpus.notation import SLOT, Sentence, Template, category_of
 
 JOINED_SIZES = {"test_filtered": 250, "test_rest": 50, "valid": 250, "train": 8_000}
 CLAUSES = (1, 1, 1, 2, 2, 3)
@@ -158,7 +155,7 @@ def load_clauses() -> ClauseGrammar:
     return ClauseGrammar(categories, clauses, read_joins(DATA / "joins.yaml", categories))
 
 
-def read_clauses(file: Traversable, categories: Mapping[str, Draw]) -> list[Clause]:
+def read_clauses(file: Path, categories: Mapping[str, Draw]) -> list[Clause]:
     """Read the clauses and check their slots.
 
     Raises:
@@ -175,7 +172,7 @@ def read_clauses(file: Traversable, categories: Mapping[str, Draw]) -> list[Clau
     return clauses
 
 
-def read_joins(file: Traversable, categories: Mapping[str, Draw]) -> list[Join]:
+def read_joins(file: Path, categories: Mapping[str, Draw]) -> list[Join]:
     """Read the joins and check their places and slots.
 
     Raises:
@@ -215,9 +212,13 @@ def joined_sentences(grammar: ClauseGrammar) -> dict[str, list[JoinedSentence]]:
     return drawing.splits(JOINED_SIZES)
 
 
-def write_demo_clauses(folder: Path) -> None:
-    """Write each split of ``JOINED_SIZES`` as ``.en`` and ``.fr`` into a folder, plain UTF-8."""
-    for split, drawn in joined_sentences(load_clauses()).items():
-        whole = [sentence.whole() for sentence in drawn]
-        write_lines(folder / f"{split}.en", (sentence.english() for sentence in whole))
-        write_lines(folder / f"{split}.fr", (sentence.french() for sentence in whole))
+def generate_clauses() -> dict[str, list[tuple[str, str]]]:
+    """Return the corpus: for each split of ``JOINED_SIZES``, the pairs (English, French)."""
+    wholes = {
+        split: [sentence.whole() for sentence in drawn]
+        for split, drawn in joined_sentences(load_clauses()).items()
+    }
+    return {
+        split: [(sentence.english(), sentence.french()) for sentence in drawn]
+        for split, drawn in wholes.items()
+    }

@@ -7,8 +7,8 @@ depend on another filler of the sentence: a verb on its subject, a possessive on
 from dataclasses import dataclass
 from typing import Protocol
 
-from convs2s.demo import agreement
-from convs2s.demo.entries import Adjective, Noun, Verb
+from demo_corpus import agreement
+from demo_corpus.words import Adjective, Noun, Verb
 
 
 class Filler(Protocol):

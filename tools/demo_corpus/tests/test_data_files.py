@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.demo.data_files import DATA, read_records, read_table
-from convs2s.demo.grammar import load_grammar
-from convs2s.demo.word_set import WordSet
 from convs2s.errors import UserError
+from demo_corpus.data_files import DATA, read_records, read_table
+from demo_corpus.grammar import load_grammar
+from demo_corpus.words import WordSet
 
 Edit = Callable[[str, str, str], tuple[Path, int]]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from convs2s.demo.agreement import english_surface, french_surface
-from convs2s.demo.fillers import Filler
+from demo_corpus.agreement import english_surface, french_surface
+from demo_corpus.fillers import Filler
 
 SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?: (\w+))?(?:\?([^}]*))?\}")
 

@@ -8,17 +8,15 @@ dates are defined here.
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from importlib.resources.abc import Traversable
 from operator import add
+from pathlib import Path
 from typing import TypeVar
 
-from convs2s.demo import quantities
-from convs2s.demo.data_files import DataRow, read_table, require
-from convs2s.demo.entries import Adjective, Noun, Verb
-from convs2s.demo.fillers import Action, Filler, Fixed, NounPhrase, Quality
-from convs2s.demo.names import NameLists
-from convs2s.demo.word_lists import Expression, WordLists
-from convs2s.demo.word_set import WordSet
+from demo_corpus import quantities
+from demo_corpus.data_files import DataRow, read_table, require
+from demo_corpus.fillers import Action, Filler, Fixed, NounPhrase, Quality
+from demo_corpus.names import NameLists
+from demo_corpus.words import Adjective, Expression, Noun, Verb, WordLists, WordSet
 
 Member = TypeVar("Member")
 Draw = Callable[[random.Random], Filler]
@@ -131,7 +129,7 @@ def quantity_categories(months: Sequence[Expression]) -> dict[str, Draw]:
     return {name: quantity(function) for name, function in functions.items()}
 
 
-def read_categories(file: Traversable, lists: WordLists, names: NameLists) -> dict[str, Draw]:
+def read_categories(file: Path, lists: WordLists, names: NameLists) -> dict[str, Draw]:
     """Return all categories: those of names and quantities, and those of a table.
 
     Raises:

@@ -1,21 +1,100 @@
-"""Reads the dictionary of the demo from its tables; regular forms are left out of these."""
+"""The dictionary of the demo: words with all their forms, in sets, read from tables.
 
-from collections.abc import Callable, Iterable, Mapping
+Regular forms are left out of the tables.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
-from typing import TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
-from convs2s.demo import agreement
-from convs2s.demo.data_files import DataRow, read_table, require
-from convs2s.demo.entries import Adjective, Noun, Verb
-from convs2s.demo.word_set import WordSet
+from demo_corpus import agreement
+from demo_corpus.data_files import DataRow, read_table, require
 
+Item = TypeVar("Item")
 Entry = TypeVar("Entry")
 Expression = tuple[str, str]
 
 NOUN_GENDERS = ("m", "f", "mp", "fp")
 POSITIONS = ("before", "behind", "invariable")
 FREQUENCIES = ("common", "rare")
+
+RARE_SHARE = 0.1
+"""How often a rare word is drawn where a set has common and rare ones."""
+
+SKEW = 1.5
+"""How much more often the first words of a set are drawn than the last; at 1 all are alike."""
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A noun: its English forms, its French forms, its French gender (``m`` or ``f``)."""
+
+    english: str
+    english_plural: str
+    french: str
+    french_plural: str
+    gender: str
+    always_plural: bool = False
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """An adjective: its French forms, and whether it stands before the French noun."""
+
+    english: str
+    masculine: str
+    feminine: str
+    masculine_plural: str
+    feminine_plural: str
+    before_vowel: str
+    precedes: bool
+
+    def agree(self, gender: str, plural: bool, following: str = "") -> str:
+        """Return the French form for a gender and number; ``following`` is the word after it."""
+        if gender == "f":
+            return self.feminine_plural if plural else self.feminine
+        if plural:
+            return self.masculine_plural
+        return self.before_vowel if agreement.opens_with_vowel(following) else self.masculine
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: what its English and French forms are made from."""
+
+    english: str
+    english_past: str
+    english_participle: str
+    french: str
+    singular: str
+    plural: str
+    participle: str
+    future_stem: str
+    with_etre: bool = False
+
+    def imperfect_stem(self) -> str:
+        """Return the stem of the imperfect, for verbs whose stem is the same in all persons."""
+        return self.plural.removesuffix("ent")
+
+
+@dataclass(frozen=True)
+class WordSet(Generic[Item]):
+    """Common words and rare ones."""
+
+    common: Sequence[Item] = ()
+    rare: Sequence[Item] = ()
+
+    def __add__(self, other: "WordSet[Item]") -> "WordSet[Item]":
+        """Return the words of both sets."""
+        return WordSet([*self.common, *other.common], [*self.rare, *other.rare])
+
+    def draw(self, rng: random.Random) -> Item:
+        """Draw a common word, the first ones most often, or now and then a rare one."""
+        if self.rare and rng.random() < RARE_SHARE:
+            return rng.choice(self.rare)
+        return self.common[int(len(self.common) * rng.random() ** SKEW)]
 
 
 @dataclass(frozen=True)
@@ -28,7 +107,7 @@ class WordLists:
     expressions: Mapping[str, WordSet[Expression]]
 
 
-def read_word_lists(folder: Traversable) -> WordLists:
+def read_word_lists(folder: Path) -> WordLists:
     """Read all tables of a folder.
 
     Raises:
@@ -44,7 +123,7 @@ def read_word_lists(folder: Traversable) -> WordLists:
     )
 
 
-def read_nouns(file: Traversable) -> dict[str, WordSet[Noun]]:
+def read_nouns(file: Path) -> dict[str, WordSet[Noun]]:
     """Read the sets of nouns."""
     required = "set frequency english french gender"
     return word_sets(read_table(file, required, "english_plural french_plural"), noun)
@@ -63,7 +142,7 @@ def noun(row: DataRow) -> Noun:
     )
 
 
-def read_adjectives(file: Traversable) -> dict[str, Adjective]:
+def read_adjectives(file: Path) -> dict[str, Adjective]:
     """Read the adjectives, by their English form."""
     adjectives: dict[str, Adjective] = {}
     for row in read_table(file, "english position masculine", "feminine before_vowel"):
@@ -103,7 +182,7 @@ def invariable_adjective(row: DataRow) -> Adjective:
 
 
 def read_adjective_sets(
-    file: Traversable, adjectives: Mapping[str, Adjective]
+    file: Path, adjectives: Mapping[str, Adjective]
 ) -> dict[str, WordSet[Adjective]]:
     """Read the sets of adjectives, which name adjectives by their English form."""
     sets: dict[str, WordSet[Adjective]] = {}
@@ -118,7 +197,7 @@ def read_adjective_sets(
     return sets
 
 
-def read_verbs(file: Traversable) -> dict[str, WordSet[Verb]]:
+def read_verbs(file: Path) -> dict[str, WordSet[Verb]]:
     """Read the sets of verbs."""
     required = "set frequency english french auxiliary"
     optional = "english_past english_participle singular plural participle future_stem"
@@ -143,7 +222,7 @@ def verb(row: DataRow) -> Verb:
     )
 
 
-def read_expressions(file: Traversable) -> dict[str, WordSet[Expression]]:
+def read_expressions(file: Path) -> dict[str, WordSet[Expression]]:
     """Read the sets of fixed expressions."""
     rows = read_table(file, "set frequency english french")
     sets = word_sets(rows, lambda row: (row["english"], row["french"]))

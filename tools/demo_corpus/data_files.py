@@ -7,8 +7,7 @@ are passed over. A list of records (.yaml) is a mapping of topics to lists of ma
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TypeVar
 
 import yaml
@@ -16,7 +15,7 @@ import yaml
 from convs2s.errors import UserError
 from convs2s.files.text import decode_lines
 
-DATA = resources.files("convs2s.demo") / "data"
+DATA = Path(__file__).with_name("data")
 
 Value = TypeVar("Value")
 
@@ -58,7 +57,7 @@ class DataRow:
         return UserError(f"{self.place}: {message}")
 
 
-def read_table(file: Traversable, required: str, optional: str = "") -> Iterator[DataRow]:
+def read_table(file: Path, required: str, optional: str = "") -> Iterator[DataRow]:
     """Yield the rows of a table.
 
     Args:
@@ -82,7 +81,7 @@ def read_table(file: Traversable, required: str, optional: str = "") -> Iterator
         yield row
 
 
-def _table_lines(file: Traversable) -> Iterator[tuple[str, str]]:
+def _table_lines(file: Path) -> Iterator[tuple[str, str]]:
     with file.open("rb") as stream:
         for number, line in enumerate(decode_lines(stream, str(file)), start=1):
             if line.strip() and not line.startswith("#"):
@@ -98,7 +97,7 @@ def _cells(place: str, line: str, columns: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
 
 
-def read_records(file: Traversable, keys: Sequence[str]) -> Iterator[DataRow]:
+def read_records(file: Path, keys: Sequence[str]) -> Iterator[DataRow]:
     """Yield the records of a YAML file, over all its topics.
 
     Args:
@@ -118,7 +117,7 @@ def read_records(file: Traversable, keys: Sequence[str]) -> Iterator[DataRow]:
             yield _record(file, record, keys)
 
 
-def _yaml_root(file: Traversable) -> yaml.Node | None:
+def _yaml_root(file: Path) -> yaml.Node | None:
     with file.open("rb") as stream:
         text = "\n".join(decode_lines(stream, str(file)))
     try:
@@ -128,11 +127,11 @@ def _yaml_root(file: Traversable) -> yaml.Node | None:
         raise UserError(f"{place}: not YAML: {error.problem}") from None
 
 
-def _place(file: Traversable, mark: yaml.Mark) -> str:
+def _place(file: Path, mark: yaml.Mark) -> str:
     return f"{file}:{mark.line + 1}"
 
 
-def _record(file: Traversable, node: yaml.Node, keys: Sequence[str]) -> DataRow:
+def _record(file: Path, node: yaml.Node, keys: Sequence[str]) -> DataRow:
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     texts = [(key.value, value.value) for key, value in pairs if _is_text(value)]
     if sorted(key for key, _ in texts) != sorted(keys) or len(texts) != len(pairs):
@@ -146,7 +145,7 @@ def _is_text(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and bool(node.value)
 
 
-def require(names: Collection[str], given: Collection[str], file: Traversable, what: str) -> None:
+def require(names: Collection[str], given: Collection[str], file: Path, what: str) -> None:
     """Check that a file has all entries that the engine asks for by name.
 
     Raises:

@@ -6,10 +6,10 @@ A rare name is the same on both sides, so that a translator can only copy it.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
-from convs2s.demo.data_files import read_table, require
-from convs2s.demo.fillers import Fixed, Name
+from demo_corpus.data_files import read_table, require
+from demo_corpus.fillers import Fixed, Name
 
 GENDERS = ("m", "f")
 PARTS = ("openings", "syllables", "family_endings", "town_endings")
@@ -41,7 +41,7 @@ class NameLists:
         return Fixed(name, name)
 
 
-def read_names(folder: Traversable) -> NameLists:
+def read_names(folder: Path) -> NameLists:
     """Read the tables of names of a folder.
 
     Raises:
@@ -63,7 +63,7 @@ def read_names(folder: Traversable) -> NameLists:
     )
 
 
-def read_parts(file: Traversable) -> dict[str, list[str]]:
+def read_parts(file: Path) -> dict[str, list[str]]:
     """Read what rare names are made from."""
     rows = read_table(file, "part texts")
     parts = {row.choice("part", PARTS): row["texts"].split() for row in rows}
