@@ -20,6 +20,7 @@ LAYERS = (
     ("model_file",),
     ("decoding", "training"),
     ("paper", "interop", "mirror", "publish", "api"),
+    ("costs",),
     ("pipeline", "serving"),
     ("cli",),
     ("__main__",),

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
+from convs2s.costs.preflight import preflight
 from convs2s.paper.cells import cells_by_table
-from convs2s.pipeline.preflight import preflight
 from convs2s.pipeline.process import failures_in_one_line
 
 snakemake: Any

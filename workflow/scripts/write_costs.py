@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
+from convs2s.costs.page import write_costs
 from convs2s.paper.cells import cells_by_table
-from convs2s.paper.costs_page import write_costs
 from convs2s.pipeline.job import job
 
 snakemake: Any

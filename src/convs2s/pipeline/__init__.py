@@ -1,1 +1,1 @@
-"""What the workflow runs on: paths, jobs, fingerprints, budgets."""
+"""What the workflow runs on: jobs, fingerprints of code, the status of both."""

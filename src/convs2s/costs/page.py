@@ -1,18 +1,18 @@
 """The costs of all tables and figures as a page for people and as comma-separated values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from convs2s.config.settings import Settings
+from convs2s.costs.exhibits import Cost, PaperCosts, PrintedCost, costs
 from convs2s.files.text import atomic_text
 from convs2s.paper.cells import Cell
-from convs2s.paper.costs import Cost, PaperCosts, PrintedCost, all_printed, costs
 from convs2s.paper.table_formats import Sheet, csv, markdown
 from convs2s.paper.trained import Hours
 
-_NAME, _SCALE = "Table or figure", "Scale"
+_NAME, _SCALE, _JOBS = "Table or figure", "Scale", "Other jobs, core-hours"
 
 
 def write_costs(
@@ -33,41 +33,41 @@ def write_costs(
     Raises:
         UserError: the record of a training is no JSON.
     """
-    found = costs(settings, cells, benchmarks)
-    sheet = _sheet(settings, found)
-    printed = _printed_sheet(found)
-    parts = [markdown(sheet), *([f"#{markdown(printed)}"] if len(printed.frame) else [])]
+    paper_costs = costs(settings, cells, benchmarks)
+    sheet = _sheet(settings, paper_costs)
+    parts = [markdown(sheet)]
+    if paper_costs.all_printed.stated:
+        parts.append(f"#{markdown(_printed_sheet(paper_costs))}")
     formats = {".md": "\n".join(parts), ".csv": csv(sheet)}
     for output in outputs:
         with atomic_text(output) as stream:
             stream.write(formats[output.suffix])
 
 
-def _sheet(settings: Settings, found: PaperCosts) -> Sheet:
-    """Return the table of costs, with a row for each exhibit, for what they share, and for all."""
-    stand_in = settings.scale.stand_in
+def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
+    """Return the table of costs: a row for each exhibit, for what several share, and for all."""
+    scale, stand_in = settings.options.scale, settings.scale.stand_in
     headings = [
         "Costs: what each table and figure takes",
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
-        f"Scale: {settings.options.scale}. Hours of trainings are time times GPUs, or without one "
+        f"Scale: {scale}. Hours of trainings are time times GPUs, or without one "
         "times threads; of other jobs processor time. Each column: docs/preflight.md.",
     ]
-    scale = settings.options.scale + (" (STAND-IN DATA)" if stand_in else "")
-    rows = [{**row, _SCALE: scale} for row in _rows(found)]
-    return Sheet(headings, pd.DataFrame(rows, dtype=str), _NAME, {}, {}, (_SCALE,))
-
-
-def _rows(found: PaperCosts) -> Iterator[dict[str, str]]:
-    for name, cost in found.exhibits.items():
-        yield _row(name, cost, found.printed[name])
-    shared = dict.fromkeys(_row("", found.total, all_printed(found)), "")
-    yield {**shared, _NAME: "shared by several", "Other jobs, core-hours": _hours(found.shared)}
-    yield _row("all, each run once", found.total, all_printed(found))
+    exhibits, printed = paper_costs.exhibits, paper_costs.printed
+    rows = [_row(name, cost, printed[name]) for name, cost in exhibits.items()]
+    total = _row("all, each run once", paper_costs.total, paper_costs.all_printed)
+    shared = {_NAME: "shared by several", _JOBS: _hours(paper_costs.shared)}
+    rows += [{**dict.fromkeys(total, ""), **shared}, total]
+    frame = pd.DataFrame(rows, dtype=str)
+    frame[_SCALE] = scale + (" (STAND-IN DATA)" if stand_in else "")
+    return Sheet(headings, frame, _NAME, {}, {}, (_SCALE,))
 
 
 def _row(name: str, cost: Cost, printed: PrintedCost) -> dict[str, str]:
     measured = _pair(cost.measured, "not measured" if cost.finished else "")
-    to_come = _pair(cost.left if cost.trainings else None, "not measured" if cost.trainings else "")
+    to_come = _pair(
+        cost.to_come if cost.trainings else None, "not measured" if cost.trainings else ""
+    )
     stated = _hours(printed.hours) if printed.stated else "not stated"
     return {
         _NAME: name,
@@ -75,7 +75,7 @@ def _row(name: str, cost: Cost, printed: PrintedCost) -> dict[str, str]:
         "Finished": str(cost.finished),
         "Core-hours": measured[0],
         "GPU-hours": measured[1],
-        "Other jobs, core-hours": _hours(cost.jobs),
+        _JOBS: _hours(cost.jobs),
         "To come, core-hours": to_come[0],
         "To come, GPU-hours": to_come[1],
         "To come, trainings not measured": str(cost.unknown),
@@ -84,23 +84,22 @@ def _row(name: str, cost: Cost, printed: PrintedCost) -> dict[str, str]:
     }
 
 
-def _printed_sheet(found: PaperCosts) -> Sheet:
+def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
     """Return the table of what the papers state, with the exhibits that rest on it."""
     rows = [
         {
-            "Model": one.model,
-            "Text": one.text,
-            "GPU-hours": _hours(one.hours),
-            "Source": one.source,
+            "Model": training.model,
+            "Text": training.text,
+            "GPU-hours": _hours(training.hours),
+            "Source": training.source,
             "Tables and figures": ", ".join(
-                name for name, printed in found.printed.items() if one in printed.stated
+                name for name, printed in paper_costs.printed.items() if training in printed.stated
             ),
         }
-        for one in all_printed(found).stated
+        for training in paper_costs.all_printed.stated
     ]
-    names = ["Model", "Text", "GPU-hours", "Source", "Tables and figures"]
     headings = ["One training of each model of the papers, as far as they state it"]
-    return Sheet(headings, pd.DataFrame(rows, columns=names, dtype=str), "Model", {}, {}, ())
+    return Sheet(headings, pd.DataFrame(rows, dtype=str), "Model", {}, {}, ())
 
 
 def _pair(hours: Hours | None, absent: str) -> tuple[str, str]:

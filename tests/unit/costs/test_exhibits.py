@@ -9,9 +9,9 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
+from convs2s.costs.exhibits import PaperCosts, costs, printed_cost
+from convs2s.costs.page import write_costs
 from convs2s.paper.cells import MEASURES, Cell
-from convs2s.paper.costs import PaperCosts, all_printed, costs, printed_cost
-from convs2s.paper.costs_page import write_costs
 from convs2s.paper.trained import Hours
 from tests.support.cells import cells
 from tests.support.rules import rules
@@ -93,7 +93,7 @@ def test_other_seeds_tell_what_a_missing_one_takes(multi30k: Settings) -> None:
     write_training(folder_of(cell, 1), seconds=1800)
     alone = costs(multi30k, {"table1": [cell]}, Path("benchmarks")).exhibits["table1"]
     assert alone.measured == Hours(cores=3.0)
-    assert (alone.left, alone.unknown) == (Hours(cores=1.5), 0)
+    assert (alone.to_come, alone.unknown) == (Hours(cores=1.5), 0)
 
 
 def test_a_rate_of_the_same_kind_of_network_tells_what_another_model_takes(
@@ -104,7 +104,7 @@ def test_a_rate_of_the_same_kind_of_network_tells_what_another_model_takes(
     assert first.task == other.task
     write_training(folder_of(first, 0), seconds=3600, tokens=7200)
     table = {"table5": [first, other]}
-    left = costs(multi30k, table, Path("benchmarks")).exhibits["table5"].left
+    left = costs(multi30k, table, Path("benchmarks")).exhibits["table5"].to_come
     epochs = multi30k.models[other.model].training.maximum_epochs
     assert epochs is not None
     # An epoch takes two core-hours. Of the first model's other seeds, that is what they take.
@@ -124,15 +124,15 @@ def test_before_the_first_run_a_stated_figure_of_another_model_tells(multi30k: S
     epochs = [multi30k.models[name].training.maximum_epochs for name in (cell.model, "small")]
     assert epochs[0] is not None
     assert epochs[1] is not None
-    assert cost.left is not None
-    assert cost.left.cores == pytest.approx(len(cell.runs) * known.hours * epochs[0] / epochs[1])
+    assert cost.to_come is not None
+    assert cost.to_come.cores == pytest.approx(len(cell.runs) * known.hours * epochs[0] / epochs[1])
 
 
 def test_nothing_measured_is_not_taken_for_no_time(root: Path, multi30k: Settings) -> None:
     cost = found(multi30k, "lstm_table1").exhibits["lstm_table1"]
-    assert (cost.measured, cost.left, cost.unknown) == (None, None, cost.trainings)
+    assert (cost.measured, cost.to_come, cost.unknown) == (None, None, cost.trainings)
     paper = load(root, {"scale": "paper"})  # the papers' own figures are of other devices
-    assert found(paper, "table1").exhibits["table1"].left is None
+    assert found(paper, "table1").exhibits["table1"].to_come is None
 
 
 def test_decoding_and_scoring_are_those_of_the_table(multi30k: Settings) -> None:
@@ -189,7 +189,7 @@ def test_the_papers_state_four_trainings_of_table_1(root: Path) -> None:
     assert (ablations.stated, ablations.hours) == ((), 0)
     assert len(ablations.unstated) == 4
     both = found(paper, "table1", "table2", "table4")
-    assert all_printed(both).hours == stated.hours  # each model once
+    assert both.all_printed.hours == stated.hours  # each model once
 
 
 def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
-from convs2s.paper.costs import costs
-from convs2s.pipeline.budget import Budget, Machine, Stage, budgets, levels
-from convs2s.pipeline.budget_report import exhibits_report, refusals, report
+from convs2s.costs.budget import Budget, Stage, budgets, levels
+from convs2s.costs.exhibits import costs
+from convs2s.costs.preflight import Machine, exhibits_report, refusals, report
 from tests.support.cells import cells
 from tests.support.user_task import TASK
 

@@ -1,0 +1,1 @@
+"""What work takes: hours, disk and memory, measured of what has run and expected of the rest."""

@@ -1,0 +1,238 @@
+"""What each table and figure takes: measured of the runs that are there, expected of the others."""
+
+import csv
+import statistics
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.config.costs import KnownTraining
+from convs2s.config.paper import Table
+from convs2s.config.runs import members
+from convs2s.config.settings import Settings
+from convs2s.files.text import read_lines
+from convs2s.paper.cells import Cell
+from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of
+from convs2s.paper.trained import Hours, Training, read_training
+
+_SECONDS_PER_HOUR = 3600
+
+# The benchmarks of trainings know the last attempt alone, where histories know all.
+_TRAININGS = "*/*/seed*/train.tsv"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the trainings and other jobs of an exhibit take.
+
+    Attributes:
+        trainings: their number.
+        timed: how many of them have run, with a record of their time.
+        untimed: how many have run without one.
+        measured: hours of those with a record; None where there is none.
+        jobs: core-hours of the other jobs that have run: decoding and scoring.
+        to_come: hours expected of the trainings that have not run, as far as those are known; None
+            where nothing is known of any.
+        unknown: the number of trainings that have not run and of which nothing tells the hours.
+    """
+
+    trainings: int
+    timed: int
+    untimed: int
+    measured: Hours | None
+    jobs: float
+    to_come: Hours | None
+    unknown: int
+
+    @property
+    def finished(self) -> int:
+        """The number of trainings that have run."""
+        return self.timed + self.untimed
+
+
+@dataclass(frozen=True)
+class PrintedCost:
+    """What the papers state of the trainings of their own table.
+
+    Attributes:
+        stated: one for each model whose time they state.
+        unstated: text and model of those of which they do not.
+    """
+
+    stated: tuple[KnownTraining, ...]
+    unstated: frozenset[tuple[str, str]]
+
+    @property
+    def hours(self) -> float:
+        """GPU-hours of one training of each model whose time is stated."""
+        return sum(training.hours for training in self.stated)
+
+
+@dataclass(frozen=True)
+class PaperCosts:
+    """What all tables and figures take.
+
+    Attributes:
+        exhibits: name -> its cost.
+        printed: name -> what the papers state.
+        shared: core-hours of jobs that serve several: text, vocabularies, curves, plots.
+        total: of all, each run once; the shared jobs are in its jobs.
+        all_printed: what the papers state of all models, each once.
+    """
+
+    exhibits: Mapping[str, Cost]
+    printed: Mapping[str, PrintedCost]
+    shared: float
+    total: Cost
+    all_printed: PrintedCost
+
+
+def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
+    """Return what the tables and figures take.
+
+    Args:
+        settings: the configuration.
+        cells: table -> its cells, whose runs are made here, beside the files of their numbers.
+        benchmarks: the folder of Snakemake's benchmark files.
+
+    Raises:
+        UserError: the record of a training is no JSON.
+    """
+    trained = {name: _trainings(settings, measured) for name, measured in cells.items()}
+    distinct = {run.anchor: run for runs in trained.values() for run in runs}.values()
+    expectation = Expectation(settings, distinct)
+    jobs = {
+        name: {path for path in _benchmarks_of(settings, measured, benchmarks) if path.is_file()}
+        for name, measured in cells.items()
+    }
+    jobs_of_one = set().union(*jobs.values())
+    all_jobs = {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob(_TRAININGS)}
+    printed = {name: printed_cost(settings, settings.paper[name]) for name in cells}
+    stated = dict.fromkeys(one for cost in printed.values() for one in cost.stated)
+    unstated = frozenset().union(*(cost.unstated for cost in printed.values()))
+    return PaperCosts(
+        exhibits={name: _cost(runs, expectation, jobs[name]) for name, runs in trained.items()},
+        printed=printed,
+        shared=_core_hours(all_jobs - jobs_of_one),
+        total=_cost(distinct, expectation, all_jobs | jobs_of_one),
+        all_printed=PrintedCost(tuple(stated), unstated),
+    )
+
+
+def printed_cost(settings: Settings, table: Table) -> PrintedCost:
+    """Return what the papers state of the trainings that a table of theirs rests on."""
+    models = {
+        (settings.tasks[row.task].text_name, row.model)
+        for row in table.rows
+        if row.kind == "ours" and row.task and row.model
+    }
+    known = [settings.costs.training(*model) for model in sorted(models)]
+    stated = tuple(training for training in known if training and training.printed)
+    return PrintedCost(stated, frozenset(models - {(run.text, run.model) for run in stated}))
+
+
+class Expectation:
+    """The hours that a training will take, by those that others have taken."""
+
+    def __init__(self, settings: Settings, trained: Iterable[Training]) -> None:
+        """Take trainings of this scale; those without a record of their time say nothing."""
+        self._settings = settings
+        self._timed = [(run, run.hours) for run in trained if run.hours is not None]
+
+    def hours(self, task: str, model: str) -> Hours | None:
+        """Return the hours of a training of a model on a task; None where nothing tells them.
+
+        They are the mean of its other seeds; without one, the measured figure of config/costs.yaml;
+        without that, its tokens at the rate of networks of its kind, whatever their size; and where
+        nothing of that kind has run, the measured figure of another one on the same text, for as
+        many epochs.
+        """
+        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
+        if seeds:
+            return sum(seeds, Hours()) * (1 / len(seeds))
+        text = self._settings.tasks[task].text_name
+        known = self._settings.costs.training(text, model)
+        if known and not known.printed:
+            return _hours(known)
+        by_tokens = self._by_tokens(task, model)
+        return self._by_another_model(text, model) if by_tokens is None else by_tokens
+
+    def _by_tokens(self, task: str, model: str) -> Hours | None:
+        """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
+        models = self._settings.models
+        epochs = models[model].training.maximum_epochs
+        tokens = [row.tokens for run, _ in self._timed if run.task == task for row in run.epochs]
+        alike = [
+            (sum(row.tokens for row in run.epochs), took)
+            for run, took in self._timed
+            if models[run.model].architecture.kind == models[model].architecture.kind
+        ]
+        gpus = [read / took.gpus for read, took in alike if took.gpus]  # tokens an hour
+        cores = [read / took.cores for read, took in alike if took.cores]
+        if epochs is None or not tokens or not (gpus or cores):
+            return None
+        if len(gpus) >= len(cores):
+            return Hours(gpus=epochs * max(tokens) / statistics.median(gpus))
+        return Hours(cores=epochs * max(tokens) / statistics.median(cores))
+
+    def _by_another_model(self, text: str, model: str) -> Hours | None:
+        """Return what config/costs.yaml tells by the first of another model of this kind."""
+        models = self._settings.models
+        for known in self._settings.costs.trainings:
+            if known.printed or known.text != text or known.model not in models:
+                continue
+            wanted, run = models[model].training, models[known.model].training
+            is_alike = models[known.model].architecture.kind == models[model].architecture.kind
+            if is_alike and wanted.maximum_epochs and run.maximum_epochs:
+                return _hours(known) * (wanted.maximum_epochs / run.maximum_epochs)
+        return None
+
+
+def _hours(known: KnownTraining) -> Hours:
+    return Hours(gpus=known.hours) if known.device == "GPU" else Hours(cores=known.hours)
+
+
+def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
+    """Return the trainings that cells rest on, each once, as far as their files are there."""
+    folders = {
+        (cell.task, cell.model, member): Path(path).parent.parent / member
+        for cell in cells
+        if not settings.tasks[cell.task].released
+        for run, path in zip(cell.runs, cell.paths, strict=True)
+        for member in members(run)
+    }
+    return [read_training(*name, folder) for name, folder in folders.items()]
+
+
+def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> Iterator[Path]:
+    """Yield the benchmark files of the jobs between the models of cells and their numbers."""
+    for cell in cells:
+        stems, decoding = jobs_of(cell), settings.decodings.get(cell.decoding or "")
+        tuned_on = decoding and settings.scale.development_set(settings.tasks[cell.task], decoding)
+        if tuned_on:
+            stems += tuning_of(cell, tuned_on)
+        for run in cell.runs:
+            yield from (folder / cell.task / cell.model / run / f"{stem}.tsv" for stem in stems)
+
+
+def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterable[Path]) -> Cost:
+    absent = [run for run in trained if not run.summary]
+    timed = [run.hours for run in trained if run.summary and run.hours is not None]
+    expected = [expectation.hours(run.task, run.model) for run in absent]
+    known = [hours for hours in expected if hours is not None]
+    return Cost(
+        trainings=len(trained),
+        timed=len(timed),
+        untimed=len(trained) - len(timed) - len(absent),
+        measured=sum(timed, Hours()) if timed else None,
+        jobs=_core_hours(jobs),
+        to_come=sum(known, Hours()) if known or not absent else None,
+        unknown=len(absent) - len(known),
+    )
+
+
+def _core_hours(benchmarks: Iterable[Path]) -> float:
+    """Return the processor time of jobs; of one too short to be sampled, the time that it took."""
+    rows = (row for path in benchmarks for row in csv.DictReader(read_lines(path), delimiter="\t"))
+    seconds = (float(row["s"] if row["cpu_time"] == "NA" else row["cpu_time"]) for row in rows)
+    return sum(seconds) / _SECONDS_PER_HOUR

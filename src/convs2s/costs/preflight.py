@@ -1,0 +1,261 @@
+"""What a run will take, said before it starts, and the reasons why it cannot fit."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabulate import tabulate
+
+from convs2s.config.scale import Scale
+from convs2s.config.settings import Settings
+from convs2s.costs.budget import Budget, budgets, levels
+from convs2s.costs.exhibits import Cost, PaperCosts, costs
+from convs2s.errors import UserError
+from convs2s.files.text import write_lines
+from convs2s.paper.cells import Cell
+from convs2s.paper.trained import Hours
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is: bytes free for results and for downloads, and bytes of memory.
+
+    Attributes:
+        results: bytes free on the disk of the results.
+        downloads: bytes free on that of the downloads.
+        is_one_disk: whether both are the same.
+        memory: of this machine; None where jobs run on others.
+    """
+
+    results: int
+    downloads: int
+    is_one_disk: bool
+    memory: int | None
+
+
+def machine(scale: Scale, is_local: bool) -> Machine:
+    """Return what this machine has for a scale's folders; ``is_local``: whether jobs run here."""
+    paths = (Path(scale.results_dir), Path(scale.downloads_dir))
+    results, downloads = (
+        next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
+        for path in paths
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Machine(
+        shutil.disk_usage(results).free,
+        shutil.disk_usage(downloads).free,
+        results.stat().st_dev == downloads.stat().st_dev,
+        memory if is_local else None,
+    )
+
+
+def preflight(
+    settings: Settings,
+    *,
+    tasks: Sequence[str],
+    cells: Mapping[str, Sequence[Cell]],
+    benchmarks: Path,
+    is_local: bool,
+    log: Path,
+) -> None:
+    """Print the budget of tasks, and of the cells of the paper's tables that rest on them.
+
+    Args:
+        settings: the configuration.
+        tasks: their names.
+        cells: table -> its cells, whose runs are trained; none for the tasks' headlines alone.
+        benchmarks: the folder of Snakemake's benchmark files.
+        is_local: whether jobs run on this machine.
+        log: where the budget is written as well.
+
+    Raises:
+        UserError: the run cannot fit, and why.
+    """
+    of_tasks = budgets(settings, tasks, [cell for table in cells.values() for cell in table])
+    this_machine = machine(settings.scale, is_local)
+    exhibits = costs(settings, cells, benchmarks) if cells else None
+    total = exhibits.total if exhibits else None
+    lines = [
+        *(exhibits_report(exhibits) if exhibits else ()),
+        *report(of_tasks, settings.options.scale, this_machine, total),
+    ]
+    try:
+        print("\n".join(lines), flush=True)
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Snakemake would wait for ever for a job that ends by it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    reasons = refusals(of_tasks, this_machine)
+    message = f"this run cannot fit: {'; '.join(reasons)}" if reasons else ""
+    write_lines(log, [*lines, *([f"error: {message}"] if reasons else [])])
+    if reasons:
+        raise UserError(message)
+
+
+def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:
+    """Yield what the trainings of each table and figure are expected to take, and their sum."""
+    header = ["", "trainings", "finished", "to come: core-hours", "GPU-hours", "not measured"]
+    rows = []
+    for name, cost, printed in [
+        *((name, cost, exhibits.printed[name]) for name, cost in exhibits.exhibits.items()),
+        ("all, each training once", exhibits.total, exhibits.all_printed),
+    ]:
+        to_come = (
+            [_hours(cost.to_come.cores), _hours(cost.to_come.gpus)] if cost.to_come else ["", ""]
+        )
+        counts = [f"{cost.trainings:,}", f"{cost.finished:,}", *to_come, f"{cost.unknown:,}"]
+        rows.append([name, *counts, _hours(printed.hours) if printed.stated else ""])
+    yield from _titled("trainings of each table and figure")
+    yield from _table([*header, "the papers' GPU-hours"], rows)
+    yield "to come: by trainings at this scale that were measured; the papers': of one training of"
+    yield "each model whose time the papers state, of their own GPUs (docs/preflight.md)"
+    yield ""
+
+
+def report(
+    of_tasks: Sequence[Budget], scale: str, machine: Machine, trainings: Cost | None = None
+) -> Iterator[str]:
+    """Yield the lines of the budget: each task's, and the total beside what there is.
+
+    Args:
+        of_tasks: their budgets.
+        scale: its name.
+        machine: what there is.
+        trainings: what those of tables and figures are expected to take, all together, where that
+            has been said of each; None: what is known of each model of a task is said here.
+    """
+    for budget in of_tasks:
+        yield from _task(budget)
+        yield from _trainings(budget) if trainings is None else ()
+        yield ""
+    yield from _titled(f"in all, at scale {scale}")
+    yield f"to download: {_downloads(_all_downloads(of_tasks))}"
+    free = _amount(machine.results)
+    if not machine.is_one_disk:
+        free += f" free for results, {_amount(machine.downloads)} for downloads"
+    yield f"disk, beyond what is there: {_amount(_disk(of_tasks))} for results; free: {free}"
+    has = "" if machine.memory is None else f"; this machine has {_amount(machine.memory)}"
+    yield f"memory of the largest job: {_amount(_memory(of_tasks))}{has}"
+    if trainings is None:
+        cores, gpus = (
+            sum(b.training_hours(device) for b in of_tasks) for device in ("core", "GPU")
+        )
+        unknown = sum(budget.unknown_runs for budget in of_tasks)
+    else:
+        to_come = trainings.to_come or Hours()
+        cores, gpus, unknown = to_come.cores, to_come.gpus, trainings.unknown
+    prepared = sum(budget.preparation_hours for budget in of_tasks)
+    yield f"core-hours: {_hours(prepared)} to prepare and align, {_hours(cores)} to train"
+    yield f"GPU-hours: {_hours(gpus)} to train"
+    if unknown:
+        yield f"{_runs(unknown)} beside these: hours not known"
+    yield "not counted: decoding and scoring, and memory of GPUs"
+
+
+def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
+    """Return the reasons why a run cannot fit; none where it can, as far as is known."""
+    reasons = [
+        f"{budget.task} needs {', '.join(budget.missing)}, which you have to put there "
+        f"(config/tasks/{budget.task}.yaml says what they are)"
+        for budget in of_tasks
+        if budget.missing
+    ]
+    incoming = sum(size or 0 for size in _all_downloads(of_tasks).values())
+    disk, memory = _disk(of_tasks), _memory(of_tasks)
+    if machine.is_one_disk:
+        needs = {"results and downloads": (disk + incoming, machine.results)}
+    else:
+        needs = {"results": (disk, machine.results), "downloads": (incoming, machine.downloads)}
+    reasons += [
+        f"{files} take {_amount(needed)} of disk, {_amount(free)} are free: make space, point "
+        "results_dir and downloads_dir of the scale elsewhere, or choose fewer `tasks`"
+        for files, (needed, free) in needs.items()
+        if needed > free
+    ]
+    if machine.memory is not None and memory > machine.memory:
+        reasons.append(
+            f"the largest job takes {_amount(memory)} of memory, this machine has "
+            f"{_amount(machine.memory)}: align fewer pairs (alignment.pairs), or use another one"
+        )
+    return reasons
+
+
+def _all_downloads(of_tasks: Sequence[Budget]) -> dict[str, int | None]:
+    """Return every file that is still to come, those of several tasks once."""
+    return {place: size for budget in of_tasks for place, size in budget.downloads.items()}
+
+
+def _disk(of_tasks: Sequence[Budget]) -> float:
+    """Return the bytes that results take beyond what is there, if all tasks run side by side."""
+    return sum(max(0, budget.disk - budget.present) for budget in of_tasks)
+
+
+def _memory(of_tasks: Sequence[Budget]) -> float:
+    return max((budget.memory for budget in of_tasks), default=0)
+
+
+def _task(budget: Budget) -> Iterator[str]:
+    yield from _titled(budget.task)
+    pairs = "not known yet" if budget.pairs is None else f"about {budget.pairs:,}"
+    yield f"training pairs: {pairs}" if budget.stages else "released model: nothing is trained"
+    yield f"to download: {_downloads(budget.downloads)}"
+    if budget.missing:
+        yield f"MISSING: {', '.join(budget.missing)}"
+    rows = [
+        [
+            stage.name,
+            _amount(during),
+            _amount(after),
+            _amount(stage.memory) if stage.memory else "",
+            _hours(stage.core_hours) if stage.core_hours else "",
+        ]
+        for stage, (during, after) in zip(budget.stages, levels(budget.stages), strict=True)
+    ]
+    if rows:
+        yield from _table(["stage", "disk", "then kept", "memory", "core-hours"], rows)
+
+
+def _trainings(budget: Budget) -> Iterator[str]:
+    """Yield a line for each model whose time is known, and one for all others."""
+    for cost in budget.trainings:
+        if known := cost.known:
+            hours = f"{_hours(cost.runs * known.hours)} {known.device}-hours ({known.source})"
+            yield f"{cost.model}, {_runs(cost.runs)}: {hours}"
+    unknown = [cost.model for cost in budget.trainings if cost.known is None]
+    if unknown:
+        others = f" and {len(unknown) - 1} more models" if len(unknown) > 1 else ""
+        count = _runs(budget.unknown_runs)
+        yield f"{unknown[0]}{others}, {count}: hours neither measured nor in the paper"
+
+
+def _titled(title: str) -> tuple[str, str]:
+    return title, "=" * len(title)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    align = ("left", *["right"] * (len(header) - 1))
+    table: str = tabulate(rows, header, "plain", disable_numparse=True, colalign=align)
+    return table.splitlines()
+
+
+def _runs(count: int) -> str:
+    return "1 training" if count == 1 else f"{count:,} trainings"
+
+
+def _downloads(files: Mapping[str, int | None]) -> str:
+    if not files:
+        return "nothing"
+    unknown = sum(size is None for size in files.values())
+    rest = f", {unknown} of unknown size" if unknown else ""
+    return f"{_amount(sum(size or 0 for size in files.values()))} in {len(files)} files{rest}"
+
+
+def _amount(size: float) -> str:
+    """Write bytes with a unit; powers of ten, as disks have them."""
+    return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.1f} MB"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}" if hours >= 0.1 or not hours else f"{hours:.2f}"
