@@ -72,7 +72,7 @@ def load_weights(model: nn.Module, weights: Arrays) -> None:
 
 def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
     """Return the tiny model."""
-    model = ConvS2S(ARCHITECTURE, TYPES, TYPES, PADDING).to(dtype)
+    model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
     load_weights(model, np.load(folder / "checkpoint_tiny_weights.npz"))
     return model
 

@@ -10,8 +10,7 @@ from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.ensemble import Ensemble
-from convs2s.models.inference import for_inference
+from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
@@ -53,7 +52,7 @@ def network(
         positions={"maximum": 30},
     )
     torch.manual_seed(seed)
-    model = ConvS2S(architecture, TYPES, TYPES, PADDING).double()
+    model = ConvS2S(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():  # sharper than an untrained network
         parameter.data.mul_(2.0)
     return model
@@ -94,7 +93,7 @@ def lstm(seed: int = 0, layers: int = 2, reverse_source: bool = True) -> Lstm:
         reverse_source=reverse_source,
     )
     torch.manual_seed(seed)
-    model = Lstm(architecture, TYPES, TYPES, PADDING).double()
+    model = Lstm(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():  # sharper than an untrained network
         parameter.data.mul_(10.0)
     return model

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.config.architecture import ConvS2SArchitecture
-from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvDecoder, ConvS2S, Stack
 from tests.support import fairseq
 from tests.support.networks import convs2s
@@ -51,7 +50,7 @@ def load(arrays: fairseq.Arrays, name: str) -> ConvS2S:
 
     The large logits of ``share_embed`` move by 2e-4 with float32's rounding alone.
     """
-    model = ConvS2S(ARCHITECTURES[name], fairseq.TYPES, fairseq.TYPES, PADDING)
+    model = ConvS2S(ARCHITECTURES[name], fairseq.TYPES, fairseq.TYPES)
     if name == "share_embed":
         model.decoder.output = _SharedOutput(model.decoder)  # type: ignore[assignment]
     if name == "residual_0_1_2":

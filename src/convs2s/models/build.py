@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from convs2s.config.architecture import Architecture, LstmArchitecture
-from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
@@ -18,19 +17,19 @@ from convs2s.models.network import Network
 def build_network(architecture: Architecture, source_types: int, target_types: int) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
     if isinstance(architecture, LstmArchitecture):
-        return Lstm(architecture, source_types, target_types, PADDING)
-    return ConvS2S(architecture, source_types, target_types, PADDING)
+        return Lstm(architecture, source_types, target_types)
+    return ConvS2S(architecture, source_types, target_types)
 
 
 @contextmanager
 def shapes_alone() -> Iterator[None]:
-    """Have networks built here take no memory: their tensors have shapes and no numbers."""
+    """Build networks whose tensors have shapes and no numbers, and so take no memory."""
     with torch.device("meta"), _NothingDrawn():
         yield
 
 
 class _NothingDrawn(TorchFunctionMode):
-    """Skips what initializes, for which torch would load its compiler: two seconds for nothing."""
+    """Skips initialization: on the meta device torch loads its compiler for it, in two seconds."""
 
     def __torch_function__(
         self,
@@ -39,7 +38,7 @@ class _NothingDrawn(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        """Call a function of torch, unless it draws numbers or takes the norms of drawn rows."""
+        """Call a function of torch, unless it draws numbers or takes the norms of what it drew."""
         if func in (Tensor.normal_, Tensor.uniform_):
             return args[0]
         if func is Tensor.norm:

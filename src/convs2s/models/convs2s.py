@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.config.architecture import ConvS2SArchitecture, Layer
+from convs2s.data.vocabulary import PADDING
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import (
     SQRT_HALF,
@@ -43,42 +44,47 @@ class EncodedSource:
 
 
 def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
-    """Return m * sqrt(1/m) of each sentence as (B, 1, 1).
+    """Return m * sqrt(1/m) of each sentence (B, 1, 1), which undoes what a mean takes off variance.
 
-    The mean of m values has 1/m of their variance (section 3.5).
+    The mean of m values has 1/m of their variance (section 3.4).
     """
-    lengths = (~padding).sum(1).to(precision).view(-1, 1, 1)
+    lengths = (~padding).sum(1).to(precision).view(-1, 1, 1)  # (B, 1, 1)
     # Autocast takes roots in fp32 on a GPU, and all that they scale would be fp32 from there on.
     return (lengths * lengths.rsqrt()).to(precision)
 
 
 class Attention(nn.Module):
-    """One decoder block's attention over the source (section 3.3)."""
+    """One decoder block's attention over the source (section 3.3, equations 1 and 2).
+
+    The equations print neither the factors sqrt(0.5), which keep the variance of each sum (section
+    3.4), nor ``out_projection``: z has the embeddings' width f, so the context must be mapped back
+    to the block's width d. Both are in the authors' code, as is that attention comes before the
+    block's residual connection.
+    """
 
     def __init__(self, width: int, embedding: int) -> None:
         super().__init__()
-        self.in_projection = Linear(width, embedding)
+        self.in_projection = Linear(width, embedding)  # W and b of equation 1
         self.out_projection = Linear(embedding, width)
 
     def forward(
         self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
     ) -> tuple[Tensor, Tensor]:
-        """Attend from each position.
+        """Attend from each of q positions.
 
         Args:
-            hidden: (B, q, d), the GLU's output before the residual; q positions.
+            hidden: (B, q, d), the GLU's output.
             embedded: (B, q, f), the target embeddings g.
             encoded: the source.
 
         Returns:
-            The block's new state (B, q, d), and the attention (B, q, m).
+            The sum of context and ``hidden`` (B, q, d), and the attention (B, q, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, q, f)
         scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, q, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
-        context = torch.bmm(attention, encoded.values)  # (B, q, f)
-        context = context * encoded.scale
+        context = torch.bmm(attention, encoded.values) * encoded.scale  # (B, q, f)
         return (self.out_projection(context) + hidden) * SQRT_HALF, attention
 
 
@@ -92,8 +98,10 @@ class Block(nn.Module):
         self.attention = attention
 
     def share_attention(self, owner: "Block") -> None:
-        """Attend by another block's weights, which stay its own parameters and no one else's."""
+        """Attend by another block's weights, which remain parameters of that block alone."""
         del self.attention
+        # nn.Module would register it here as well: the state dict would hold the weights again for
+        # each block that shares them, and so would model files and what their digests are of.
         object.__setattr__(self, "attention", owner.attention)
 
 
@@ -103,17 +111,12 @@ class Stack(nn.ModuleList):
     def __init__(
         self, architecture: ConvS2SArchitecture, layers: Sequence[Layer], attends: Sequence[bool]
     ):
-        keep_prob = 1.0 - architecture.dropout
-        inputs = (layers[0].width, *(layer.width for layer in layers[:-1]))
-        super().__init__(
-            Block(
-                width,
-                layer,
-                keep_prob,
-                Attention(layer.width, architecture.embedding) if attend else None,
-            )
-            for width, layer, attend in zip(inputs, layers, attends, strict=True)
-        )
+        super().__init__()
+        keep_prob, inputs = 1.0 - architecture.dropout, layers[0].width
+        for layer, attend in zip(layers, attends, strict=True):
+            attention = Attention(layer.width, architecture.embedding) if attend else None
+            self.append(Block(inputs, layer, keep_prob, attention))
+            inputs = layer.width
         attending = [block for block in self if block.attention is not None]
         if architecture.attention_weights == "shared":
             for block in attending[1:]:
@@ -136,10 +139,13 @@ class ConvEncoder(nn.Module):
         self.out_projection = Linear(layers[-1].width, width)
         self.dropout = dropout
         self.gradient_factor = 1.0
+        # The encoder's gradient is a sum over the attention layers (section 3.4).
         attention_layers = sum(architecture.attends)
         if architecture.gradient_scaling == "fairseq":
+            # Each of them reads z twice, as keys and in the values; embeddings are scaled as well.
             self.gradient_factor = 1.0 / (2.0 * attention_layers)
         elif architecture.gradient_scaling == "paper":
+            # The parameters' gradients alone: those of the source embeddings stay as they are.
             for module in (self.in_projection, self.blocks, self.out_projection):
                 for parameter in module.parameters():
                     parameter.register_hook(lambda gradient: gradient / attention_layers)
@@ -149,7 +155,7 @@ class ConvEncoder(nn.Module):
         embedded = self.embedding(source)  # (B, m, f)
         x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
-            kept = block.residual(x)
+            kept = block.residual(x)  # (B, m, d) of this block
             x = dropout(x, self.dropout, self.training, padding)
             # As many outputs as inputs; of an even window the larger half lies behind.
             x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * SQRT_HALF
@@ -178,20 +184,17 @@ class ConvDecoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
-        """Compute what the output layer needs to predict every next token at once.
-
-        Args:
-            previous: (B, n), ``</s>`` and the target without its last token.
-            encoded: the source.
+        """Read ``</s>`` and the target without its last token (B, n), all positions at once.
 
         Returns:
-            Features (B, n, f_out) and the attention (B, n, m) of each attending block.
+            What enters the output layer (B, n, f_out), and the attention (B, n, m) of each
+            attending block.
         """
         embedded = self.embedding(previous)  # (B, n, f)
         x = self.in_projection(embedded)  # (B, n, d)
         attentions: list[Tensor] = []
         for block in self.blocks:
-            kept = block.residual(x)
+            kept = block.residual(x)  # (B, n, d) of this block
             x = dropout(x, self.dropout, self.training)
             # The window ends at its position: no output sees a later input (section 3.2).
             x = block.convolution(x, block.convolution.kernel - 1)
@@ -199,10 +202,8 @@ class ConvDecoder(nn.Module):
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
             x = (x + kept) * SQRT_HALF
-        return self._features(x), attentions
-
-    def _features(self, x: Tensor) -> Tensor:
-        return dropout(self.out_projection(x), self.dropout, self.training)  # (..., f_out)
+        x = self.out_projection(x)  # (B, n, f_out)
+        return dropout(x, self.dropout, self.training), attentions
 
 
 class ConvS2S(Network):
@@ -212,32 +213,22 @@ class ConvS2S(Network):
     decoder: ConvDecoder
 
     def __init__(
-        self,
-        architecture: ConvS2SArchitecture,
-        source_types: int,
-        target_types: int,
-        padding_index: int,
+        self, architecture: ConvS2SArchitecture, source_types: int, target_types: int
     ) -> None:
-        """Initialize the parameters from torch's global random generator.
-
-        The arguments are those of ``convs2s.models.build.build_network`` and the index that means
-        padding in the source.
-        """
+        """Draw the parameters from torch's global random generator."""
         encoder = ConvEncoder(architecture, source_types)
-        super().__init__(encoder, ConvDecoder(architecture, target_types), padding_index)
+        super().__init__(encoder, ConvDecoder(architecture, target_types))
 
     @property
     def attends(self) -> bool:
-        """One decoder block attends at least."""
+        """At least one decoder block attends."""
         return True
 
     @property
     def positions(self) -> Mapping[str, int | None]:
         """The rows of the position tables."""
-        tables = {
-            "source": self.encoder.embedding.positions,
-            "target": self.decoder.embedding.positions,
-        }
+        source, target = self.encoder.embedding.positions, self.decoder.embedding.positions
+        tables = {"source": source, "target": target}
         return {side: None if table is None else len(table) for side, table in tables.items()}
 
     @property
@@ -247,7 +238,7 @@ class ConvS2S(Network):
 
     def encode(self, source: Tensor) -> EncodedSource:
         """Encode padded source indices (B, m)."""
-        encoded: EncodedSource = self.encoder(source, source == self.padding_index)
+        encoded: EncodedSource = self.encoder(source, source == PADDING)
         return encoded
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:

@@ -1,25 +1,51 @@
 """ConvS2S as decoding runs it: weights computed once, constants multiplied in, step by step.
 
+The factors sqrt(0.5) of ``convs2s.models.convs2s`` are part of the weights where that saves a pass.
+
+A block's query is W h + b + g, of the convolution's output h and the embedding g of the last target
+token (section 3.3). Its product with the encoder's output z is h (W^T z) + b z + g z, and what the
+output's projection makes of a mean of values is the mean of what it makes of them: where a block is
+no wider than the embeddings, both maps are applied to the source once instead of to each hypothesis
+at each step ("folded").
+
+In bf16 attention itself is computed in fp32: its products are so small that a kernel of bf16 takes
+longer to start than one of fp32 to end, except for many hypotheses of a sentence.
+
 Shapes: B sentences, K hypotheses of each, m source length, f embedding width, d block width, L
-attending blocks. The factors sqrt(0.5) of the residual sums (section 3.5) are part of the weights
-where that saves a pass.
+attending blocks; x and y are the widths of a block's queries and values.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.attended_source import (
-    VECTOR,
-    AttendedSource,
-    InferenceAttention,
-    scaled_map,
-)
-from convs2s.models.convolution_inputs import ConvolutionInputs
-from convs2s.models.convs2s import Block, ConvS2S
-from convs2s.models.kernels.quantized_linear import Precision, linear_map
+from convs2s.data.vocabulary import PADDING
+from convs2s.models.convs2s import Attention, Block, ConvS2S, length_scale
+from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
 from convs2s.models.kernels.windows import windows
 from convs2s.models.layers import SQRT_HALF, Embedding, WeightNormalized
+
+VECTOR = 16
+"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded
+to whole ones: a softmax adds its terms up in vectors, and a row that ends in part of one in another
+order than a row with more padding. No sentence's rounding may depend on the others of its batch."""
+
+HALF = SQRT_HALF * SQRT_HALF
+"""Share of its context and of its convolution in a block's output: each passes two sums, that of
+attention and that of the residual connection."""
+
+
+def _scaled(layer: WeightNormalized, factor: float) -> tuple[Tensor, Tensor]:
+    return layer.weight().detach() * factor, layer.bias.detach() * factor
+
+
+def _scaled_map(layer: WeightNormalized, precision: Precision, factor: float = 1.0) -> LinearMap:
+    """Return a layer's map, its outputs times a factor."""
+    return linear_map(*_scaled(layer, factor), precision)
 
 
 class InferenceEmbedding:
@@ -30,50 +56,192 @@ class InferenceEmbedding:
         positions = embedding.positions
         self._positions = None if positions is None else positions.detach().to(dtype)
 
-    def sentences(self, tokens: Tensor) -> Tensor:
-        """Map the indices of whole sentences (B, n) to (B, n, f)."""
-        embedded = functional.embedding(tokens, self._tokens)
+    def __call__(self, tokens: Tensor, positions: Tensor | int) -> Tensor:
+        """Map indices (..., n) to (..., n, f); they stand at positions (n,), or all at one."""
+        embedded = functional.embedding(tokens, self._tokens)  # (..., n, f)
         if self._positions is None:
             return embedded
         last = len(self._positions) - 1
-        positions = torch.arange(tokens.shape[1], device=tokens.device).clamp_(max=last)
-        return embedded.add_(functional.embedding(positions, self._positions))
-
-    def at(self, position: int, tokens: Tensor) -> Tensor:
-        """Map the indices (n,) of tokens that stand at a position to (n, f)."""
-        embedded = functional.embedding(tokens, self._tokens)
-        if self._positions is None:
-            return embedded
-        return embedded.add_(self._positions[min(position, len(self._positions) - 1)])
-
-    def at_place(self, position: Tensor, tokens: Tensor) -> Tensor:
-        """Do as ``at``, the position (1,) being on the network's device."""
-        embedded = functional.embedding(tokens, self._tokens)
-        if self._positions is None:
-            return embedded
-        place = position.clamp(max=len(self._positions) - 1)
-        return embedded.add_(functional.embedding(place, self._positions))
+        if isinstance(positions, int):
+            return embedded.add_(self._positions[min(positions, last)])
+        return embedded.add_(functional.embedding(positions.clamp(max=last), self._positions))
 
 
 class InferenceBlock:
     """A gated convolution and its residual connection."""
 
     def __init__(self, block: Block, precision: Precision) -> None:
-        convolution = block.convolution
+        convolution, residual = block.convolution, block.residual
         self.kernel, self.inputs = convolution.kernel, convolution.inputs
-        self._convolution = scaled_map(convolution, precision)
-        residual = block.residual
-        self._residual = (
-            scaled_map(residual, precision) if isinstance(residual, WeightNormalized) else None
-        )
+        self._convolution = _scaled_map(convolution, precision)
+        self._residual: LinearMap | None = None
+        if isinstance(residual, WeightNormalized):
+            self._residual = _scaled_map(residual, precision)
 
     def gate(self, inputs: Tensor) -> Tensor:
-        """Map windows (..., kernel * d) to (..., d')."""
+        """Map windows (..., kernel * inputs) to (..., d)."""
         return functional.glu(self._convolution(inputs), dim=-1)
 
     def kept(self, x: Tensor) -> Tensor:
-        """Return what the residual connection carries past the block (..., d')."""
+        """Return what the residual connection carries past the block (..., d)."""
         return x if self._residual is None else self._residual(x)
+
+
+class BlockSource(NamedTuple):
+    """What one block attends to.
+
+    Attributes:
+        keys: (B, m, x); laid out otherwise, a product with them would add up in another order.
+        values: (B, m, y).
+        bias: (B, 1, m), of the scores: -inf where the source is padding.
+    """
+
+    keys: Tensor
+    values: Tensor
+    bias: Tensor
+
+
+class InferenceAttention:
+    """One block's attention, its maps applied to the source or at each step."""
+
+    def __init__(self, attention: Attention, precision: Precision) -> None:
+        """Compute the normalized weights."""
+        weight, bias = _scaled(attention.in_projection, SQRT_HALF)  # (f, d), (f,)
+        outputs, inputs = weight.shape
+        self._is_folded = inputs <= outputs
+        self._query_bias = bias
+        if self._is_folded:
+            no_bias = bias.new_zeros(inputs)
+            self._in_projection = linear_map(weight.t().contiguous(), no_bias, precision)
+        else:
+            self._in_projection = linear_map(weight, bias, precision)
+        self._out_projection = _scaled_map(attention.out_projection, precision, HALF)
+
+    def project(self, keys: Tensor, values: Tensor, bias: Tensor) -> BlockSource:
+        """Return what the block attends to.
+
+        Args:
+            keys: (B, m, f), the encoder's output z.
+            values: (B, m, f), (z + e) * sqrt(0.5), times the m * sqrt(1/m) of the sentence.
+            bias: (B, 1, m), -inf where the source is padding, else 0; of attention's precision.
+        """
+        if not self._is_folded:
+            return BlockSource(keys.to(bias.dtype), values.to(bias.dtype), bias)
+        own = torch.matmul(keys.to(bias.dtype), self._query_bias.to(bias.dtype))  # (B, m): b z
+        own = own.unsqueeze(1).add_(bias)  # (B, 1, m)
+        folded = self._in_projection(keys)  # (B, m, d): W^T z
+        mapped = self._out_projection(values)  # (B, m, d)
+        return BlockSource(folded.to(bias.dtype), mapped.to(bias.dtype), own)
+
+    def __call__(
+        self, hidden: Tensor, common: Tensor, source: BlockSource
+    ) -> tuple[Tensor, Tensor]:
+        """Attend from each hypothesis.
+
+        Args:
+            hidden: (B * K, d), the GLU's output.
+            common: (B, K, m), the embeddings' part of the scores: g z.
+            source: what to attend to.
+
+        Returns:
+            Half the sum of context and ``hidden`` (B * K, d), and the attention (B, K, m).
+        """
+        query = hidden if self._is_folded else self._in_projection(hidden)
+        query = query.to(common.dtype).view(*common.shape[:2], -1)  # (B, K, x)
+        scores = torch.baddbmm(common + source.bias, query, source.keys.transpose(1, 2))
+        attention = functional.softmax(scores, dim=2)  # (B, K, m)
+        if self._is_folded:  # the query is ``hidden`` itself
+            summed = torch.baddbmm(query, attention, source.values, beta=HALF)  # (B, K, d)
+            return summed.flatten(0, 1).to(hidden.dtype), attention
+        context = torch.bmm(attention, source.values).flatten(0, 1)  # (B * K, f)
+        return self._out_projection(context.to(hidden.dtype)).add_(hidden, alpha=HALF), attention
+
+
+@dataclass(frozen=True)
+class AttendedSource:
+    """The encoder's output (B, m, f) and what each attending block makes of it, at least fp32."""
+
+    keys: Tensor
+    blocks: Sequence[BlockSource]
+
+    def common(self, embedded: Tensor) -> Tensor:
+        """Return the part (B, K, m) of all blocks' scores that embeddings (B, K, f) have."""
+        exact = embedded.to(self.keys.dtype)
+        return torch.bmm(exact, self.keys.transpose(1, 2)).mul_(SQRT_HALF)
+
+    def keep(self, sentences: Tensor) -> "AttendedSource":
+        """Return some of the sentences: ``sentences`` indexes B."""
+        chosen: dict[int, Tensor] = {}  # several blocks may share a tensor
+
+        def choose(part: Tensor) -> Tensor:
+            if id(part) not in chosen:
+                chosen[id(part)] = part.index_select(0, sentences)
+            return chosen[id(part)]
+
+        blocks = [BlockSource(*map(choose, block)) for block in self.blocks]
+        return AttendedSource(choose(self.keys), blocks)
+
+    def replace(self, other: "AttendedSource") -> None:
+        """Copy another source of the same shapes into the tensors of this one."""
+        self.keys.copy_(other.keys)
+        for block, new_block in zip(self.blocks, other.blocks, strict=True):
+            for tensor, new in zip(block, new_block, strict=True):
+                tensor.copy_(new)
+
+
+class ConvolutionInputs:
+    """The last inputs of all convolutions: the windows of R rows.
+
+    Windows of blocks of a width lie side by side, so that one operation moves all of them to the
+    next position and puts their rows in another order.
+
+    Attributes:
+        windows: for each block (R, kernel * inputs), a view.
+        newest: for each block the last input of its window (R, inputs), a view, to be written.
+    """
+
+    windows: list[Tensor]
+    newest: list[Tensor]
+
+    def __init__(self, shapes: Sequence[tuple[int, int]], rows: int, like: Tensor) -> None:
+        """Start with zeros, on the device and in the precision of ``like``.
+
+        ``shapes`` are the kernel and the inputs of each block, ``rows`` is R.
+        """
+        self._shapes = shapes
+        widths: dict[int, int] = {}  # inputs of a convolution -> columns of all such windows
+        for kernel, inputs in shapes:
+            widths[inputs] = widths.get(inputs, 0) + kernel * inputs
+        self._buffers = {inputs: like.new_zeros(rows, width) for inputs, width in widths.items()}
+        self._make_views()
+
+    def shift(self, order: Tensor | None) -> None:
+        """Move all windows by a position; ``order`` (R',) chooses the rows, None: as they are."""
+        rows = -1 if order is None else len(order)
+        for inputs, buffer in self._buffers.items():
+            later = buffer[:, inputs:]
+            moved = later.clone() if order is None else later.index_select(0, order)
+            if len(moved) != len(buffer):
+                buffer = buffer.new_empty(rows, buffer.shape[1])
+                self._buffers[inputs] = buffer
+            # Each window's first columns get the last of the window before: newest is written next.
+            buffer[:, :-inputs].copy_(moved)
+        if self.newest and rows not in (-1, len(self.newest[0])):
+            self._make_views()
+
+    def clear(self) -> None:
+        """Start again with zeros, in the same places."""
+        for buffer in self._buffers.values():
+            buffer.zero_()
+
+    def _make_views(self) -> None:
+        ends = dict.fromkeys(self._buffers, 0)
+        self.windows, self.newest = [], []
+        for kernel, inputs in self._shapes:
+            start, end = ends[inputs], ends[inputs] + kernel * inputs
+            self.windows.append(self._buffers[inputs][:, start:end])
+            self.newest.append(self._buffers[inputs][:, end - inputs : end])
+            ends[inputs] = end
 
 
 class InferenceConvS2S:
@@ -84,19 +252,18 @@ class InferenceConvS2S:
         encoder, decoder = network.encoder, network.decoder
         own = encoder.embedding.tokens.dtype
         self.dtype = torch.bfloat16 if precision == "bf16" else own
-        self.padding_index = network.padding_index
-        self._read = InferenceEmbedding(encoder.embedding, self.dtype)
-        self._in_projection = scaled_map(encoder.in_projection, precision)
-        self._blocks = [InferenceBlock(block, precision) for block in encoder.blocks]
-        self._out_projection = scaled_map(encoder.out_projection, precision)
+        self._source_embedding = InferenceEmbedding(encoder.embedding, self.dtype)
+        self._source_in_projection = _scaled_map(encoder.in_projection, precision)
+        self._source_blocks = [InferenceBlock(block, precision) for block in encoder.blocks]
+        self._source_out_projection = _scaled_map(encoder.out_projection, precision)
         self.embedding = InferenceEmbedding(decoder.embedding, self.dtype)
-        self.in_projection = scaled_map(decoder.in_projection, precision)
+        self.in_projection = _scaled_map(decoder.in_projection, precision)
         self.blocks = [InferenceBlock(block, precision) for block in decoder.blocks]
         self.attentions = [
             None if block.attention is None else InferenceAttention(block.attention, precision)
             for block in decoder.blocks
         ]
-        self.out_projection = scaled_map(decoder.out_projection, precision)
+        self.out_projection = _scaled_map(decoder.out_projection, precision)
         output = network.output
         self.output = linear_map(output.weight().detach(), output.bias.detach(), precision)
 
@@ -106,24 +273,26 @@ class InferenceConvS2S:
 
     def encode(self, source: Tensor) -> AttendedSource:
         """Encode padded source indices (B, m)."""
-        source = functional.pad(source, (0, -source.shape[1] % VECTOR), value=self.padding_index)
-        padding = source == self.padding_index
+        # From here on, m is the length of the source in whole vectors.
+        source = functional.pad(source, (0, -source.shape[1] % VECTOR), value=PADDING)
+        padding = source == PADDING
         blank = padding.unsqueeze(2)  # (B, m, 1)
-        embedded = self._read.sentences(source)  # (B, m, f)
-        x = self._in_projection(embedded)  # (B, m, d)
-        for block in self._blocks:
+        positions = torch.arange(source.shape[1], device=source.device)
+        embedded = self._source_embedding(source, positions)  # (B, m, f)
+        x = self._source_in_projection(embedded)  # (B, m, d)
+        for block in self._source_blocks:
             x = x.masked_fill(blank, 0.0)
-            gated = block.gate(windows(x, block.kernel, (block.kernel - 1) // 2))
+            gated = block.gate(windows(x, block.kernel, (block.kernel - 1) // 2))  # (B, m, d)
             x = gated.add_(block.kept(x)).mul_(SQRT_HALF)
-        keys = self._out_projection(x)  # (B, m, f)
+        keys = self._source_out_projection(x)  # (B, m, f)
         exact = torch.promote_types(self.dtype, torch.float32)
-        scale = (~padding).sum(1).to(exact)
-        scale = (scale * scale.rsqrt() * SQRT_HALF).to(self.dtype).view(-1, 1, 1)
-        values = (keys + embedded).mul_(scale)
+        scale = (length_scale(padding, exact) * SQRT_HALF).to(self.dtype)  # (B, 1, 1)
+        values = (keys + embedded).mul_(scale)  # (B, m, f)
         bias = torch.zeros_like(padding, dtype=exact).masked_fill_(padding, -torch.inf)
         bias = bias.unsqueeze(1)  # (B, 1, m)
         attending = filter(None, self.attentions)
-        return AttendedSource(keys.to(exact), [one.of(keys, values, bias) for one in attending])
+        blocks = [attention.project(keys, values, bias) for attention in attending]
+        return AttendedSource(keys.to(exact), blocks)
 
 
 class ConvS2SIncrementalState:
@@ -134,20 +303,14 @@ class ConvS2SIncrementalState:
     ) -> None:
         """Start with zeros as each convolution's earlier inputs.
 
-        Args:
-            network: the weights.
-            source: what to attend to.
-            length: m before it was padded to whole vectors.
-            hypotheses: K.
+        ``length`` is m before it was padded to whole vectors, ``hypotheses`` is K.
         """
         self._network, self._source = network, source
         self._length, self._hypotheses, self._position = length, hypotheses, 0
         shapes = [(block.kernel, block.inputs) for block in network.blocks]
-        rows = len(source.keys) * hypotheses
-        self._inputs = ConvolutionInputs(
-            shapes, rows, source.keys.new_empty((), dtype=network.dtype)
-        )
-        self._order: Tensor | None = None  # of the rows, where it is another one than before
+        like = source.keys.new_empty((), dtype=network.dtype)
+        self._inputs = ConvolutionInputs(shapes, len(source.keys) * hypotheses, like)
+        self._order: Tensor | None = None  # of the rows, where it differs from the last step's
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read each hypothesis's last token (B, K).
@@ -157,31 +320,32 @@ class ConvS2SIncrementalState:
             the attending blocks.
         """
         network, inputs = self._network, self._inputs
-        embedded = self._enter(previous.flatten())  # (B * K, f)
-        common = self._source.common(embedded.view(*previous.shape, -1))
+        embedded = self._advance(previous.flatten())  # (B * K, f)
+        common = self._source.common(embedded.view(*previous.shape, -1))  # (B, K, m)
         sources = iter(self._source.blocks)
-        attentions: list[Tensor] = []
+        attentions: list[Tensor] = []  # (B, K, m) of each attending block
         x = network.in_projection(embedded)  # (B * K, d)
         for block, attend, newest, window in zip(
             *(network.blocks, network.attentions, inputs.newest, inputs.windows), strict=True
         ):
             newest.copy_(x)
-            hidden, kept = block.gate(window), block.kept(x)
+            hidden, kept = block.gate(window), block.kept(x)  # (B * K, d) of this block
             if attend is None:
                 x = hidden.add_(kept).mul_(SQRT_HALF)
             else:
                 hidden, attention = attend(hidden, common, next(sources))
                 attentions.append(attention)
+                # Attention's weights hold the residual sum's sqrt(0.5) already, ``kept`` does not.
                 x = hidden.add_(kept, alpha=SQRT_HALF)
         mean = torch.stack(attentions).mean(0)[:, :, : self._length]
         return network.out_projection(x).view(*previous.shape, -1), mean
 
-    def _enter(self, tokens: Tensor) -> Tensor:
-        """Move all windows to the next position, and embed the tokens (B * K,) that stand there."""
+    def _advance(self, tokens: Tensor) -> Tensor:
+        """Move all windows to the next position; embed the tokens (B * K,) that stand there."""
         if self._position:
             self._inputs.shift(self._order)
         self._order = None
-        embedded = self._network.embedding.at(self._position, tokens)
+        embedded = self._network.embedding(tokens, self._position)
         self._position += 1
         return embedded
 

@@ -8,24 +8,71 @@ length, S target types that count (all, where there is no shortlist).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import singledispatch
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.incremental import IncrementalState
-from convs2s.models.inference import for_inference
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.convs2s_inference import InferenceConvS2S
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision
 from convs2s.models.kernels.topk import topk_of_sums
+from convs2s.models.lstm import Lstm
+from convs2s.models.lstm_inference import InferenceLstm
 from convs2s.models.network import Network
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
-"""Predictions that are computed and searched at a time stay in a cache (2 MB), but for a product of
-few rows all weights would have to be read as often as for one of many."""
+"""Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
+rows, as a matrix product reads all weights however few its rows are."""
 
 Average = Literal["probabilities", "log_probabilities"]
 """What of the networks is averaged at each step."""
+
+
+class IncrementalState(Protocol):
+    """A network's incremental state while it decodes one batch."""
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Read each hypothesis's last token (B, K).
+
+        Returns:
+            What enters the output layer (B, K, features), and the attention (B, K, m), the mean
+            over the attending layers; None from a network without attention.
+        """
+
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+
+
+class InferenceNetwork(Protocol):
+    """A network's weights in the form and precision that decoding needs.
+
+    Attributes:
+        output: the map from features to logits.
+    """
+
+    output: LinearMap
+
+    def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+
+
+@singledispatch
+def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
+    """Return a network's weights as decoding needs them; they do not follow the network's.
+
+    ``fp32`` is the precision of its weights, ``int8`` is for ConvS2S alone.
+    """
+    raise TypeError(f"no form for inference of {type(network).__name__}")
+
+
+for_inference.register(ConvS2S, InferenceConvS2S)
+for_inference.register(Lstm, InferenceLstm)
 
 
 @dataclass(frozen=True)
@@ -50,13 +97,7 @@ class Ensemble:
         average: Average = "probabilities",
         precision: Precision = "fp32",
     ) -> None:
-        """Take networks for inference: they are put into evaluation mode, else stay as they are.
-
-        Args:
-            networks: one or several.
-            average: what of the networks is averaged at each step.
-            precision: ``fp32`` for the precision of their weights; ``int8`` for ConvS2S alone.
-        """
+        """Take networks for inference: they are put into evaluation mode, else stay as they are."""
         self.precision: Precision = precision
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
@@ -77,10 +118,7 @@ class Ensemble:
     ) -> "DecoderState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each.
 
-        Args:
-            source: padded indices.
-            hypotheses: K.
-            shortlist: the target types to choose from; None: all.
+        ``shortlist`` has the target types to choose from; None: all.
         """
         states = [network.start(source, hypotheses) for network in self._inference]
         outputs = [network.output for network in self._inference]
@@ -90,7 +128,7 @@ class Ensemble:
         return DecoderState(states, outputs, mask, self._average)
 
     def filled(self, source: Tensor, shortlist: ShortlistedTypes | None) -> Tensor:
-        """Return the source (B', m) of a search: rows past the sentences are no sentences."""
+        """Return the source (B', m) of a search, which may have rows past the B sentences."""
         return source
 
     def start_search(
@@ -116,13 +154,9 @@ class DecoderState:
         mask: Tensor | None,
         average: Average,
     ) -> None:
-        """Take what each network has read of the source.
+        """Take what each network has read of the source, and its map to logits of S types.
 
-        Args:
-            states: one for each network.
-            outputs: the networks' maps from features to logits of S types.
-            mask: (B, S), True where a sentence may not use a type; None: it may use all.
-            average: what of the networks is averaged at each step.
+        ``mask`` (B, S) is True where a sentence may not use a type; None: it may use all.
         """
         self._states, self._outputs, self._mask, self._average = states, outputs, mask, average
 
@@ -130,9 +164,9 @@ class DecoderState:
         """Predict from each hypothesis's last token (B, K).
 
         Returns:
-            Log-probabilities (B, K, S); averaged as such, those of all types sum to a probability
-            of less than 1. And the attention (B, K, m): the mean over the networks
-            that have attention; None where none has.
+            Log-probabilities (B, K, S), which sum to a probability of less than 1 where they are
+            averaged as such; and the attention (B, K, m), the mean over the networks that have
+            attention, None where none has.
         """
         features, attention = self._read(previous)
         return self._predict(features, slice(None)), attention
@@ -146,7 +180,7 @@ class DecoderState:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        On a CPU it goes through the batch in parts that stay in the cache; a GPU does it at once.
+        A CPU goes through the batch in parts that stay in the cache, a GPU does it at once.
 
         Args:
             previous: (B, K), each hypothesis's last token.
@@ -159,24 +193,24 @@ class DecoderState:
             as ``step`` has it.
         """
         features, attention = self._read(previous)
-        found = []
+        best = []  # log-probabilities and places, (B', count), of each part
         rows = max(PART_ROWS, PART_NUMBERS // self.types)
         sentences = max(1, rows // previous.shape[1])
         if previous.device.type != "cpu":
             sentences = len(previous)
         for start in range(0, len(previous), sentences):
             part = slice(start, start + sentences)
-            predictions = self._predict([one[part] for one in features], part)
+            predictions = self._predict([tensor[part] for tensor in features], part)
             constrain(predictions, part)
-            found.append(topk_of_sums(predictions, scores[part], count))
-        if len(found) == 1:
-            return *found[0], attention
-        totals, places = (torch.cat(parts) for parts in zip(*found, strict=True))
+            best.append(topk_of_sums(predictions, scores[part], count))
+        if len(best) == 1:
+            return *best[0], attention
+        totals, places = (torch.cat(parts) for parts in zip(*best, strict=True))
         return totals, places, attention
 
     @property
     def types(self) -> int:
-        """S, of which it chooses."""
+        """S, the number of types to choose from."""
         return self._outputs[0].outputs
 
     def _read(self, previous: Tensor) -> tuple[list[Tensor], Tensor | None]:
@@ -190,18 +224,18 @@ class DecoderState:
     def _predict(self, features: Sequence[Tensor], part: slice) -> Tensor:
         """Return log-probabilities (B', K, S) of a part of the sentences."""
         predictions = []
-        for one, output in zip(features, self._outputs, strict=True):
-            logits = output(one)  # (B', K, S)
+        for x, output in zip(features, self._outputs, strict=True):
+            logits = output(x)  # (B', K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
             if self._mask is not None:
                 logits = logits.masked_fill(self._mask[part].unsqueeze(1), -torch.inf)
             predictions.append(functional.log_softmax(logits, dim=2))
         if len(predictions) == 1:
             return predictions[0]
-        stacked = torch.stack(predictions)
+        stacked = torch.stack(predictions)  # (networks, B', K, S)
         if self._average == "log_probabilities":
             return stacked.mean(0)
-        # log of the mean probability: logsumexp minus log N
+        # The log of the mean probability.
         return torch.logsumexp(stacked, 0) - math.log(len(predictions))
 
     def select(self, rows: Tensor) -> None:
@@ -217,4 +251,4 @@ class DecoderState:
             self._mask = self._mask[sentences]
 
     def release(self) -> None:
-        """Be done: nothing is asked of it any more."""
+        """Give up what others can use: nothing more is asked of this state."""

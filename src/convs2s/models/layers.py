@@ -1,4 +1,4 @@
-"""Layers that the paper builds on: weight-normalized maps, positions, dropout, gradient scaling."""
+"""The layers of the networks: weight-normalized maps, embeddings, gradient scaling."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from convs2s.models.kernels.matmul import linear
 from convs2s.models.kernels.windows import windows
 
 SQRT_HALF = math.sqrt(0.5)
-"""Scale of a sum of two terms, which keeps its variance (paper, section 3.5)."""
+"""Scale of a sum of two terms, which keeps its variance (paper, section 3.4)."""
 
 
 class WeightNormalized(nn.Module):
@@ -33,7 +33,7 @@ class WeightNormalized(nn.Module):
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
-        # One pass over memory each way, where products and norms of tensors make several.
+        # One pass over memory forward and one back, where g * v / v.norm() takes several.
         weight: Tensor = torch._weight_norm(self.weight_v.flatten(1), self.weight_g.unsqueeze(1), 0)
         return weight
 
@@ -42,12 +42,9 @@ class Linear(WeightNormalized):
     """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
     def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
-        """Initialize with N(0, sqrt(keep_prob / inputs)), section 3.5.
+        """Initialize with N(0, sqrt(keep_prob / inputs)) (section 3.5).
 
-        Args:
-            inputs: width of the input.
-            outputs: width of the output.
-            keep_prob: probability that dropout right before the map keeps an input.
+        ``keep_prob`` is the probability that dropout right before the map keeps an input.
         """
         super().__init__((outputs, inputs), math.sqrt(keep_prob / inputs))
 
@@ -65,7 +62,7 @@ class GatedConvolution(WeightNormalized):
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0) -> None:
-        """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs: it feeds a GLU."""
+        """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs, as it feeds a GLU."""
         super().__init__(
             (2 * outputs, kernel, inputs), math.sqrt(4.0 * keep_prob / (kernel * inputs))
         )
@@ -73,15 +70,12 @@ class GatedConvolution(WeightNormalized):
 
     def forward(self, x: Tensor, left: int) -> Tensor:
         """Map (B, n, inputs) to (B, n, outputs), ``left`` positions of a window before its own."""
-        return self.gate(windows(x, self.kernel, left))
-
-    def gate(self, windows: Tensor) -> Tensor:
-        """Map windows (..., kernel * inputs) to (..., outputs)."""
-        return functional.glu(linear(windows, self.weight(), self.bias), dim=-1)
+        x = linear(windows(x, self.kernel, left), self.weight(), self.bias)  # (B, n, 2 * outputs)
+        return functional.glu(x, dim=-1)
 
 
 class PlainOutput(nn.Module):
-    """The map to the logits as it is, not weight-normalized: the LSTM's.
+    """A map to the logits without weight normalization: the LSTM's.
 
     Attributes:
         table: (types, inputs).
@@ -89,13 +83,13 @@ class PlainOutput(nn.Module):
     """
 
     def __init__(self, inputs: int, types: int) -> None:
-        """Make room for the parameters, which whoever asks for them draws."""
+        """Make room for the parameters; the network that owns them draws them."""
         super().__init__()
         self.table = nn.Parameter(torch.empty(types, inputs))
         self.bias = nn.Parameter(torch.empty(types))
 
     def weight(self) -> Tensor:
-        """Return the rows of all types (types, inputs)."""
+        """Return the table (types, inputs)."""
         return self.table
 
     def forward(self, x: Tensor) -> Tensor:
@@ -104,13 +98,13 @@ class PlainOutput(nn.Module):
 
 
 class OutputTable(PlainOutput):
-    """The map to the logits as a lookup table, of which vocabulary selection takes some rows.
+    """A map to the logits as a lookup table, of which vocabulary selection takes some rows.
 
     As in the authors' code it is not weight-normalized.
     """
 
     def __init__(self, inputs: int, types: int) -> None:
-        """Draw the rows from N(0, 0.1), their bias among them, as of any lookup table."""
+        """Draw the rows and the bias from N(0, 0.1), as of any lookup table."""
         super().__init__(inputs, types)
         for parameter in self.parameters():
             nn.init.normal_(parameter, 0.0, 0.1)
@@ -123,18 +117,15 @@ class Embedding(nn.Module):
         """Make the tables, N(0, 0.1) each (section 3.5); ``positions`` None switches them off."""
         super().__init__()
         self.tokens = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
-        self.positions = (
-            None
-            if positions is None
-            else nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
-        )
+        self.positions: nn.Parameter | None = None
+        if positions is not None:
+            self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
         self.dropout = dropout
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Map indices (B, n) to (B, n, width).
+        """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.
 
-        Positions past the table's end share its last row, so that an overlong sentence is still
-        translated (with a warning from the caller) rather than an index error.
+        So an overlong sentence is translated, with a warning from the caller.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
@@ -147,10 +138,12 @@ class Embedding(nn.Module):
 def in_autocast(x: Tensor) -> Tensor:
     """Return ``x`` in the precision of autocast, where it is on.
 
-    It casts what enters a matrix product, each time anew, and a sum of both precisions is fp32.
+    Autocast would cast it again before each matrix product, and sums with other results to fp32.
     """
-    kind = x.device.type
-    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
+    device_type = x.device.type
+    if not torch.is_autocast_enabled(device_type):
+        return x
+    return x.to(torch.get_autocast_dtype(device_type))
 
 
 class _ScaleGradient(torch.autograd.Function):

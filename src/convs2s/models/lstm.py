@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from convs2s.config.architecture import LstmArchitecture
+from convs2s.data.vocabulary import PADDING
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
@@ -20,42 +21,41 @@ State = tuple[Tensor, Tensor]
 """A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""
 
 
-def reverse_tokens(source: Tensor, padding_index: int) -> Tensor:
-    """Reverse the tokens of each row (B, m); ``</s>`` and the padding behind it keep their place.
+def reverse_tokens(source: Tensor) -> Tensor:
+    """Reverse the tokens of each row (B, m); ``</s>`` and the padding after it keep their place.
 
     The first source token comes close to the first target token this way (section 3.3).
     """
-    tokens = (source != padding_index).sum(1, keepdim=True) - 1  # (B, 1)
+    tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
     positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
     return source.gather(1, torch.where(positions < tokens, tokens - 1 - positions, positions))
 
 
 class LstmLayer(nn.LSTM):
-    """One layer.
+    """One layer, which computes in the precision of its weights, under autocast as well.
 
-    Under autocast a GPU's layers compute in float16, whichever precision autocast has: small
-    gradients vanish there, and what follows expects the other one. They stay in the precision of
-    their weights instead.
+    A GPU's LSTM would compute in float16 there, whichever precision autocast has: small gradients
+    vanish in it, and the layers after it expect autocast's.
     """
 
     def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
-        """Read ``x``, padded or packed, from a state on; return outputs like it, and the state."""
+        """Read ``x``, padded or packed, starting from a state; return outputs and last state."""
         bias = cast(Tensor, self.bias_hh_l0)
-        kind, own = bias.device.type, bias.dtype
-        if kind == "cpu" or not torch.is_autocast_enabled(kind):
-            found: tuple[Any, State] = super().forward(x, state)
-            return found
-        with torch.autocast(kind, enabled=False):
-            before = None if state is None else (state[0].to(own), state[1].to(own))
-            y, after = super().forward(x.to(own), before)
-        return y.to(torch.get_autocast_dtype(kind)), after
+        device_type, precision = bias.device.type, bias.dtype
+        if device_type == "cpu" or not torch.is_autocast_enabled(device_type):
+            result: tuple[Any, State] = super().forward(x, state)
+            return result
+        with torch.autocast(device_type, enabled=False):
+            before = None if state is None else (state[0].to(precision), state[1].to(precision))
+            y, after = super().forward(x.to(precision), before)
+        return y.to(torch.get_autocast_dtype(device_type)), after
 
 
 class Layers(nn.ModuleList):
-    """LSTM layers, bottom first.
+    """LSTM layers, bottom first, each a module of its own.
 
-    They are modules of one layer each, as torch's own dropout between layers draws its masks from a
-    generator that no seed resets on GPUs: a training that goes on would differ.
+    Between the layers of one module torch draws dropout masks from a generator that no seed resets
+    on GPUs: a resumed training would differ.
     """
 
     def __init__(self, architecture: LstmArchitecture) -> None:
@@ -80,16 +80,12 @@ class LstmEncoder(nn.Module):
         self.layers = Layers(architecture)
 
     def forward(self, source: Tensor, lengths: Tensor) -> list[State]:
-        """Read source indices (B, m) of these lengths (B,).
-
-        Returns:
-            The state (1, B, c) of each layer after each row's last token, whatever its padding.
-        """
-        # Packed, the layers stop at each row's end.
+        """Read source indices (B, m) of lengths (B,); return each layer's last state (1, B, c)."""
+        # Packed, the layers stop at each row's last token: padding changes no state.
         packed = pack_padded_sequence(
             self.embedding(source), lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        states = []
+        states = []  # of each layer h and cells, (1, B, c)
         for number, layer in enumerate(self.layers):
             if number:
                 dropped = self.layers.drop(packed.data)
@@ -111,7 +107,7 @@ class LstmDecoder(nn.Module):
         self.output = PlainOutput(architecture.cells, types)
 
     def forward(self, previous: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
-        """Read tokens (B, n) from the layers' states (1, B, c) on.
+        """Read tokens (B, n), starting from the layers' states (1, B, c).
 
         Returns:
             What enters the output layer (B, n, c), and the states after the last token.
@@ -131,26 +127,18 @@ class Lstm(Network):
     decoder: LstmDecoder
 
     def __init__(
-        self,
-        architecture: LstmArchitecture,
-        source_types: int,
-        target_types: int,
-        padding_index: int,
+        self, architecture: LstmArchitecture, source_types: int, target_types: int
     ) -> None:
-        """Draw every parameter from U(-initialization, initialization) (section 3.4).
-
-        The arguments are those of ``convs2s.models.build.build_network`` and the index that means
-        padding in the source.
-        """
+        """Draw every parameter from U(-initialization, initialization) (section 3.4)."""
         encoder = LstmEncoder(architecture, source_types)
-        super().__init__(encoder, LstmDecoder(architecture, target_types), padding_index)
+        super().__init__(encoder, LstmDecoder(architecture, target_types))
         self.reverse_source = architecture.reverse_source
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -architecture.initialization, architecture.initialization)
 
     @property
     def attends(self) -> bool:
-        """A fixed-size state is all that the decoder sees of the source."""
+        """The decoder sees nothing of the source but its final state."""
         return False
 
     @property
@@ -165,9 +153,9 @@ class Lstm(Network):
 
     def encode(self, source: Tensor) -> list[State]:
         """Encode padded source indices (B, m): the final state (1, B, c) of each layer."""
-        lengths = (source != self.padding_index).sum(1)
+        lengths = (source != PADDING).sum(1)  # (B,)
         if self.reverse_source:
-            source = reverse_tokens(source, self.padding_index)
+            source = reverse_tokens(source)
         states: list[State] = self.encoder(source, lengths)
         return states
 

@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.data.vocabulary import END
+from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.kernels.quantized_linear import FEWEST_ROWS, Precision, linear_map
 from convs2s.models.lstm import Lstm, LstmDecoder, State
 
 
 class InferenceLstm:
-    """The network as it is; in bf16, torch rounds the layers' weights at each step."""
+    """The network itself; in bf16, torch rounds the layers' weights at each step."""
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
         """Take a network for decoding in fp32 or bf16; there is no int8 for its layers."""
         if precision == "int8":
             raise NotImplementedError("an LSTM in int8")
-        self._network, self._padding_index = network, network.padding_index
+        self._network = network
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
         self.output = linear_map(weight, bias, precision)
         self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
@@ -29,20 +29,14 @@ class InferenceLstm:
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
         with self._rounds:
-            encoded = self._network.encode(_with_longer_rows(source, self._padding_index))
-        encoded = [(h[:, : len(source)], c[:, : len(source)]) for h, c in encoded]
+            # Rows that are longer than all sentences go along, as torch takes another kernel where
+            # all rows have one length, and adds up in another order where fewer than FEWEST_ROWS
+            # are left: a sentence's states would depend on the others of its batch.
+            source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
+            longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
+            encoded = self._network.encode(torch.cat([source, longer]))
+        encoded = [(h[:, : len(source)], c[:, : len(source)]) for h, c in encoded]  # (1, B, c)
         return LstmIncrementalState(self._network.decoder, encoded, hypotheses, self._rounds)
-
-
-def _with_longer_rows(source: Tensor, padding_index: int) -> Tensor:
-    """Add rows to (B, m) that are one token longer than all others.
-
-    For rows of one length alone torch takes another kernel, and where fewer are left than a product
-    needs (`FEWEST_ROWS`) it adds up in another order: with these neither is ever so, and a
-    sentence's states do not depend on the others of its batch.
-    """
-    padded = functional.pad(source, (0, 1), value=padding_index)
-    return torch.cat([padded, padded.new_full((FEWEST_ROWS, padded.shape[1]), END)])
 
 
 class LstmIncrementalState:
@@ -51,10 +45,7 @@ class LstmIncrementalState:
     def __init__(
         self, decoder: LstmDecoder, encoded: list[State], hypotheses: int, rounds: torch.autocast
     ) -> None:
-        """Start every hypothesis of a sentence from its final state (1, B, c).
-
-        ``rounds`` is the precision that the decoder runs in.
-        """
+        """Start every hypothesis from its sentence's final state; ``rounds`` sets the precision."""
         self._decoder, self._rounds = decoder, rounds
         self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
 

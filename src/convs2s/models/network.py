@@ -33,23 +33,16 @@ def rows_of(output: OutputLayer, types: Tensor | None) -> tuple[Tensor, Tensor]:
 class Network(nn.Module, ABC):
     """An encoder and a decoder; its weights hold those that ``EMBEDDING_TABLES`` names."""
 
-    def __init__(self, encoder: nn.Module, decoder: nn.Module, padding_index: int) -> None:
-        """Join both sides.
-
-        Args:
-            encoder: what ``encode`` runs.
-            decoder: maps previous tokens (B, n) and the encoded source to features, and more.
-            padding_index: the index that means padding in the source.
-        """
+    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
+        """Join both sides; a decoder maps tokens (B, n) and ``encode``'s result to features."""
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
-        self.padding_index = padding_index
 
     @property
     @abstractmethod
     def attends(self) -> bool:
-        """Whether there is attention, which unknown-word replacement and its plots rest on."""
+        """Whether there is attention, which unknown-word replacement and its plots need."""
 
     @property
     @abstractmethod

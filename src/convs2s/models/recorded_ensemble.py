@@ -1,10 +1,10 @@
 """Decoding in steps that are recorded once and replayed: a CUDA graph in place of many launches.
 
 A step of a few hundred rows takes a GPU less time than a CPU takes to start its operations one by
-one. A recording repeats them in the same memory and in the same shapes. So all of a decoder's state
-stays where it is, sentences that are done stay in the batch, and batches are filled up to a few
-sizes, so that the next one can use the recording of one before. What changes with the length of the
-output (what may not come next) and the search itself are outside of the recording.
+one. A recording repeats them in the same memory and in the same shapes. So a decoder's state is
+updated in place, sentences that are done stay in the batch, and batches are filled up to a few
+sizes, so that a later one can use the recording. What changes with the length of the output (the
+constraints on the next token) and the search itself are outside of the recording.
 
 Shapes: B sentences, K hypotheses of each, m source length, S target types.
 """
@@ -17,10 +17,8 @@ import torch
 from torch import Tensor
 
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.attended_source import VECTOR
-from convs2s.models.convs2s_inference import InferenceConvS2S
+from convs2s.models.convs2s_inference import VECTOR, ConvS2SIncrementalState, InferenceConvS2S
 from convs2s.models.ensemble import Average, DecoderState, Ensemble, ShortlistedTypes
-from convs2s.models.in_place import InPlaceConvS2SState
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision
 from convs2s.models.kernels.topk import topk_of_sums
 from convs2s.models.network import Network
@@ -29,20 +27,24 @@ ROWS = 16
 """Sentences of a batch are filled up to a multiple of it."""
 
 MOST_RECORDINGS = 8
-"""Kept at a time, those used last: each holds its batch's state and the memory of a step."""
+"""Recordings kept, the last used: each holds its batch's state and the memory of a step."""
 
 Predicted = tuple[Tensor, Tensor | None]
 """Log-probabilities (B, K, S) and attention (B, K, m)."""
 
 
+Shape = tuple[int, int, int]
+"""Sentences, source length in whole vectors, and hypotheses of each."""
+
+
 class Recording(Protocol):
-    """What a device was told to do, and can do again in the same memory."""
+    """A device's operations, which it can repeat in the same memory."""
 
     def record(self, work: Callable[[], Predicted]) -> Predicted:
-        """Note what ``work`` tells the device to do, undone; return where its results will be."""
+        """Record ``work`` without running it; return where its results will be."""
 
     def replay(self) -> None:
-        """Do it."""
+        """Run the recorded operations."""
 
 
 class CudaRecording:
@@ -53,18 +55,50 @@ class CudaRecording:
         self._graph = torch.cuda.CUDAGraph()
 
     def record(self, work: Callable[[], Predicted]) -> Predicted:
-        """Note what ``work`` tells the GPU to do, undone; return where its results will be."""
-        # Other threads may go on to use the GPU meanwhile.
+        """Capture ``work``, which the GPU does not run yet; return where its results will be."""
+        # Other threads may go on using the GPU meanwhile.
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             return work()
 
     def replay(self) -> None:
-        """Do it."""
+        """Run the graph."""
         self._graph.replay()
 
 
-Shape = tuple[int, int, int]
-"""Sentences, source length in whole vectors, and hypotheses of each."""
+class InPlaceConvS2SState(ConvS2SIncrementalState):
+    """A state of fixed shapes that is updated in place; position and row order are tensors too.
+
+    The attention of a step is as long as the source padded to whole vectors.
+    """
+
+    def __init__(self, network: InferenceConvS2S, source: Tensor, hypotheses: int) -> None:
+        """Encode padded source indices (B, m), to decode K hypotheses of each."""
+        encoded = network.encode(source)
+        super().__init__(network, encoded, encoded.keys.shape[1], hypotheses)
+        self._place = source.new_zeros(1)  # the next token's position
+        self._rows = torch.arange(len(source) * hypotheses, device=source.device)  # (B * K,)
+
+    def restart(self, source: Tensor) -> None:
+        """Begin with another source, which has the shape of the first once both are padded."""
+        self._source.replace(self._network.encode(source))
+        self._inputs.clear()
+        self._place.zero_()
+        torch.arange(len(self._rows), out=self._rows)
+
+    def _advance(self, tokens: Tensor) -> Tensor:
+        """Move all windows to the next position; embed the tokens (B * K,) that stand there."""
+        self._inputs.shift(self._rows)
+        embedded = self._network.embedding(tokens, self._place)
+        self._place.add_(1)
+        return embedded
+
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        self._rows.copy_(rows)
+
+    def keep(self, sentences: Tensor) -> None:
+        """Refuse: every sentence stays in the batch until all are done."""
+        raise NotImplementedError("a state that is updated in place keeps all sentences")
 
 
 class RecordedEnsemble(Ensemble):
@@ -77,30 +111,21 @@ class RecordedEnsemble(Ensemble):
         precision: Precision = "fp32",
         recording: Callable[[], Recording] = CudaRecording,
     ) -> None:
-        """Take networks for inference.
-
-        Args:
-            networks: one or several.
-            average: what of the networks is averaged at each step.
-            precision: as of ``Ensemble``.
-            recording: makes an empty one.
+        """Take networks for inference; ``recording`` makes an empty one.
 
         Raises:
             NotImplementedError: one of the networks is no ConvS2S network.
         """
         super().__init__(networks, average, precision)
-        found = [one for one in self._inference if isinstance(one, InferenceConvS2S)]
-        if len(found) < len(networks):
+        convs2s = [net for net in self._inference if isinstance(net, InferenceConvS2S)]
+        if len(convs2s) < len(networks):
             raise NotImplementedError("only steps of ConvS2S networks are recorded")
-        self._convs2s, self._recording = found, recording
-        self._idle: dict[Shape, RecordedDecoder] = {}  # the one used last stands last
+        self._convs2s, self._recording = convs2s, recording
+        self._idle: dict[Shape, RecordedDecoder] = {}  # the last used at the end
 
     def filled(self, source: Tensor, shortlist: ShortlistedTypes | None) -> Tensor:
-        """Return the source (B', m) of a search: rows past the sentences are no sentences.
-
-        A shortlist belongs to its batch, and so would a recording that reads it: there is none.
-        """
-        if shortlist is not None:
+        """Return the source (B', m) of a search, which has rows past the B sentences."""
+        if shortlist is not None:  # it belongs to its batch: such steps are not recorded
             return source
         missing = source.new_full((-len(source) % ROWS, source.shape[1]), PADDING)
         missing[:, 0] = END
@@ -109,7 +134,7 @@ class RecordedEnsemble(Ensemble):
     def start_search(
         self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
     ) -> DecoderState:
-        """Encode a source that ``filled`` has filled; with a shortlist do as ``start``."""
+        """Encode a source that ``filled`` has filled; with a shortlist nothing is recorded."""
         if shortlist is not None:
             return self.start(source, hypotheses, shortlist)
         shape = len(source), -(-source.shape[1] // VECTOR), hypotheses
@@ -119,12 +144,12 @@ class RecordedEnsemble(Ensemble):
             return decoder
         while len(self._idle) >= MOST_RECORDINGS:
             del self._idle[next(iter(self._idle))]
-        states = [InPlaceConvS2SState(one, source, hypotheses) for one in self._convs2s]
-        outputs = [one.output for one in self._convs2s]
+        states = [InPlaceConvS2SState(network, source, hypotheses) for network in self._convs2s]
+        outputs = [network.output for network in self._convs2s]
         when_done = partial(self._idle.__setitem__, shape)
-        made = RecordedDecoder(states, outputs, self._average, self._recording(), when_done)
-        made.length = source.shape[1]
-        return made
+        decoder = RecordedDecoder(states, outputs, self._average, self._recording(), when_done)
+        decoder.length = source.shape[1]
+        return decoder
 
 
 class RecordedDecoder(DecoderState):
@@ -145,15 +170,7 @@ class RecordedDecoder(DecoderState):
         recording: Recording,
         when_done: Callable[["RecordedDecoder"], None],
     ) -> None:
-        """Take what each network has read of the source.
-
-        Args:
-            states: one for each network.
-            outputs: the networks' maps from features to logits of S types.
-            average: what of the networks is averaged at each step.
-            recording: an empty one.
-            when_done: is given the decoder once nothing more is asked of it.
-        """
+        """Take what ``DecoderState`` takes, an empty recording, and what ``release`` calls."""
         super().__init__(states, outputs, None, average)
         self._in_place, self._recording, self._when_done = states, recording, when_done
         self._previous: Tensor | None = None  # (B, K), in its place
@@ -173,14 +190,14 @@ class RecordedDecoder(DecoderState):
         constrain: Callable[[Tensor, slice], None],
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
-        predictions, attention = self._replayed(previous)
+        predictions, attention = self._replay(previous)
         constrain(predictions, slice(None))
         totals, places = topk_of_sums(predictions, scores, count)
         return totals, places, None if attention is None else attention[:, :, : self.length]
 
-    def _replayed(self, previous: Tensor) -> Predicted:
+    def _replay(self, previous: Tensor) -> Predicted:
         """Predict from each hypothesis's last token (B, K)."""
-        if self._previous is None:  # running it once sets up what may not be while recording
+        if self._previous is None:  # the first step sets up what cannot be while recording
             self._previous = previous.clone()
             return self.step(self._previous)
         own = self._previous
@@ -191,5 +208,5 @@ class RecordedDecoder(DecoderState):
         return self._predicted
 
     def release(self) -> None:
-        """Be done with this source: another one may use the recording."""
+        """Leave the recording to another source."""
         self._when_done(self)

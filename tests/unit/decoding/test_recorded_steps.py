@@ -60,7 +60,7 @@ def test_so_do_several_networks_with_other_attention(beam: int) -> None:
     without = convs2s(((8, 3),), ((8, 3), (8, 2)), attention=[2], positions=NOWHERE)
     torch.manual_seed(1)
     models = [network(1), network(2, attention=(False, True, True))]
-    models.append(ConvS2S(without, TYPES, TYPES, models[0].padding_index).double())
+    models.append(ConvS2S(without, TYPES, TYPES).double())
     recorded = Recorded(*models)
     for source in (batch(9, 2, 5), batch(6, 6)):
         assert_alike(

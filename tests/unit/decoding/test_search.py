@@ -12,8 +12,7 @@ from torch.nn import functional
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import beam_search
 from convs2s.models import ensemble
-from convs2s.models.ensemble import Ensemble
-from convs2s.models.inference import for_inference
+from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.kernels.quantized_linear import Precision, linear_map
 from convs2s.models.layers import PlainOutput
 from convs2s.models.network import Network
@@ -36,7 +35,7 @@ class Bigrams(Network):
     attends = False
 
     def __init__(self) -> None:
-        super().__init__(nn.Identity(), nn.Identity(), PADDING)
+        super().__init__(nn.Identity(), nn.Identity())
         types = C + 1
         self.layer = PlainOutput(types, types)
         table = torch.full((types, types), -torch.inf)

@@ -34,7 +34,7 @@ def network(seed: int, dropout: float) -> ConvS2S:
         gradient_scaling="paper",
     )
     torch.manual_seed(seed)
-    return ConvS2S(architecture, TYPES, TYPES, padding_index=0)
+    return ConvS2S(architecture, TYPES, TYPES)
 
 
 def variance(x: Tensor) -> float:

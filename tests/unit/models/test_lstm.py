@@ -65,7 +65,7 @@ def test_every_parameter_is_drawn_uniformly() -> None:
     architecture = LstmArchitecture(
         kind="lstm", layers=2, cells=64, embedding=32, dropout=0.0, initialization=0.08
     )
-    model = Lstm(architecture, 50, 60, PADDING)
+    model = Lstm(architecture, 50, 60)
     for name, parameter in model.named_parameters():
         values = parameter.detach().flatten()
         assert 0.07 < float(values.abs().max()) <= 0.08, name
@@ -76,7 +76,7 @@ def test_tokens_are_reversed_and_the_end_symbol_stays_last() -> None:
     rows = torch.tensor(
         [[3, 4, 5, END], [6, END, PADDING, PADDING], [END, PADDING, PADDING, PADDING]]
     )
-    assert reverse_tokens(rows, PADDING).tolist() == [
+    assert reverse_tokens(rows).tolist() == [
         [5, 4, 3, END],
         [6, END, PADDING, PADDING],
         [END, PADDING, PADDING, PADDING],
@@ -86,7 +86,7 @@ def test_tokens_are_reversed_and_the_end_symbol_stays_last() -> None:
 def test_reversal_is_part_of_the_network() -> None:
     source, tokens = batch(6, 3), previous(4, 2)
     reversing, forward = lstm().eval(), lstm(reverse_source=False).eval()
-    expected, _ = forward(reverse_tokens(source, PADDING), tokens)
+    expected, _ = forward(reverse_tokens(source), tokens)
     torch.testing.assert_close(reversing(source, tokens)[0], expected, atol=0, rtol=0)
     assert not torch.allclose(forward(source, tokens)[0], expected)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.inference import for_inference
+from convs2s.models.ensemble import for_inference
 from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 from tests.support.networks import TYPES, batch, convs2s, lstm, network
@@ -45,7 +45,7 @@ def selecting() -> ConvS2S:
         vocabulary_selection={},
     )
     torch.manual_seed(4)
-    model = ConvS2S(architecture, TYPES, TYPES, PADDING).double()
+    model = ConvS2S(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():
         parameter.data.mul_(2.0)
     return model

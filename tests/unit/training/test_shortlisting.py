@@ -110,7 +110,7 @@ def network(seed: int = 0) -> ConvS2S:
         vocabulary_selection={},
     )
     torch.manual_seed(seed)
-    model = ConvS2S(architecture, TYPES, TYPES, PADDING).double()
+    model = ConvS2S(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():
         parameter.data.mul_(2.0)
     model.decoder.output.weight().data.mul_(5.0)

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from convs2s.models.attended_source import AttendedSource, InferenceAttention
-from convs2s.models.convolution_inputs import ConvolutionInputs
 from convs2s.models.convs2s import Attention, EncodedSource
+from convs2s.models.convs2s_inference import AttendedSource, ConvolutionInputs, InferenceAttention
 from convs2s.models.layers import SQRT_HALF
 
 WIDE, NARROW = 9, 5
@@ -27,7 +26,7 @@ def test_the_context_is_that_of_the_paper(width: int) -> None:
     inference = InferenceAttention(attention, "fp32")
     bias = torch.zeros(2, 1, 4, dtype=torch.float64).masked_fill_(padding.unsqueeze(1), -torch.inf)
     common = torch.bmm(embedded, keys.transpose(1, 2)) * SQRT_HALF
-    source = inference.of(keys, values, bias)
+    source = inference.project(keys, values, bias)
     half, found = inference(hidden.flatten(0, 1), common, source)
     torch.testing.assert_close(half.view_as(hidden), expected[0] * SQRT_HALF)
     torch.testing.assert_close(found, expected[1])
