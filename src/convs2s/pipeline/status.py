@@ -1,26 +1,23 @@
-"""How the trainings and jobs of a results folder are: ``convs2s status``."""
+"""How the trainings and jobs of a results folder are: ``convs2s status``.
 
+The files may lie on a shared file system while the work is done elsewhere, so nothing here asks the
+process table: who works holds a lock on a file, which the kernel frees at any death.
+"""
+
+import json
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from convs2s.config.section import Values
 from convs2s.errors import UserError
-from convs2s.pipeline.status_files import (
-    ends_of,
-    fields_of,
-    is_held,
-    last_state,
-    log_of,
-    logs_of,
-    modified,
-    runs_in,
-    text_of,
-)
+from convs2s.files.locks import try_lock
+from convs2s.training.log import LOG_NAME
 from convs2s.training.progress_file import NAME as PROGRESS
 from convs2s.training.state_folder import LOCK, REFUSED, STATE
 
@@ -41,6 +38,13 @@ ORDER: Sequence[Condition] = (
     "finished",
 )
 """What a person looks for first."""
+
+# Folders of a task or of the results in which nobody trains.
+_NO_RUNS = frozenset(
+    ("alignment", "benchmarks", "corpus", "dataset", "downloads", "logs", "paper", "vocabulary")
+)
+_DEEPEST = 6  # folders between results and a run: scales/SCALE/TASK/models/MODEL/RUN
+_TAIL_BYTES = 4096
 
 _OF_TRAINING = re.compile(r"/seed\d+/train$")
 """The name of a training's log; that of the corpus has such a file name, too."""
@@ -118,18 +122,21 @@ def status(results: Path) -> Status:
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name that of the results, or of a task")
     now, root = time.time(), results.absolute()
-    trainings = {run: _training(run, _name(run, root), now) for run in runs_in(root)}
+    trainings = {run: _training(run, _name(run, root), now) for run in _runs_in(root)}
     jobs = []
-    for log, name in logs_of(root):
+    for log, name in _logs_of(root):
         if not _OF_TRAINING.search(name):
             jobs.append(_job(log, name))
-        elif (run := _run_of(log)) not in trainings:
+            continue
+        task, model, seed = log.parts[-4:-1]
+        run = log.parents[4] / task / "models" / model / seed
+        if run not in trainings:
             trainings[run] = _before_its_states(_name(run, root), log)
     return Status(_ordered(trainings.values()), _ordered(jobs))
 
 
-def _ordered(found: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(found, key=lambda one: (ORDER.index(one.condition), one.name)))
+def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(statuses, key=lambda status: (ORDER.index(status.condition), status.name)))
 
 
 def _name(run: Path, root: Path) -> str:
@@ -137,88 +144,68 @@ def _name(run: Path, root: Path) -> str:
     return "/".join(part for part in parts if part != "models")
 
 
-def _run_of(log: Path) -> Path:
-    """Return the folder of the run whose training has a log of the workflow."""
-    task, model, run = log.parts[-4:-1]
-    return log.parents[4] / task / "models" / model / run
-
-
 def _training(run: Path, name: str, now: float) -> TrainingStatus:
     """Return how the training in a folder is."""
     folder = run / STATE
-    progress = fields_of(folder / PROGRESS)
-    said = text_of(folder / LOCK).strip()
-    record = {} if said else fields_of(run / "training.json")
-    figures = _figures(progress)
+    progress = _fields_of(folder / PROGRESS)
+    holder = ""
+    with suppress(OSError):
+        holder = (folder / LOCK).read_text("utf-8", "replace").strip()
+    record = {} if holder else _fields_of(run / "training.json")
+    names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
+    figures = {field: progress[field] for field in names - {"why", "owner", "seconds"}}
     if record and progress.get("phase", "finished") == "finished":
-        return TrainingStatus(**{**figures, **_of_record(record), "name": name})
-    held = is_held(folder / LOCK)
-    state = last_state(folder, str(progress.get("state", "")))
-    written = None if state is None else modified(state)
+        figures |= {
+            "name": name,
+            "condition": "finished",
+            "why": record.get("stop_reason"),
+            "epoch": record.get("epochs"),
+            "updates": record.get("updates"),
+            "perplexity": record.get("validation_perplexity"),
+            "best_epoch": record.get("best_epoch"),
+        }
+        return TrainingStatus(**{**figures, **dict.fromkeys(("epochs", "batch", "batches"))})
+    held = _is_held(folder / LOCK)
+    written = _last_state(folder, str(progress.get("state", "")))
     figures |= {
         "name": name,
-        "owner": said.partition(":")[0] or progress.get("owner"),
+        "owner": holder.partition(":")[0] or progress.get("owner"),
         "state_seconds": None if written is None else max(0.0, now - written),
     }
     silent = max(0.0, now - float(progress.get("written", 0.0)))
-    mine = bool(said) and progress.get("owner") == said
-    if held or (mine and not _is_here(said) and silent < SILENT_SECONDS):
-        return TrainingStatus(**figures | _of_holder(folder, said, mine), silent_seconds=silent)
-    ended = _of_ended(progress, said)
+    trains = bool(holder) and progress.get("owner") == holder
+    is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
+    if held or (trains and is_elsewhere and silent < SILENT_SECONDS):
+        return TrainingStatus(**figures | _of_holder(folder, holder, trains), silent_seconds=silent)
+    ended = _of_ended(progress, holder)
     if ended["condition"] == "crashed":
-        ended["log"] = tuple(ends_of(log_of(run))[1][-SHOWN_LINES:])
+        ended["log"] = tuple(_ends_of(_log_of(run))[1][-SHOWN_LINES:])
     return TrainingStatus(**figures | ended)
 
 
-def _figures(progress: Values) -> Values:
-    names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
-    return {name: progress[name] for name in names - {"why", "owner", "seconds"}}
-
-
-def _of_record(record: Values) -> Values:
-    """Return what a finished training's record says."""
-    return {
-        "condition": "finished",
-        "why": record.get("stop_reason"),
-        "epoch": record.get("epochs"),
-        "epochs": None,
-        "batch": None,
-        "batches": None,
-        "updates": record.get("updates"),
-        "perplexity": record.get("validation_perplexity"),
-        "best_epoch": record.get("best_epoch"),
-    }
-
-
-def _of_holder(folder: Path, said: str, mine: bool) -> Values:
-    """Return how a training is whose lock somebody holds.
-
-    Args:
-        folder: of its states.
-        said: what the lock says of its holder.
-        mine: whether it is he who said last how far the training is.
-    """
-    refused = fields_of(folder / REFUSED)
-    if said and refused.get("owner") == said:
-        why = f"{said} holds it; {refused.get('refused')} was refused"
+def _of_holder(folder: Path, holder: str, trains: bool) -> Values:
+    """Return how a training is whose lock is held; ``trains``: by who last noted its progress."""
+    refused = _fields_of(folder / REFUSED)
+    if holder and refused.get("owner") == holder:
+        why = f"{holder} holds it; {refused.get('refused')} was refused"
         return {"condition": "locked", "why": why}
-    if not mine:
-        holder = said or "a process that does not say its name"
-        return {"condition": "locked", "why": f"{holder} holds it and says nothing of a training"}
-    progress = fields_of(folder / PROGRESS)
+    if not trains:
+        name = holder or "a process that does not say its name"
+        return {"condition": "locked", "why": f"{name} holds it and says nothing of a training"}
+    progress = _fields_of(folder / PROGRESS)
     phase = progress.get("phase")
     doing = None if phase == "training" else phase
     return {"condition": "running", "why": doing, "seconds": progress.get("seconds")}
 
 
-def _of_ended(progress: Values, said: str) -> Values:
+def _of_ended(progress: Values, holder: str) -> Values:
     """Return how a training is that nobody works on, and that has left no record."""
-    if not said:
+    if not holder:
         if progress.get("phase") == "finished":
             why = f"{progress.get('why')}; its record is not there: the same command writes it"
             return {"condition": "finished", "why": why}
         return {"condition": "not started"}
-    owner, ended, stated = said.partition(": ")
+    owner, ended, stated = holder.partition(": ")
     if not ended:
         why = f"{owner} has ended without a word: killed, or its machine went down"
         return {"condition": "crashed", "why": why}
@@ -226,13 +213,9 @@ def _of_ended(progress: Values, said: str) -> Values:
     return {"condition": "stopped" if stopped else "crashed", "why": stated}
 
 
-def _is_here(owner: str) -> bool:
-    return owner.endswith(f" on {os.uname().nodename}")
-
-
 def _before_its_states(name: str, log: Path) -> TrainingStatus:
     """Return how a training is that has a log and no states: it failed before it began."""
-    first, last = ends_of(log)
+    first, last = _ends_of(log)
     failed = bool(last) and "error: " in last[-1]
     owner = _OWNER.search(first)
     return TrainingStatus(
@@ -246,12 +229,96 @@ def _before_its_states(name: str, log: Path) -> TrainingStatus:
 
 def _job(log: Path, name: str) -> JobStatus:
     """Return how a job is, by its log: a locked one grows, one without an end was cut short."""
-    first, last = ends_of(log)
+    first, last = _ends_of(log)
     owner = _OWNER.match(first)
     if owner is None and last and last[-1].startswith("error: "):
         return JobStatus(name, "crashed", None, tuple(last[-SHOWN_LINES:]))
     if owner is None or (last and last[-1].startswith("done in ")):
         return JobStatus(name, "finished", owner and owner[1])
-    if is_held(log):
+    if _is_held(log):
         return JobStatus(name, "running", owner[1])
     return JobStatus(name, "crashed", owner[1], tuple(last[-SHOWN_LINES:]))
+
+
+def _runs_in(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
+    """Yield the folders in which there is, or was, a training: those with its states or record."""
+    inside = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name == STATE or entry.name == "training.json":
+                yield folder
+                return
+            if entry.name not in _NO_RUNS and not entry.name.startswith("."):
+                inside.append(entry)
+    for entry in sorted(inside, key=lambda entry: entry.name):
+        if depth and entry.is_dir():
+            yield from _runs_in(Path(entry.path), depth - 1)
+
+
+def _logs_of(results: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the jobs' logs of a results folder and its scales, or of a task's folder.
+
+    Each comes with its name: the path below the folder of logs, without ``.log``.
+    """
+    places = {f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")}
+    of_task = results.parent / "logs" / results.name
+    for prefix, place in {**places, "": results / "logs", f"{results.name}/": of_task}.items():
+        start = len(f"{place}/")
+        for folder, _, names in os.walk(place):
+            for name in sorted(names):
+                if name.endswith(".log"):
+                    path = f"{folder}/{name}"
+                    yield Path(path), prefix + path[start : -len(".log")]
+
+
+def _log_of(run: Path) -> Path:
+    """Return the log of a run's training: the workflow's job, else what the trainer keeps."""
+    if len(run.parts) > 4 and run.parts[-3] == "models":
+        results, task = run.parents[3], run.parts[-4]
+        log = results / "logs" / task / run.parts[-2] / run.name / "train.log"
+        if log.is_file():
+            return log
+    return run / STATE / LOG_NAME
+
+
+def _is_held(path: Path) -> bool:
+    """Return whether a process, here or on another machine, holds a file's lock."""
+    try:
+        with path.open("rb") as stream:
+            return not try_lock(stream, shared=True)  # shared, so that several may ask at once
+    except OSError:
+        return False  # no such file, or a file system without locks
+
+
+def _fields_of(path: Path) -> Values:
+    """Return what a JSON file says; nothing where it is missing, or damaged."""
+    try:
+        stated = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return stated if isinstance(stated, dict) else {}
+
+
+def _ends_of(path: Path) -> tuple[str, list[str]]:
+    """Return the first line of a log and its last ones, those without a word left out."""
+    try:
+        with path.open("rb") as stream:
+            first = stream.readline(_TAIL_BYTES)
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - _TAIL_BYTES))
+            last = stream.read()
+    except OSError:
+        return "", []
+    lines = last.decode("utf-8", "replace").splitlines()
+    return first.decode("utf-8", "replace").rstrip("\n"), [line for line in lines if line.strip()]
+
+
+def _last_state(folder: Path, name: str) -> float | None:
+    """Return when a training's last state was written, in seconds since 1970; None without one.
+
+    Args:
+        folder: of its states.
+        name: of the folder of the current one; empty: the newest counts.
+    """
+    states = [folder / name / "last.safetensors"] if name else folder.glob("*/last.safetensors")
+    return max((path.stat().st_mtime for path in states if path.is_file()), default=None)

@@ -35,27 +35,23 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, width=WIDTH)
 
 
-def view(found: Status, rows: int | None = None) -> RenderableType:
-    """Return what is shown.
-
-    Args:
-        found: the status.
-        rows: how many lines fit; None: any number.
-    """
-    most = len(found.trainings) if rows is None else max(1, rows - KEPT_ROWS)
-    shown, fits = found.trainings[:most], rows is not None
-    above = [Text(f"trainings: {_counts(found.trainings)}")]
+def view(status: Status, rows: int | None = None) -> RenderableType:
+    """Return what is shown, on so many rows at most; None: any number."""
+    most = len(status.trainings) if rows is None else max(1, rows - KEPT_ROWS)
+    shown, fits = status.trainings[:most], rows is not None
+    above = [Text(f"trainings: {_counts(status.trainings)}")]
     below = []
-    if len(shown) < len(found.trainings):
-        below.append(Text(f"and {len(found.trainings) - len(shown)} more"))
-    if found.jobs:
-        below.append(Text(f"jobs: {_counts(found.jobs)}"))
-    below += [_job_line(job) for job in found.jobs if job.condition == "running"]
-    ended: list[TrainingStatus | JobStatus] = [*shown, *found.jobs]
-    for one in ended:
-        if one.condition == "crashed":
-            below.append(Text(f"{one.name} crashed:", STYLES["crashed"]))
-            below += [Text(f"    {line}") for line in one.log]
+    if len(shown) < len(status.trainings):
+        below.append(Text(f"and {len(status.trainings) - len(shown)} more"))
+    if status.jobs:
+        below.append(Text(f"jobs: {_counts(status.jobs)}"))
+    running = (job for job in status.jobs if job.condition == "running")
+    below += [Text(f"    {job.name} running, {job.owner}") for job in running]
+    ended: list[TrainingStatus | JobStatus] = [*shown, *status.jobs]
+    for work in ended:
+        if work.condition == "crashed":
+            below.append(Text(f"{work.name} crashed:", STYLES["crashed"]))
+            below += [Text(f"    {line}") for line in work.log]
     if rows is not None:
         below = below[: rows - len(shown) - 2]
     for line in below if fits else ():
@@ -63,13 +59,10 @@ def view(found: Status, rows: int | None = None) -> RenderableType:
     return Group(*above, *([_table(shown, fits)] if shown else []), *below)
 
 
-def _counts(found: Sequence[TrainingStatus | JobStatus]) -> str:
-    counted = Counter(one.condition for one in found)
-    return ", ".join(f"{counted[one]:,} {one}" for one in ORDER if counted[one]) or "none"
-
-
-def _job_line(job: JobStatus) -> Text:
-    return Text(f"    {job.name} {job.condition}, {job.owner}")
+def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
+    counts = Counter(status.condition for status in statuses)
+    named = (f"{counts[condition]:,} {condition}" for condition in ORDER if counts[condition])
+    return ", ".join(named) or "none"
 
 
 def _table(trainings: Iterable[TrainingStatus], fits: bool) -> Table:
@@ -80,34 +73,34 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool) -> Table:
     for name in ("epoch", "updates", "loss", "perplexity", "tokens/s", "left", "state"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("why, by whom", overflow="ellipsis" if fits else "fold", no_wrap=fits)
-    for one in trainings:
+    for run in trainings:
         table.add_row(
-            one.name,
-            Text(one.condition, STYLES[one.condition]),
-            _epoch(one),
-            "" if one.updates is None else f"{one.updates:,}",
-            "" if one.loss is None else f"{one.loss:.3f}",
-            "" if one.perplexity is None else f"{one.perplexity:.2f}",
-            "" if one.tokens_per_second is None else f"{one.tokens_per_second:,}",
-            "" if one.seconds is None else duration(one.seconds),
-            "" if one.state_seconds is None else f"{duration(one.state_seconds)} old",
-            Text(_why(one)),
+            run.name,
+            Text(run.condition, STYLES[run.condition]),
+            _epoch(run),
+            "" if run.updates is None else f"{run.updates:,}",
+            "" if run.loss is None else f"{run.loss:.3f}",
+            "" if run.perplexity is None else f"{run.perplexity:.2f}",
+            "" if run.tokens_per_second is None else f"{run.tokens_per_second:,}",
+            "" if run.seconds is None else duration(run.seconds),
+            "" if run.state_seconds is None else f"{duration(run.state_seconds)} old",
+            Text(_why(run)),
         )
     return table
 
 
-def _epoch(one: TrainingStatus) -> str:
+def _epoch(run: TrainingStatus) -> str:
     """Return the epoch, of how many, and how much of it is done."""
-    if not one.epoch:
+    if not run.epoch:
         return ""
-    share = f" {100 * (one.batch or 0) // one.batches}%" if one.batches else ""
-    return f"{one.epoch}" + (f"/{one.epochs:g}" if one.epochs else "") + share
+    share = f" {100 * (run.batch or 0) // run.batches}%" if run.batches else ""
+    return f"{run.epoch}" + (f"/{run.epochs:g}" if run.epochs else "") + share
 
 
-def _why(one: TrainingStatus) -> str:
-    if one.condition != "running":
-        return one.why or ""
-    said = [one.why or "", one.owner or ""]
-    if one.silent_seconds is not None and one.silent_seconds > SILENCE_SHOWN:
-        said.append(f"silent for {duration(one.silent_seconds)}")
-    return ", ".join(filter(None, said))
+def _why(run: TrainingStatus) -> str:
+    if run.condition != "running":
+        return run.why or ""
+    parts = [run.why or "", run.owner or ""]
+    if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
+        parts.append(f"silent for {duration(run.silent_seconds)}")
+    return ", ".join(filter(None, parts))
