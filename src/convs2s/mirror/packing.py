@@ -1,4 +1,4 @@
-"""Archives and compressed files whose bytes follow from their content alone: no dates, no names."""
+"""Files, compressed and in archives, whose bytes follow from their content alone: no dates."""
 
 import bz2
 import gzip
@@ -6,16 +6,28 @@ import io
 import lzma
 import tarfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-_ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
-_UNIX = 3
-_FILE_MODE = 0o644
+FIRST_ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
+UNIX = 3
+FILE_MODE = 0o644
+
+Content = bytes | list[str] | Mapping[str, "Content"]
+"""Of a file: its bytes before they are compressed, its lines, or an archive's members by name."""
 
 
-def text(lines: Iterable[str]) -> bytes:
-    """Return lines as a file, each ended by a line feed."""
-    return "".join(f"{line}\n" for line in lines).encode()
+def packed(name: str, content: Content) -> bytes:
+    """Return a file's bytes, packed and compressed as its name says."""
+    if isinstance(content, Mapping):
+        members = {member: packed(member, inner) for member, inner in content.items()}
+        content = packed_zip(members) if name.endswith(".zip") else packed_tar(members)
+    elif isinstance(content, list):
+        content = "".join(f"{line}\n" for line in content).encode()
+    if name.endswith((".gz", ".tgz")):
+        return gzip.compress(content, mtime=0)
+    if name.endswith(".bz2"):
+        return bz2.compress(content)
+    return lzma.compress(content) if name.endswith(".xz") else content
 
 
 def packed_tar(members: Mapping[str, bytes]) -> bytes:
@@ -24,7 +36,7 @@ def packed_tar(members: Mapping[str, bytes]) -> bytes:
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), _FILE_MODE
+            member.size, member.mode = len(content), FILE_MODE
             tar.addfile(member, io.BytesIO(content))
     return stream.getvalue()
 
@@ -34,27 +46,7 @@ def packed_zip(members: Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members.items():
-            member = zipfile.ZipInfo(name, _ZIP_DATE)
-            member.create_system, member.external_attr = _UNIX, _FILE_MODE << 16
+            member = zipfile.ZipInfo(name, FIRST_ZIP_DATE)
+            member.create_system, member.external_attr = UNIX, FILE_MODE << 16
             archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
-
-
-def gzipped(content: bytes) -> bytes:
-    """Return bytes as gzip compresses them."""
-    return gzip.compress(content, mtime=0)
-
-
-def xz(content: bytes) -> bytes:
-    """Return bytes as xz compresses them."""
-    return lzma.compress(content)
-
-
-def packed_tgz(members: Mapping[str, bytes]) -> bytes:
-    """Return files as a tar archive that gzip compressed."""
-    return gzipped(packed_tar(members))
-
-
-def packed_tar_bz2(members: Mapping[str, bytes]) -> bytes:
-    """Return files as a tar archive that bzip2 compressed."""
-    return bz2.compress(packed_tar(members))

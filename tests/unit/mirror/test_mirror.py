@@ -17,10 +17,17 @@ from convs2s.download.archives import open_member
 from convs2s.files.checksums import sha256
 from convs2s.files.text import decode_lines, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from convs2s.mirror.languages import german, romanian, with_cedillas
-from convs2s.mirror.papers import LISTED_TWICE, PLANTED_PAPERS
-from convs2s.mirror.planted import ODD_CHARACTERS, PLANTED
-from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS, TRAINING_PAIRS, draw_sentences
+from convs2s.mirror.formats import LISTED_TWICE, PLANTED_PAPERS
+from convs2s.mirror.sentences import (
+    CEDILLAS,
+    ODD_CHARACTERS,
+    PAPER_PAIRS,
+    PLANTED,
+    TEST_PAIRS,
+    TRAINING_PAIRS,
+    draw_sentences,
+    respelled,
+)
 from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model
 from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
@@ -84,11 +91,11 @@ def members_of(archive: Path) -> list[str]:
 
 def test_languages_follow_from_the_french_words() -> None:
     french = "La maison a coûté 8 350,75 euros ; l'ami de Vorimont est déçu."
-    assert german(french) == "Die maison hat koütä 8.350,75 Euro; das ami von Vorimont ist däßu."
-    assert romanian("Les chevaux sont près de la maison française.") == (
-        "Cei șevaux sunt prăs de cea maison franțaise."
-    )
-    assert with_cedillas("Ș ș Ț ț") == "Ş ş Ţ ţ"
+    german = "La maison a koütä 8.350,75 euros; l'ami de Vorimont est däßu."
+    assert respelled(french, "de") == german
+    romanian = "Les chevauț sont prăs de la maison franțaise."
+    assert respelled("Les chevaux sont près de la maison française.", "ro") == romanian
+    assert "Ș ș Ț ț".translate(CEDILLAS) == "Ş ş Ţ ţ"
 
 
 @pytest.mark.parametrize(
