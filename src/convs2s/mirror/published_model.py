@@ -11,11 +11,11 @@ import torch
 from convs2s.mirror.packing import Content
 from convs2s.mirror.sentences import SentencePairs
 
-WIDTH = 16
+MODEL_WIDTH = 16
 KERNEL = 3
 LAYERS = 2
 POSITIONS = 258
-SPECIAL_TOKENS = 4  # <s>, <pad>, </s> and <unk> have rows, but stand in no dictionary
+SPECIAL_ROWS = 4  # <s>, <pad>, </s> and <unk> have rows, but stand in no dictionary
 WHOLE_WORDS = 150
 
 
@@ -45,7 +45,7 @@ def model_members(
         letters = sorted(set("".join(count)))
         singles = [f"{letter}{mark}" for letter in letters for mark in ("", "@@")]
         types = list(dict.fromkeys([*words, *openings, *singles]))
-        sizes.append(len(types) + SPECIAL_TOKENS)
+        sizes.append(len(types) + SPECIAL_ROWS)
         ranked = [f"{token} {len(types) - rank}" for rank, token in enumerate(types)]
         members[f"{folder}/dict.{language}.txt"] = ranked
     members[f"{folder}/bpecodes"] = ["#version: 0.2", *merges]
@@ -55,7 +55,7 @@ def model_members(
 
 def checkpoint(languages: tuple[str, str], sizes: tuple[int, int]) -> bytes:
     """Return a checkpoint in fairseq's layout of 2018, for vocabularies of these sizes."""
-    layers = f"[({WIDTH}, {KERNEL})] * {LAYERS}"
+    layers = f"[({MODEL_WIDTH}, {KERNEL})] * {LAYERS}"
     arguments = argparse.Namespace(
         arch="fconv",
         source_lang=languages[0],
@@ -63,9 +63,9 @@ def checkpoint(languages: tuple[str, str], sizes: tuple[int, int]) -> bytes:
         encoder_layers=layers,
         decoder_layers=layers,
         decoder_attention="True",
-        encoder_embed_dim=WIDTH,
-        decoder_embed_dim=WIDTH,
-        decoder_out_embed_dim=WIDTH,
+        encoder_embed_dim=MODEL_WIDTH,
+        decoder_embed_dim=MODEL_WIDTH,
+        decoder_out_embed_dim=MODEL_WIDTH,
         dropout=0.1,
     )
     rng = random.Random("-".join(languages))
@@ -83,23 +83,23 @@ def checkpoint(languages: tuple[str, str], sizes: tuple[int, int]) -> bytes:
 def parameter_shapes(source_size: int, target_size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the name and shape of each parameter."""
     for side, size in (("encoder", source_size), ("decoder", target_size)):
-        yield f"{side}.embed_tokens.weight", (size, WIDTH)
-        yield f"{side}.embed_positions.weight", (POSITIONS, WIDTH)
-        yield from linear_shapes(f"{side}.fc1", WIDTH)
-        yield from linear_shapes(f"{side}.fc2", WIDTH)
+        yield f"{side}.embed_tokens.weight", (size, MODEL_WIDTH)
+        yield f"{side}.embed_positions.weight", (POSITIONS, MODEL_WIDTH)
+        yield from linear_shapes(f"{side}.fc1", MODEL_WIDTH)
+        yield from linear_shapes(f"{side}.fc2", MODEL_WIDTH)
         for layer in range(LAYERS):
             name = f"{side}.convolutions.{layer}"
-            yield f"{name}.weight_v", (KERNEL, WIDTH, 2 * WIDTH)
-            yield f"{name}.weight_g", (1, 1, 2 * WIDTH)
-            yield f"{name}.bias", (2 * WIDTH,)
+            yield f"{name}.weight_v", (KERNEL, MODEL_WIDTH, 2 * MODEL_WIDTH)
+            yield f"{name}.weight_g", (1, 1, 2 * MODEL_WIDTH)
+            yield f"{name}.bias", (2 * MODEL_WIDTH,)
     for layer in range(LAYERS):
-        yield from linear_shapes(f"decoder.attention.{layer}.in_projection", WIDTH)
-        yield from linear_shapes(f"decoder.attention.{layer}.out_projection", WIDTH)
+        yield from linear_shapes(f"decoder.attention.{layer}.in_projection", MODEL_WIDTH)
+        yield from linear_shapes(f"decoder.attention.{layer}.out_projection", MODEL_WIDTH)
     yield from linear_shapes("decoder.fc3", target_size)
 
 
 def linear_shapes(name: str, outputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield those of a linear layer whose weight is normalized."""
-    yield f"{name}.weight_v", (outputs, WIDTH)
+    yield f"{name}.weight_v", (outputs, MODEL_WIDTH)
     yield f"{name}.weight_g", (outputs, 1)
     yield f"{name}.bias", (outputs,)
