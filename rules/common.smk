@@ -7,8 +7,8 @@ from pathlib import Path
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN
-from convs2s.paper.cells import cells, is_made, without
-from convs2s.paper.published import published_file, published_runs
+from convs2s.paper.cells import cells
+from convs2s.paper.ledger import published_file, published_runs
 from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.layout import Layout
 
@@ -84,15 +84,15 @@ with failures_in_one_line():
     PUBLISHED = published_runs(PUBLISHED_FILE)
 
 
-def is_published(path, fingerprint, measure):
+def is_published(file, measure):
     """Return whether a run's number comes from the published ledger; what was run here does not."""
-    return (fingerprint, measure) in PUBLISHED and not Path(prefixed(path)).exists()
+    return (file.fingerprint, measure) in PUBLISHED and not Path(prefixed(file.path)).exists()
 
 
 def to_make(cell):
     """Return a cell with the runs that are made here; None where there is nothing to make."""
-    is_possible = is_made(cell, HAS_GPU, WAITING) and has_list(cell)
-    return without(cell, is_published) if is_possible else None
+    is_possible = cell.can_be_made(HAS_GPU, WAITING) and has_list(cell)
+    return cell.drop_published_runs(is_published) if is_possible else None
 
 
 PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}

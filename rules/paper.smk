@@ -47,7 +47,7 @@ rule write_ledger:
     resources:
         workflow_folder=str(ROOT),
     params:
-        cells=lambda w: {name: plain_cells(table) for name, table in CELLS.items()},
+        cells=lambda w: [cell for table in CELLS.values() for cell in plain_cells(table)],
         scale=options.scale,
         code=script_code("write_ledger.py"),
     script:

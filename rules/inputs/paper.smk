@@ -1,6 +1,6 @@
 """The input functions of rules/paper.smk."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from convs2s.paper.failures import failures_of
 
@@ -21,7 +21,7 @@ def wanted_scores(wildcards):
 
 def plain_cells(cells):
     """Cells as plain values, their paths where the files really are."""
-    return [asdict(replace(cell, paths=tuple(map(prefixed, cell.paths)))) for cell in cells]
+    return [asdict(cell.moved(prefixed)) for cell in cells]
 
 
 def ledger_scores(wildcards):

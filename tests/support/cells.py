@@ -12,8 +12,7 @@ from convs2s.layout import Layout
 from convs2s.paper import cells as paper
 from convs2s.paper import tables
 from convs2s.paper.cells import Cell
-from convs2s.paper.ledger import entries_of
-from convs2s.paper.results import results
+from convs2s.paper.results import Result, entries_of, results
 
 
 def cells(settings: Settings, name: str) -> list[Cell]:
@@ -43,8 +42,14 @@ def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
 def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
     """The table with those scores that are there."""
     measured = cells(settings, name)
-    entries = entries_of(settings, {name: measured}, scores)
-    return tables.table(settings, name, results(measured, entries))
+    return frame_of(settings, name, results(measured, entries_of(settings, measured, scores)))
+
+
+def frame_of(settings: Settings, name: str, found: Sequence[Result]) -> pd.DataFrame:
+    """What a table says, all text."""
+    rows = tables.table_rows(settings, name, found)
+    texts = [{heading: value.text for heading, value in row.items()} for row in rows]
+    return pd.DataFrame(texts, dtype=str)
 
 
 def write(path: str, content: dict[str, Any]) -> str:
@@ -54,4 +59,4 @@ def write(path: str, content: dict[str, Any]) -> str:
 
 
 def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
-    return [cell for cell in found if cell.row == row]
+    return [cell for cell in found if cell.address.row == row]

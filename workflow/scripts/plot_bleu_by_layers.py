@@ -5,7 +5,7 @@ from typing import Any
 
 from convs2s.config.load import load_for_job
 from convs2s.paper.bleu_by_layers import plot_bleu_by_layers
-from convs2s.paper.cells import Cell
+from convs2s.paper.cells import cells_from_plain
 from convs2s.pipeline.job import job
 
 snakemake: Any
@@ -14,7 +14,7 @@ with job(snakemake):
     plot_bleu_by_layers(
         load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         snakemake.wildcards.table,
-        cells=[Cell(**cell) for cell in snakemake.params.shown["cells"]],
+        cells=cells_from_plain(snakemake.params.shown["cells"]),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         outputs=list(map(Path, snakemake.output[:2])),

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
-from convs2s.paper.cells import cells_by_table
-from convs2s.paper.ledger import write_ledger
+from convs2s.paper.cells import cells_from_plain
+from convs2s.paper.results import write_ledger
 from convs2s.pipeline.job import job
 
 snakemake: Any
@@ -13,7 +13,7 @@ snakemake: Any
 with job(snakemake):
     write_ledger(
         load_for_job(snakemake.config, snakemake.resources.workflow_folder),
-        cells=cells_by_table(snakemake.params.cells),
+        cells=cells_from_plain(snakemake.params.cells),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         output=Path(snakemake.output[0]),

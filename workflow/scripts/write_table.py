@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
-from convs2s.paper.cells import Cell
+from convs2s.paper.cells import cells_from_plain
 from convs2s.paper.tables import write_table
 from convs2s.pipeline.job import job
 
@@ -14,7 +14,7 @@ with job(snakemake):
     write_table(
         load_for_job(snakemake.config, snakemake.resources.workflow_folder),
         snakemake.wildcards.table,
-        cells=[Cell(**cell) for cell in snakemake.params.shown["cells"]],
+        cells=cells_from_plain(snakemake.params.shown["cells"]),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         failures=snakemake.params.shown["failures"],

@@ -20,7 +20,7 @@ def add_results(command: argparse.ArgumentParser) -> None:
 def _results(arguments: argparse.Namespace) -> None:
     from convs2s.config.load import load
     from convs2s.files.text import read_lines
-    from convs2s.paper.ledger_entry import read_ledger
+    from convs2s.paper.ledger import read_ledger
     from convs2s.paper.results_page import write_results_page
 
     said = read_lines(arguments.discussion) if arguments.discussion else ()

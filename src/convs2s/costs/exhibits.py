@@ -12,7 +12,6 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import read_lines
 from convs2s.paper.cells import Cell
-from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of
 from convs2s.paper.trained import Hours, Training, read_training
 
 _SECONDS_PER_HOUR = 3600
@@ -195,11 +194,11 @@ def _hours(known: KnownTraining) -> Hours:
 def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells rest on, each once, as far as their files are there."""
     folders = {
-        (cell.task, cell.model, member): Path(path).parent.parent / member
+        (cell.task, cell.model, member): Path(file.path).parent.parent / member
         for cell in cells
         if not settings.tasks[cell.task].released
-        for run, path in zip(cell.runs, cell.paths, strict=True)
-        for member in members(run)
+        for file in cell.files
+        for member in members(file.run)
     }
     return [read_training(*name, folder) for name, folder in folders.items()]
 
@@ -207,10 +206,10 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
 def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> Iterator[Path]:
     """Yield the benchmark files of the jobs between the models of cells and their numbers."""
     for cell in cells:
-        stems, decoding = jobs_of(cell), settings.decodings.get(cell.decoding or "")
+        stems, decoding = cell.jobs, settings.decodings.get(cell.decoding or "")
         tuned_on = decoding and settings.scale.development_set(settings.tasks[cell.task], decoding)
         if tuned_on:
-            stems += tuning_of(cell, tuned_on)
+            stems += cell.tuning_jobs(tuned_on)
         for run in cell.runs:
             yield from (folder / cell.task / cell.model / run / f"{stem}.tsv" for stem in stems)
 

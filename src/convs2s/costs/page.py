@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from convs2s.config.settings import Settings
 from convs2s.costs.exhibits import Cost, PaperCosts, PrintedCost, costs
 from convs2s.files.text import atomic_text
@@ -58,9 +56,9 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     total = _row("all, each run once", paper_costs.total, paper_costs.all_printed)
     shared = {_NAME: "shared by several", _JOBS: _hours(paper_costs.shared)}
     rows += [{**dict.fromkeys(total, ""), **shared}, total]
-    frame = pd.DataFrame(rows, dtype=str)
-    frame[_SCALE] = scale + (" (STAND-IN DATA)" if stand_in else "")
-    return Sheet(headings, frame, _NAME, {}, {}, (_SCALE,))
+    described = scale + (" (STAND-IN DATA)" if stand_in else "")
+    rows = [{**row, _SCALE: described} for row in rows]
+    return Sheet(headings, rows, _NAME, {}, {}, (_SCALE,))
 
 
 def _row(name: str, cost: Cost, printed: PrintedCost) -> dict[str, str]:
@@ -99,7 +97,7 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
         for training in paper_costs.all_printed.stated
     ]
     headings = ["One training of each model of the papers, as far as they state it"]
-    return Sheet(headings, pd.DataFrame(rows, dtype=str), "Model", {}, {}, ())
+    return Sheet(headings, rows, "Model", {}, {}, ())
 
 
 def _pair(hours: Hours | None, absent: str) -> tuple[str, str]:

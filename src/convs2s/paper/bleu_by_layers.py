@@ -15,10 +15,8 @@ from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.paper.cells import Cell, table_of
-from convs2s.paper.ledger import entries_of
-from convs2s.paper.ledger_entry import read_ledger
 from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
-from convs2s.paper.results import Result, results
+from convs2s.paper.results import Result, entries_of, results
 
 _LINE = 64
 """Characters in a line of the note on what was not run."""
@@ -68,8 +66,7 @@ def plot_bleu_by_layers(
         outputs: where to write the figure; the suffix says the format (.svg, .pdf).
         points: the CSV file.
     """
-    others = read_ledger(Path(published)) if published else []
-    ours_by_row = results(cells, entries_of(settings, {name: cells}, scores), published=others)
+    ours_by_row = results(cells, entries_of(settings, cells, scores, published))
     found = draw(settings, name, ours_by_row, outputs)
     with atomic_text(points) as stream:
         pd.DataFrame(map(asdict, found)).to_csv(stream, index=False, lineterminator="\n")
@@ -108,7 +105,7 @@ def depths(printed: Table, shown: Iterable[int], found: Iterable[Result]) -> Ite
         shown: which rows the scale has, from 0.
         found: what the runs of its cells scored.
     """
-    ours = {result.cell.row: result for result in found}
+    ours = {result.cell.address.row: result for result in found}
     for number in shown:
         row = printed.rows[number]
         assert row.group is not None

@@ -4,9 +4,11 @@ config/paper.yaml says which runs a cell compares with its printed value.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Self
+
+from pydantic import TypeAdapter
 
 from convs2s.config.messages import unknown
 from convs2s.config.paper import Column, Row, Table
@@ -16,68 +18,152 @@ from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
 
 
 @dataclass(frozen=True)
+class ScoreFile:
+    """A kind of JSON file that holds numbers of a run.
+
+    Attributes:
+        pattern: its path below models/{model}/{run}/, a format string.
+        jobs: the jobs between the run's models and this file, in order; format strings of the names
+            that their logs and benchmarks have.
+    """
+
+    pattern: str
+    jobs: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """What its name ends with: ``bleu.json``, ``training.json`` and others."""
+        return re.sub(r"\{\w+\}\.", "", self.pattern)
+
+    def is_named_by(self, key: str) -> bool:
+        """Return whether testset, decoding or phrases is a part of its name."""
+        return f"{{{key}}}" in self.pattern
+
+
+@dataclass(frozen=True)
 class Measure:
     """Where a score is found.
 
     Attributes:
         label: what a footnote calls it.
-        file: the JSON file below models/{model}/{run}/, a format string.
+        file: the file that holds it.
         keys: the path of the score in that file.
     """
 
     label: str
-    file: str
+    file: ScoreFile
     keys: tuple[str, ...]
 
-    @property
-    def numbers(self) -> str:
-        """What kind of file it is: ``bleu.json``, ``training.json`` and others."""
-        return re.sub(r"\{\w+\}\.", "", self.file)
+
+_DECODE = "{testset}.{decoding}.decode"
+_BLEU = ScoreFile("{testset}.{decoding}.bleu.json", (_DECODE, "{testset}.{decoding}.bleu"))
+_ROUGE = ScoreFile("{testset}.{decoding}.rouge.json", (_DECODE, "{testset}.{decoding}.rouge"))
+_RESCORED = ScoreFile("{testset}.rescored.bleu.json", ("{testset}.scored", "{testset}.rescored"))
+_PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
+_EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
+
+_TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
+"""The jobs that tune a length penalty on a development set."""
+
+MEASURES = (
+    {
+        "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
+        "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
+        "bleu_tokenized_before_replacement": Measure(
+            "tokenized BLEU before unknown word replacement",
+            _BLEU,
+            ("before_replacement", "bleu", "tokenized"),
+        ),
+        "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
+        "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
+        "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
+        "phrases_apart": Measure(
+            "share of the variance of the encoder's final states that lies between the meanings",
+            _PHRASES,
+            ("apart",),
+        ),
+        "attention_layers": Measure(
+            "attention of every decoder layer while it translates",
+            _EXAMPLE,
+            ("layers",),
+        ),
+        "perplexity": Measure(
+            "perplexity of the validation data",
+            ScoreFile("training.json"),
+            ("validation_perplexity",),
+        ),
+        "training_speed": Measure(
+            "target tokens per second",
+            ScoreFile("training.speed.json"),
+            ("target_tokens_per_second",),
+        ),
+    }
+    | {
+        f"rouge_{kind}_{part}": Measure(
+            f"ROUGE-{kind.upper()} {part}", _ROUGE, ("rouge", f"rouge_{kind}", part)
+        )
+        for kind in ("1", "2", "l")
+        for part in ("f1", "recall")
+    }
+    | {
+        f"seconds_{device}": Measure(
+            "generation time",
+            ScoreFile(
+                f"{{testset}}.{{decoding}}.{device}.speed.json",
+                (f"{{testset}}.{{decoding}}.{device}.speed",),
+            ),
+            ("seconds",),
+        )
+        for device in ("cpu", "cuda")
+    }
+)
 
 
-_BLEU = "{testset}.{decoding}.bleu.json"
-_ROUGE = "{testset}.{decoding}.rouge.json"
-_RESCORED = "{testset}.rescored.bleu.json"
-_NO_LIST = (None, None)
+@dataclass(frozen=True)
+class CellAddress:
+    """Where a value stands in the papers; as text ``table1, row 3, bleu``, rows counted from 1.
 
-MEASURES = {
-    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
-    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
-    "bleu_tokenized_before_replacement": Measure(
-        "tokenized BLEU before unknown word replacement",
-        _BLEU,
-        ("before_replacement", "bleu", "tokenized"),
-    ),
-    "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
-    "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
-    "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
-    "phrases_apart": Measure(
-        "share of the variance of the encoder's final states that lies between the meanings",
-        "phrases.{phrases}.json",
-        ("apart",),
-    ),
-    "attention_layers": Measure(
-        "attention of every decoder layer while it translates",
-        "{testset}.{decoding}.example.json",
-        ("layers",),
-    ),
-    "perplexity": Measure(
-        "perplexity of the validation data", "training.json", ("validation_perplexity",)
-    ),
-    "training_speed": Measure(
-        "target tokens per second", "training.speed.json", ("target_tokens_per_second",)
-    ),
-    "seconds_cpu": Measure("generation time", "{testset}.{decoding}.cpu.speed.json", ("seconds",)),
-    "seconds_cuda": Measure(
-        "generation time", "{testset}.{decoding}.cuda.speed.json", ("seconds",)
-    ),
-} | {
-    f"rouge_{kind}_{part}": Measure(
-        f"ROUGE-{kind.upper()} {part}", _ROUGE, ("rouge", f"rouge_{kind}", part)
-    )
-    for kind in ("1", "2", "l")
-    for part in ("f1", "recall")
-}
+    Attributes:
+        table: a table or figure of config/paper.yaml.
+        row: index of the row in there, from 0.
+        column: key of the column.
+    """
+
+    table: str
+    row: int
+    column: str
+
+    def __str__(self) -> str:
+        """Return the address as ledgers have it."""
+        return f"{self.table}, row {self.row + 1}, {self.column}"
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Return the address that a text states.
+
+        Raises:
+            ValueError: the text is none.
+        """
+        name = r"([^\x00-\x1f\x7f-\x9f<>`]+)"  # nothing that a page would take for markup
+        parts = re.fullmatch(rf"{name}, row ([1-9][0-9]{{0,5}}), {name}", str(text))
+        if not parts:
+            raise ValueError("expected 'TABLE, row NUMBER, COLUMN'")
+        return cls(parts[1], int(parts[2]) - 1, parts[3])
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The file of a run's numbers.
+
+    Attributes:
+        run: seed1, ..., or ensemble8.
+        path: of the file, from the folder of the workflow's run.
+        fingerprint: of what the run is computed from, as a ledger names it.
+    """
+
+    run: str
+    path: str
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -85,43 +171,103 @@ class Cell:
     """One value of a table that this project measures, the scale's stand-ins applied.
 
     Attributes:
-        row: index of the row in config/paper.yaml, from 0.
-        column: key of the column.
+        address: where it stands.
         measure: a key of `MEASURES`.
         task: whose data is scored.
         model: what is scored.
         testset: test set of the task; None where the measure needs none.
-        decoding: how it is translated; likewise.
-        runs: the runs whose scores are averaged.
-        paths: for each run the file that holds its score, from the folder of the workflow's run.
+        decoding: how it is translated; None where the measure needs none.
+        phrases: what the encoder reads; None where the measure needs none.
+        files: of each run whose score is averaged, the file that holds it.
         n_best: what the rescored n-best list is of; None where the measure needs none.
         n_best_file: the list, where a user puts it there; None where a model here makes it.
-        phrases: what the encoder reads; None where the measure needs none.
-        fingerprints: for each run that of its inputs, as a ledger names it.
     """
 
-    row: int
-    column: str
+    address: CellAddress
     measure: str
     task: str
     model: str
     testset: str | None
     decoding: str | None
-    runs: tuple[str, ...]
-    paths: tuple[str, ...]
+    phrases: str | None
+    files: tuple[RunFile, ...]
     n_best: str | None = None
     n_best_file: str | None = None
-    phrases: str | None = None
-    fingerprints: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs whose scores are averaged."""
+        return tuple(file.run for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that hold their scores."""
+        return tuple(file.path for file in self.files)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """What the runs are known by in a ledger."""
+        return tuple(file.fingerprint for file in self.files)
+
+    @property
+    def jobs(self) -> list[str]:
+        """The names of the jobs between its models and its numbers, in order."""
+        names = {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
+        return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
+
+    def tuning_jobs(self, development_set: str) -> list[str]:
+        """Return the names of those of its jobs that tune its length penalty on a set."""
+        names = {"testset": development_set, "decoding": self.decoding}
+        return [job.format(**names) for job in _TUNING] if self.jobs else []
+
+    def inputs(self, run: str, known: RunInputs) -> Inputs:
+        """Return what the numbers of one of its runs are computed from."""
+        return known.of(
+            MEASURES[self.measure].file.suffix,
+            task=self.task,
+            model=self.model,
+            run=run,
+            testset=self.testset,
+            decoding=self.decoding,
+            phrases=self.phrases,
+        )
+
+    def can_be_made(self, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
+        """Return whether its scores can be made here.
+
+        Args:
+            times_gpus: whether there is a GPU whose speed can be measured.
+            waiting: tasks whose text nobody may download, and which is not there.
+        """
+        return self.task not in waiting and (times_gpus or self.measure != "seconds_cuda")
+
+    def drop_published_runs(self, is_published: Callable[[RunFile, str], bool]) -> Self | None:
+        """Return the cell with those runs alone that are made here; None where none is.
+
+        Args:
+            is_published: of a run's file and a measure, whether a ledger gives its number.
+        """
+        left = tuple(file for file in self.files if not is_published(file, self.measure))
+        return replace(self, files=left) if left else None
+
+    def moved(self, path_of: Callable[[str], str]) -> Self:
+        """Return the cell with its files elsewhere: path_of gives a path's new one."""
+        files = (replace(file, path=path_of(file.path)) for file in self.files)
+        return replace(self, files=tuple(files))
 
 
 FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
 """Gives the path of a file of each of some runs: of a task, model, runs and the file's name."""
 
 
-def cells_by_table(stated: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Cell]]:
-    """Return table -> its cells, from the plain values that Snakemake hands to a job."""
-    return {table: [Cell(**cell) for cell in found] for table, found in stated.items()}
+def cells_from_plain(stated: object) -> list[Cell]:
+    """Return cells from the plain values that Snakemake hands to a job (`dataclasses.asdict`)."""
+    return TypeAdapter(list[Cell]).validate_python(stated)
+
+
+def cells_by_table(stated: object) -> dict[str, list[Cell]]:
+    """Return table -> its cells, from plain values."""
+    return TypeAdapter(dict[str, list[Cell]]).validate_python(stated)
 
 
 def table_of(settings: Settings, name: str) -> Table:
@@ -146,97 +292,55 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     Raises:
         UserError: config/paper.yaml has no such table.
     """
-    table = table_of(settings, name)
-    possible = (
-        _cell(settings, (name, number), row, column, files)
-        for number, row in enumerate(table.rows)
-        for column in table.columns
-    )
     known = RunInputs(settings)
-    return [_with_fingerprints(one, known) for one in possible if one]
-
-
-def inputs_of(cell: Cell, run: str, known: RunInputs) -> Inputs:
-    """Return what the numbers of one of a cell's runs are computed from."""
-    return known.of(
-        MEASURES[cell.measure].numbers,
-        task=cell.task,
-        model=cell.model,
-        run=run,
-        testset=cell.testset if "{testset}" in MEASURES[cell.measure].file else None,
-        decoding=cell.decoding if "{decoding}" in MEASURES[cell.measure].file else None,
-        phrases=cell.phrases,
+    possible = (
+        _cell(settings, CellAddress(name, number, column.key), row, column, files, known)
+        for number, row in enumerate(table_of(settings, name).rows)
+        for column in table_of(settings, name).columns
     )
-
-
-def _with_fingerprints(cell: Cell, known: RunInputs) -> Cell:
-    made = (fingerprint_of(inputs_of(cell, run, known)) for run in cell.runs)
-    return replace(cell, fingerprints=tuple(made))
-
-
-def without(cell: Cell, is_there: Callable[[str, str, str], bool]) -> Cell | None:
-    """Return a cell with those runs alone that are not elsewhere; None where none is left.
-
-    Args:
-        cell: the cell.
-        is_there: of a run's path, fingerprint and measure, whether its number is elsewhere.
-    """
-    each = zip(cell.runs, cell.paths, cell.fingerprints, strict=True)
-    left = [one for one in each if not is_there(one[1], one[2], cell.measure)]
-    if not left:
-        return None
-    runs, paths, fingerprints = zip(*left, strict=True)
-    return replace(cell, runs=runs, paths=paths, fingerprints=fingerprints)
-
-
-def is_made(cell: Cell, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
-    """Return whether a cell's scores can be made here.
-
-    Args:
-        cell: the cell.
-        times_gpus: whether there is a GPU whose speed can be measured.
-        waiting: tasks whose text nobody may download, and which is not there.
-    """
-    return cell.task not in waiting and (times_gpus or cell.measure != "seconds_cuda")
+    return [cell for cell in possible if cell]
 
 
 def _cell(
-    settings: Settings, place: tuple[str, int], row: Row, column: Column, files: FilesOfRuns
+    settings: Settings,
+    address: CellAddress,
+    row: Row,
+    column: Column,
+    files: FilesOfRuns,
+    known: RunInputs,
 ) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
-    table, number = place
     scale, measure = settings.scale, row.measures.get(column.key, column.measure)
-    compared = row.comparison(f"row {number + 1}", [column]) if row.kind == "ours" else None
+    if row.kind != "ours":
+        return None
+    compared = row.comparison(f"row {address.row + 1}", [column])
     if compared is None or measure is None or scale.why_left_out(row):
         return None
     model = scale.model_for(compared.model)
-    task, file = scale.task_for(compared.task), MEASURES[measure].file
-    testset = compared.testset and scale.testset_for(compared.testset)
-    phrases = compared.phrases and scale.phrases_for(compared.phrases)
-    listed = _n_best(settings, task, testset) if file == _RESCORED else _NO_LIST
-    runs = scale.runs_for(compared.runs, table)
-    if model is None or listed is None or not runs or not scale.has_task(compared.task):
+    runs = scale.runs_for(compared.runs, address.table)
+    if model is None or not runs or not scale.has_task(compared.task):
         return None
-    name = file.format(testset=testset, decoding=compared.decoding, phrases=phrases)
-    return Cell(
-        row=number,
-        column=column.key,
-        measure=measure,
-        task=task,
-        model=model,
-        testset=testset,
-        decoding=compared.decoding,
-        runs=tuple(runs),
-        paths=tuple(files(task, model, runs, name)),
-        n_best=listed[0],
-        n_best_file=listed[1],
-        phrases=phrases if "{phrases}" in MEASURES[measure].file else None,
+    task, file = scale.task_for(compared.task), MEASURES[measure].file
+    stated = {
+        "testset": compared.testset and scale.testset_for(compared.testset),
+        "decoding": compared.decoding,
+        "phrases": compared.phrases and scale.phrases_for(compared.phrases),
+    }
+    names = {key: name if file.is_named_by(key) else None for key, name in stated.items()}
+    n_best = n_best_file = None
+    if file == _RESCORED:
+        if scale.n_best is None:
+            n_best = n_best_file = settings.tasks[task].n_best.get(names["testset"] or "")
+        else:
+            n_best = str(scale.n_best)
+        if n_best is None:
+            return None
+    cell = Cell(
+        address, measure, task, model, **names, files=(), n_best=n_best, n_best_file=n_best_file
     )
-
-
-def _n_best(settings: Settings, task: str, testset: str | None) -> tuple[str, str | None] | None:
-    """Return what list of a test set is rescored, and its file where a user gives it."""
-    if settings.scale.n_best is not None:
-        return str(settings.scale.n_best), None
-    file = settings.tasks[task].n_best.get(testset or "")
-    return None if file is None else (file, file)
+    paths = files(task, model, runs, file.pattern.format(**names))
+    run_files = (
+        RunFile(run, path, fingerprint_of(cell.inputs(run, known)))
+        for run, path in zip(runs, paths, strict=True)
+    )
+    return replace(cell, files=tuple(run_files))

@@ -11,7 +11,8 @@ import numpy as np
 from convs2s.config.claims import CellName, CellsCompared, Trend
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import MEASURES
-from convs2s.paper.claim_evidence import LOWER_IS_BETTER, Evidence, ScoredRun, why_incomparable
+from convs2s.paper.claim_evidence import LOWER_IS_BETTER, Evidence, drawn, why_incomparable
+from convs2s.paper.ledger import LedgerEntry
 from convs2s.scoring.bleu import SAMPLES
 from convs2s.scoring.significance import LEAST_POINTS, Effect, over_runs, over_sentences, trend
 
@@ -153,7 +154,7 @@ def _test(weighted: Weighted, margin: float) -> tuple[str, Effect] | None:
     constant = _constant(weighted)
     measured = [(weight, one) for weight, one in weighted if not one.is_cited]
     least = min(len(one.runs) for _, one in measured)
-    models = {tuple(run.models for run in one.runs) for _, one in measured}
+    models = {tuple(run.models or run.run for run in one.runs) for _, one in measured}
     if least > 1 and len(models) == 1 and len(measured) > 1:
         pairs = zip(
             *([weight * score for score in one.scores] for weight, one in measured), strict=True
@@ -163,13 +164,14 @@ def _test(weighted: Weighted, margin: float) -> tuple[str, Effect] | None:
     if least > 1:
         samples = [(float(weight), one.scores) for weight, one in measured]
         return WELCH, over_runs(samples, constant=constant, margin=margin)
-    if any(run.sentences is None for _, one in measured for run in one.runs):
+    if any(one.measure not in run.sentences for _, one in measured for run in one.runs):
         return None
     value = constant + sum(weight * mean(one.scores) for weight, one in measured)
-    drawn = sum(
-        weight * np.mean([run.drawn() for run in one.runs], axis=0) for weight, one in measured
+    resampled = sum(
+        weight * np.mean([drawn(run, one.measure) for run in one.runs], axis=0)
+        for weight, one in measured
     )
-    return BOOTSTRAP, over_sentences(value, constant + drawn, margin)
+    return BOOTSTRAP, over_sentences(value, constant + resampled, margin)
 
 
 def _decided(finding: Finding, test: str, effect: Effect) -> Finding:
@@ -192,14 +194,14 @@ def _decided(finding: Finding, test: str, effect: Effect) -> Finding:
 def _about(finding: Finding, cells: Sequence[Evidence]) -> Finding:
     """Return the finding with the test sets and metrics of its cells."""
     runs = [(one.measure, run) for one in cells for run in one.runs]
-    scored = (run for measure, run in runs if "{testset}" in MEASURES[measure].file)
-    sets = dict.fromkeys(map(_test_set, scored))
+    sets = dict.fromkeys(_test_set(run) for _, run in runs if run.run.testset)
     metrics = dict.fromkeys(
-        " ".join(filter(None, [MEASURES[measure].label, run.signature])) for measure, run in runs
+        " ".join(filter(None, [MEASURES[measure].label, run.scores[measure].signature]))
+        for measure, run in runs
     )
     return replace(finding, test_set="; ".join(sets) or None, metric="; ".join(metrics))
 
 
-def _test_set(run: ScoredRun) -> str:
-    lines = f" ({run.lines:,} lines)" if run.lines is not None else ""
-    return f"{run.task} {run.testset}{lines}"
+def _test_set(entry: LedgerEntry) -> str:
+    lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
+    return f"{entry.run.task} {entry.run.testset}{lines}"

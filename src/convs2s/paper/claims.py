@@ -1,18 +1,17 @@
 """Whether what the papers say in words holds here, by the runs that the ledger has."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
-
 from convs2s.config.claims import CellName
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text, write_json
-from convs2s.paper.claim_evidence import Evidence, evidence, read_runs
+from convs2s.paper.claim_evidence import EntriesOfCells, Evidence, entries_by_cell, evidence
 from convs2s.paper.claim_findings import LEVEL, Finding, Verdict, compare_cells, follow_trend
+from convs2s.paper.ledger import read_ledger
 from convs2s.paper.table_formats import Sheet, csv, markdown
 
 
@@ -37,14 +36,12 @@ class JudgedClaim:
     untested: str | None
 
 
-def judge(
-    settings: Settings, runs: Mapping[str, Sequence[Mapping[str, object]]]
-) -> list[JudgedClaim]:
+def judge(settings: Settings, runs: EntriesOfCells) -> list[JudgedClaim]:
     """Return every claim of config/claims.yaml with its verdict.
 
     Args:
         settings: the configuration.
-        runs: from `claim_evidence.read_runs`.
+        runs: of each cell the entries of the runs that it shows.
     """
 
     @cache
@@ -81,7 +78,7 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
         outputs: the files to write; the suffix says the format: .md for a person, .csv with a line
             for each comparison, or .json with all of it unrounded.
     """
-    judged = judge(settings, read_runs(ledger))
+    judged = judge(settings, entries_by_cell(read_ledger(ledger)))
     for output in outputs:
         if output.suffix == ".json":
             write_json(output, {**_about(settings), "claims": [asdict(one) for one in judged]})
@@ -123,29 +120,27 @@ def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
 
 def _csv(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
     stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
-    frame = _details(judged).assign(Scale=settings.options.scale + stand_in)
-    return csv(Sheet([], frame, "Verdict", {}, {}, ()))
+    scale = settings.options.scale + stand_in
+    rows = [{**row, "Scale": scale} for row in _details(judged)]
+    return csv(Sheet([], rows, "Verdict", {}, {}, ()))
 
 
 _FORMATS = {".md": _markdown, ".csv": _csv}
 
 
-def _summary(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """Return a row for each claim, all text."""
-    return pd.DataFrame(
-        [
-            {
-                "Claim": one.name,
-                "What the paper says": one.says,
-                "Source": one.source,
-                "Verdict": one.verdict,
-                "Comparisons": _counted(one.findings),
-                "Notes": one.untested or "",
-            }
-            for one in judged
-        ],
-        dtype=str,
-    )
+def _summary(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
+    """Return a row for each claim."""
+    return [
+        {
+            "Claim": claim.name,
+            "What the paper says": claim.says,
+            "Source": claim.source,
+            "Verdict": claim.verdict,
+            "Comparisons": _counted(claim.findings),
+            "Notes": claim.untested or "",
+        }
+        for claim in judged
+    ]
 
 
 def _counted(findings: Sequence[Finding]) -> str:
@@ -157,9 +152,9 @@ def _counted(findings: Sequence[Finding]) -> str:
     )
 
 
-def _details(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """Return a row for each comparison, and one for a claim that has none, all text."""
-    return pd.DataFrame([row for one in judged for row in _rows(one)], dtype=str)
+def _details(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
+    """Return a row for each comparison, and one for a claim that has none."""
+    return [row for claim in judged for row in _rows(claim)]
 
 
 def _rows(claim: JudgedClaim) -> Iterator[dict[str, str]]:

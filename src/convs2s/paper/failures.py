@@ -10,7 +10,6 @@ from pathlib import Path
 from convs2s.config.runs import members
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
-from convs2s.paper.jobs_of_numbers import jobs_of, tuning_of
 
 _LAST_BYTES = 8192
 _STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
@@ -64,6 +63,6 @@ def reason_in(log: Path) -> str | None:
 
 def _logs_of(folder: Path, cell: Cell) -> list[Path]:
     """Return the logs of the jobs between a run's model and a cell's numbers, latest first."""
-    stems = [*jobs_of(cell), *tuning_of(cell, "*")]
+    stems = [*cell.jobs, *cell.tuning_jobs("*")]
     logs = [log for stem in stems for log in folder.glob(f"{stem}.log")]
     return sorted(logs, key=lambda log: -log.stat().st_mtime)

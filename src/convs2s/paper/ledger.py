@@ -1,168 +1,190 @@
-"""The ledger: a JSON line for each run that the tables' cells rest on, read from its files."""
+"""The ledger: a JSON line for each run that tables rest on, whoever may have written it.
+
+Planning reads a published ledger, so this module imports nothing that only jobs have.
+"""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from convs2s.config.runs import members
-from convs2s.config.settings import Settings
-from convs2s.files.checksums import sha256
-from convs2s.files.text import read_json, write_lines
-from convs2s.paper.cells import MEASURES, Cell, inputs_of
-from convs2s.paper.ledger_entry import LedgerEntry, RunScore, read_ledger
-from convs2s.paper.run_inputs import RunInputs, fingerprint_of
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+    ValidationError,
+)
 
-__all__ = ["LedgerEntry", "entries_of", "write_ledger"]
+from convs2s.config.file_reference import local_path
+from convs2s.config.options import Options
+from convs2s.errors import UserError
+from convs2s.paper.cells import CellAddress
+from convs2s.paper.run_inputs import fingerprint_of
+
+MOST_BYTES = 64 << 20
+"""The largest ledger that is read: some ten thousand runs."""
+
+MOST_LINE_BYTES = 2 << 20
+"""The longest line: the sentences of a test set are most of it."""
+
+_CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+# No control characters, and nothing that a page would take for markup.
+Plain = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f<>`]*$")]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]
+Address = Annotated[CellAddress, BeforeValidator(CellAddress.parse), PlainSerializer(str)]
 
 
-def write_ledger(
-    settings: Settings,
-    *,
-    cells: Mapping[str, Sequence[Cell]],
-    scores: Collection[str],
-    published: str | None,
-    output: Path,
-) -> None:
-    """Write the ledger of the runs whose files are there, and of those taken from a published one.
+@dataclass(frozen=True)
+class RunScore:
+    """A number of a run, and the signature of its metric; perplexity has none."""
 
-    Args:
-        settings: the configuration.
-        cells: table -> its cells.
-        scores: those of the cells' paths that exist.
-        published: a published ledger, which gives runs that were not made here; None without one.
-        output: the JSON lines, sorted by file, those of the published ledger last.
+    __pydantic_config__ = _CLOSED
+
+    score: float
+    signature: Plain | None
+
+
+@dataclass(frozen=True)
+class RunNames:
+    """What a run is called here; None where its numbers need no test set, or no decoding."""
+
+    __pydantic_config__ = _CLOSED
+
+    task: Plain
+    model: Plain
+    run: Plain
+    testset: Plain | None
+    decoding: Plain | None
+
+    def __str__(self) -> str:
+        """Return task, model and run for a message."""
+        return f"{self.task} {self.model} {self.run}"
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One file of numbers of one run: all that tables, claims, figures and the report show of it.
+
+    Attributes:
+        fingerprint: of ``inputs``: equal inputs have equal ones.
+        file: the file, from the folder of the workflow's run.
+        table_cells: the cells that show it.
+        run: what the run is called.
+        scale: whose stand-ins it was run with.
+        scores: measure -> score and signature, of all measures that the file holds.
+        lines: of the test set; None where there is none.
+        sha256: path of each file that it was computed from -> checksum, the models' among them.
+        processor: what it was computed on.
+        revision: of the code.
+        date: the UTC day of the file.
+        inputs: what the configuration states that the numbers depend on (`run_inputs`).
+        sentences: measure -> what its sentences add to it, as `scoring.sentence_statistics` encodes
+            it, for tokenized BLEU.
+        origin: the published ledger that it was taken from; None of a run made here.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    fingerprint: Digest
+    file: Plain
+    table_cells: tuple[Address, ...]
+    run: RunNames
+    scale: Plain
+    scores: Mapping[Plain, RunScore]
+    lines: Annotated[int, Field(ge=0)] | None
+    sha256: Mapping[Plain, Digest]
+    processor: Plain | None
+    revision: Plain | None
+    date: Day
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    sentences: Mapping[Plain, Packed] = field(default_factory=dict)
+    origin: Plain | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The checksums of its model files, an ensemble's in order."""
+        files = self.sha256.items()
+        return tuple(digest for path, digest in files if path.endswith(".safetensors"))
+
+    def line(self) -> str:
+        """Return the entry as a line of a ledger."""
+        return json.dumps(_form().dump_python(self, mode="json"), ensure_ascii=False)
+
+
+@cache
+def _form() -> TypeAdapter[LedgerEntry]:
+    return TypeAdapter(LedgerEntry)
+
+
+def read_ledger(path: Path) -> list[LedgerEntry]:
+    """Read a ledger that anybody may have written.
 
     Raises:
-        UserError: a file of scores is not JSON, or the published ledger is damaged.
+        UserError: it is missing or too large, a line is no entry, or its inputs do not give its
+            fingerprint; the message names the file and the line.
     """
-    entries = entries_of(settings, cells, scores)
-    if published:
-        entries += _taken(cells, entries, read_ledger(Path(published)), published)
-    write_lines(output, (json.dumps(vars(entry), ensure_ascii=False) for entry in entries))
+    if not path.is_file():
+        raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
+    if path.stat().st_size > MOST_BYTES:
+        raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB: no ledger is as large")
+    with path.open("rb") as stream:
+        lines = iter(lambda: stream.readline(MOST_LINE_BYTES + 1), b"")
+        return [_read_entry(line, f"{path}:{number}") for number, line in enumerate(lines, start=1)]
 
 
-def entries_of(
-    settings: Settings, cells: Mapping[str, Iterable[Cell]], scores: Collection[str]
-) -> list[LedgerEntry]:
-    """Return the entries of the runs whose files are there, sorted by file.
+def _read_entry(line: bytes, where: str) -> LedgerEntry:
+    if len(line) > MOST_LINE_BYTES:
+        raise UserError(f"{where}: a line of more than {MOST_LINE_BYTES} bytes")
+    try:
+        entry = _form().validate_json(line, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"{where}: no entry of a ledger: {f'{place}: ' if place else ''}{first['msg']}"
+        ) from None
+    if fingerprint_of(entry.inputs) != entry.fingerprint:
+        raise UserError(
+            f"{where}: the inputs of this run do not give its fingerprint: the line was changed, "
+            "or was not written by this workflow; take the ledger from where it was published"
+        )
+    return entry
+
+
+def published_file(options: Options, downloads: Path) -> Path | None:
+    """Return where the published ledger lies, fetched if it is not there; None without one.
 
     Args:
-        settings: the configuration.
-        cells: table -> its cells.
-        scores: those of the cells' paths that exist.
+        options: those of the configuration.
+        downloads: the folder of the downloads.
 
     Raises:
-        UserError: a file of scores is not JSON.
+        UserError: no source gives the file, or its address is none of a file.
     """
-    shown: dict[str, list[tuple[str, Cell]]] = {}
-    for table, measured in cells.items():
-        for cell in measured:
-            for path in cell.paths:
-                if path in scores:
-                    shown.setdefault(path, []).append((table, cell))
-    known = RunInputs(settings)
-    return [_entry(path, shown[path], settings.options.scale, known) for path in sorted(shown)]
+    if options.published is None:
+        return None
+    if "://" not in options.published:
+        return Path(options.published)
+    place = local_path(options.published, downloads)
+    if not place.exists():
+        from convs2s.download.download import download_file  # its libraries are not planning's
+
+        download_file(options.published, place, mirrors=options.mirrors)
+    return place
 
 
-def _taken(
-    cells: Mapping[str, Sequence[Cell]],
-    own: Iterable[LedgerEntry],
-    published: Iterable[LedgerEntry],
-    origin: str,
-) -> Iterator[LedgerEntry]:
-    """Yield the published entries of cells' runs that were not made here, by our own names."""
-    made = {entry.fingerprint for entry in own}
-    for entry in {one.fingerprint: one for one in published}.values():
-        shown = [
-            (table, cell)
-            for table, measured in cells.items()
-            for cell in measured
-            if entry.fingerprint in cell.fingerprints and cell.measure in entry.scores
-        ]
-        if shown and entry.fingerprint not in made:
-            names = tuple(_name_of(*one) for one in shown)
-            _, cell = shown[0]
-            run = _names_of_run(cell, cell.runs[cell.fingerprints.index(entry.fingerprint)])
-            yield replace(entry, table_cells=names, run=run, origin=origin)
+def published_runs(file: Path | None) -> frozenset[tuple[str, str]]:
+    """Return fingerprint and measure of each number of a published ledger's runs.
 
-
-def _name_of(table: str, cell: Cell) -> str:
-    return f"{table}, row {cell.row + 1}, {cell.column}"
-
-
-def _entry(path: str, shown: list[tuple[str, Cell]], scale: str, known: RunInputs) -> LedgerEntry:
-    content = read_json(path)
-    assert isinstance(content, dict)
-    manifest, (_, cell) = content.get("manifest", {}), shown[0]
-    file = MEASURES[cell.measure].file
-    run = cell.runs[cell.paths.index(path)]
-    inputs = inputs_of(cell, run, known)
-    return LedgerEntry(
-        fingerprint=fingerprint_of(inputs),
-        file=path,
-        table_cells=tuple(_name_of(table, one) for table, one in shown),
-        run=_names_of_run(cell, run),
-        scale=scale,
-        scores=_scores(content, file),
-        lines=content.get("lines"),
-        sha256=_checksums(Path(path), run, manifest),
-        processor=manifest.get("processor"),
-        revision=manifest.get("revision"),
-        date=datetime.fromtimestamp(Path(path).stat().st_mtime, UTC).date().isoformat(),
-        inputs=inputs,
-        sentences=content.get("sentences", {}),
-    )
-
-
-def _names_of_run(cell: Cell, run: str) -> dict[str, str | None]:
-    """Return task, model, run, and test set and decoding, of which a training reads neither."""
-    file = MEASURES[cell.measure].file
-    read = {key: getattr(cell, key) for key in ("testset", "decoding") if f"{{{key}}}" in file}
-    return {
-        "task": cell.task,
-        "model": cell.model,
-        "run": run,
-        "testset": read.get("testset"),
-        "decoding": read.get("decoding"),
-    }
-
-
-def _scores(content: Mapping[str, object], file: str) -> dict[str, RunScore]:
-    """Return the scores of all measures that are found in such a file, and are there."""
-    found = {
-        name: _score(content, measure.keys)
-        for name, measure in MEASURES.items()
-        if measure.file == file
-    }
-    return {name: score for name, score in found.items() if score}
-
-
-def _score(content: Mapping[str, object], keys: Iterable[str]) -> RunScore | None:
-    """Return a score and its signature; None where the file has none."""
-    value: object = content
-    for key in keys:
-        if not isinstance(value, Mapping) or key not in value:
-            return None
-        value = value[key]
-    if isinstance(value, Mapping):
-        return RunScore(score=float(value["score"]), signature=value["signature"])
-    assert isinstance(value, int | float)
-    return RunScore(score=float(value), signature=None)
-
-
-def _checksums(path: Path, run: str, manifest: Mapping[str, object]) -> dict[str, str]:
-    """Return what a file of numbers was computed from; of a training the data and its model.
-
-    Where the file does not state the models that it rests on, as a training's own record, which is
-    written before its model, they are read here.
+    Raises:
+        UserError: the file is missing, or a line of it is no entry that can be trusted to be whole.
     """
-    stated, identity = manifest.get("sha256"), manifest.get("identity")
-    known = stated or (identity.get("data") if isinstance(identity, dict) else None)
-    checksums = dict(known) if isinstance(known, dict) else {}
-    if any(name.endswith(".safetensors") for name in checksums):
-        return checksums
-    folders = (path.parent.with_name(member) for member in members(run))
-    models = [folder / "model.safetensors" for folder in folders]
-    return checksums | {str(model): sha256(model) for model in models if model.is_file()}
+    entries = read_ledger(file) if file else []
+    return frozenset((entry.fingerprint, measure) for entry in entries for measure in entry.scores)

@@ -1,11 +1,18 @@
-"""What the cells of the papers' tables show, from a ledger's lines alone."""
+"""What the runs of cells scored: from their files to a ledger, from ledgers to the cells."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
-from convs2s.paper.cells import Cell
-from convs2s.paper.ledger_entry import LedgerEntry
+from convs2s.config.runs import members
+from convs2s.config.settings import Settings
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_json, write_lines
+from convs2s.paper.cells import MEASURES, Cell, RunFile, ScoreFile
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
+from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 
 
 @dataclass(frozen=True)
@@ -15,87 +22,192 @@ class Result:
     Attributes:
         cell: the cell.
         entries: run -> its line of a ledger, of the runs that are there.
-        published: those of them that come from a published ledger.
         failures: run -> why it failed, of those that are not there.
     """
 
     cell: Cell
     entries: Mapping[str, LedgerEntry]
-    published: frozenset[str] = frozenset()
-    failures: Mapping[str, str] | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def scores(self) -> dict[str, float]:
         """Run -> its score."""
         measure = self.cell.measure
-        return {run: float(entry.scores[measure]["score"]) for run, entry in self.entries.items()}
-
-    @property
-    def is_of_one_kind(self) -> bool:
-        """Whether the runs' scores compare: by one metric, and times by one machine."""
-        return len(self.signatures) < 2
-
-    @property
-    def mean(self) -> float | None:
-        """The mean over the runs; None where there is none, or they are not of one kind."""
-        compares = self.entries and self.is_of_one_kind
-        return statistics.mean(self.scores.values()) if compares else None
-
-    @property
-    def deviation(self) -> float | None:
-        """The standard deviation over the runs; None of fewer than two, or not of one kind."""
-        compares = len(self.entries) > 1 and self.is_of_one_kind
-        return statistics.stdev(self.scores.values()) if compares else None
+        return {run: entry.scores[measure].score for run, entry in self.entries.items()}
 
     @property
     def signatures(self) -> list[str]:
         """Those of the metric, each once."""
-        stated = (entry.scores[self.cell.measure]["signature"] for entry in self.entries.values())
-        return list(dict.fromkeys(one for one in stated if one))
+        stated = (entry.scores[self.cell.measure].signature for entry in self.entries.values())
+        return list(dict.fromkeys(signature for signature in stated if signature))
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over the runs; None without one, or of several metrics or machines."""
+        compares = self.entries and len(self.signatures) < 2
+        return statistics.mean(self.scores.values()) if compares else None
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over the runs; None of one run, or where there is no mean."""
+        compares = len(self.entries) > 1 and len(self.signatures) < 2
+        return statistics.stdev(self.scores.values()) if compares else None
 
     @property
     def lines(self) -> int | None:
         """The number of lines of the test set; None where no entry says."""
-        return next((one.lines for one in self.entries.values() if one.lines is not None), None)
+        stated = (entry.lines for entry in self.entries.values())
+        return next((lines for lines in stated if lines is not None), None)
 
     @property
-    def missing(self) -> list[str]:
+    def published(self) -> frozenset[str]:
+        """The runs that come from a published ledger."""
+        return frozenset(run for run, entry in self.entries.items() if entry.origin)
+
+    @property
+    def missing(self) -> list[RunFile]:
         """The runs that are not there."""
-        return [run for run in self.cell.runs if run not in self.entries]
+        return [file for file in self.cell.files if file.run not in self.entries]
 
 
 def results(
     cells: Iterable[Cell],
-    entries: Sequence[LedgerEntry],
-    *,
-    published: Sequence[LedgerEntry] = (),
+    entries: Iterable[LedgerEntry],
     failures: Mapping[str, str] | None = None,
 ) -> list[Result]:
     """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
 
     Args:
         cells: those of a table.
-        entries: of the runs made here.
-        published: of a published ledger; what was run here comes first.
+        entries: of a ledger.
         failures: path of a run's numbers -> why it failed.
     """
-    own, others = ({one.fingerprint: one for one in group} for group in (entries, published))
-    return [_result(cell, own, others, failures or {}) for cell in cells]
+    known = {entry.fingerprint: entry for entry in entries}
+    shown = []
+    for cell in cells:
+        scored = {
+            file.run: known[file.fingerprint]
+            for file in cell.files
+            if file.fingerprint in known and cell.measure in known[file.fingerprint].scores
+        }
+        failed = {
+            file.run: failures[file.path]
+            for file in cell.files
+            if failures and file.path in failures and file.run not in scored
+        }
+        shown.append(Result(cell, scored, failed))
+    return shown
 
 
-def _result(
-    cell: Cell,
-    own: Mapping[str, LedgerEntry],
-    others: Mapping[str, LedgerEntry],
-    failures: Mapping[str, str],
-) -> Result:
-    found, published, failed = {}, set(), {}
-    for run, path, fingerprint in zip(cell.runs, cell.paths, cell.fingerprints, strict=True):
-        entry = own.get(fingerprint) or others.get(fingerprint)
-        if entry and cell.measure in entry.scores:
-            found[run] = entry
-            if fingerprint not in own:
-                published.add(run)
-        elif path in failures:
-            failed[run] = failures[path]
-    return Result(cell, found, frozenset(published), failed)
+def entries_of(
+    settings: Settings,
+    cells: Iterable[Cell],
+    scores: Collection[str],
+    published: str | None = None,
+) -> list[LedgerEntry]:
+    """Return the entries of the cells' runs: of those made here by file, then the published ones.
+
+    Args:
+        settings: the configuration.
+        cells: those that show them.
+        scores: those of the cells' paths that exist.
+        published: a published ledger, which gives runs that were not made here; None without one.
+
+    Raises:
+        UserError: a file of scores is not JSON, or the published ledger is damaged.
+    """
+    by_path: dict[str, list[tuple[Cell, RunFile]]] = {}
+    by_fingerprint: dict[str, list[tuple[Cell, RunFile]]] = {}
+    for cell in cells:
+        for file in cell.files:
+            by_fingerprint.setdefault(file.fingerprint, []).append((cell, file))
+            if file.path in scores:
+                by_path.setdefault(file.path, []).append((cell, file))
+    known = RunInputs(settings)
+    entries = [_entry(by_path[path], settings.options.scale, known) for path in sorted(by_path)]
+    made = {entry.fingerprint for entry in entries}
+    others = read_ledger(Path(published)) if published else []
+    for entry in {other.fingerprint: other for other in others}.values():
+        shown = [
+            (cell, file)
+            for cell, file in by_fingerprint.get(entry.fingerprint, ())
+            if cell.measure in entry.scores
+        ]
+        if shown and entry.fingerprint not in made:
+            # Another configuration may have other names for the same inputs.
+            origin = settings.options.published or published
+            addresses = tuple(cell.address for cell, _ in shown)
+            names = _names(*shown[0])
+            entries.append(replace(entry, table_cells=addresses, run=names, origin=origin))
+    return entries
+
+
+def write_ledger(
+    settings: Settings,
+    *,
+    cells: Iterable[Cell],
+    scores: Collection[str],
+    published: str | None,
+    output: Path,
+) -> None:
+    """Write the ledger of all tables as JSON lines; the arguments are those of `entries_of`."""
+    entries = entries_of(settings, cells, scores, published)
+    write_lines(output, (entry.line() for entry in entries))
+
+
+def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) -> LedgerEntry:
+    """Return the entry of a file, by the cells that show it."""
+    cell, file = shown[0]
+    content = read_json(file.path)
+    assert isinstance(content, dict)
+    manifest, inputs = content.get("manifest", {}), cell.inputs(file.run, known)
+    written = Path(file.path).stat().st_mtime
+    return LedgerEntry(
+        fingerprint=fingerprint_of(inputs),
+        file=file.path,
+        table_cells=tuple(cell.address for cell, _ in shown),
+        run=_names(cell, file),
+        scale=scale,
+        scores=_scores(content, MEASURES[cell.measure].file),
+        lines=content.get("lines"),
+        sha256=_checksums(file, manifest),
+        processor=manifest.get("processor"),
+        revision=manifest.get("revision"),
+        date=datetime.fromtimestamp(written, UTC).date().isoformat(),
+        inputs=inputs,
+        sentences=content.get("sentences", {}),
+    )
+
+
+def _names(cell: Cell, file: RunFile) -> RunNames:
+    return RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
+
+
+def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScore]:
+    """Return the scores of all measures that are found in such a file, and are there."""
+    scores = {}
+    for name, measure in MEASURES.items():
+        value: object = content if measure.file == file else None
+        for key in measure.keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping):
+            scores[name] = RunScore(float(value["score"]), value["signature"])
+        elif isinstance(value, int | float):
+            scores[name] = RunScore(float(value), None)
+    return scores
+
+
+def _checksums(file: RunFile, manifest: Mapping[str, object]) -> dict[str, str]:
+    """Return what a file of numbers was computed from; of a training the data and its model.
+
+    Where the file does not state the models that it rests on, as a training's own record, which is
+    written before its model, they are read here.
+    """
+    stated, identity = manifest.get("sha256"), manifest.get("identity")
+    known = stated or (identity.get("data") if isinstance(identity, dict) else None)
+    checksums = dict(known) if isinstance(known, dict) else {}
+    if any(name.endswith(".safetensors") for name in checksums):
+        return checksums
+    folders = (Path(file.path).parent.with_name(member) for member in members(file.run))
+    models = [folder / "model.safetensors" for folder in folders]
+    return checksums | {str(model): sha256(model) for model in models if model.is_file()}

@@ -10,7 +10,7 @@ from convs2s.layout import Layout
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells
 from convs2s.paper.claims import judge, printed_claims
-from convs2s.paper.ledger_entry import LedgerEntry
+from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result, results
 from convs2s.paper.table_formats import markdown
 from convs2s.paper.tables import sheet
@@ -57,11 +57,16 @@ def _page(
     parts = [*_head(settings, found, ledger), discussion, *_claims(settings, found)]
     for name, shown in found.items():
         printed = sheet(settings, name, shown)
-        kept = {
-            key: one for key, one in printed.footnotes.items() if key not in _OF_WHAT_IS_MISSING
+        rows = [
+            {heading: text for heading, text in row.items() if heading not in _OF_WHAT_IS_MISSING}
+            for row in printed.rows
+        ]
+        footnotes = {
+            heading: form
+            for heading, form in printed.footnotes.items()
+            if heading not in _OF_WHAT_IS_MISSING
         }
-        frame = printed.frame.drop(columns=list(_OF_WHAT_IS_MISSING))
-        parts.append("#" + markdown(replace(printed, frame=frame, footnotes=kept)))
+        parts.append("#" + markdown(replace(printed, rows=rows, footnotes=footnotes)))
         if name in plots:
             parts.append(f"![{settings.paper[name].title}]({plots[name]})\n")
     return "\n".join(parts)
@@ -96,10 +101,8 @@ def _head(settings: Settings, found: Mapping[str, Sequence[Result]], ledger: str
 def _claims(settings: Settings, found: Mapping[str, Sequence[Result]]) -> Iterator[str]:
     """Yield the claims with their verdicts, as sections."""
     runs = {
-        f"{name}, row {result.cell.row + 1}, {result.cell.column}": list(
-            map(vars, result.entries.values())
-        )
-        for name, table in found.items()
+        result.cell.address: list(result.entries.values())
+        for table in found.values()
         for result in table
     }
     yield from ("#" + markdown(one) for one in printed_claims(settings, judge(settings, runs)))

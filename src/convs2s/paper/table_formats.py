@@ -1,11 +1,12 @@
 """A table of text as Markdown, LaTeX, CSV or SVG."""
 
+import csv as csv_module
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from io import StringIO
 
-import pandas as pd
-
-from convs2s.paper import table_drawing
+from tabulate import tabulate
 
 _LATEX = str.maketrans(
     {
@@ -20,6 +21,17 @@ _LATEX = str.maketrans(
     }
 )
 
+_SIZE = 5.5
+"""Points: of a drawing's letters."""
+_LETTER = 0.602 * _SIZE
+"""Points: the width of each letter of the font."""
+_LINE = 1.25 * _SIZE
+"""Points: the height of a line."""
+_LETTERS = 69
+"""How many of them a column of a paper has room for."""
+_NARROWEST = 14
+"""Letters: no word so long is broken, even if the table then is wider than it should be."""
+
 
 @dataclass(frozen=True)
 class Sheet:
@@ -27,7 +39,7 @@ class Sheet:
 
     Attributes:
         headings: lines above the table, the title first.
-        frame: the table, all text.
+        rows: column -> text, the same columns in each row.
         marked: the column whose values bear the numbers of their rows' footnotes.
         footnotes: columns that are printed as footnotes -> a format string of what stands there.
         joined: a column -> the one that is printed in parentheses behind its values.
@@ -35,7 +47,7 @@ class Sheet:
     """
 
     headings: Sequence[str]
-    frame: pd.DataFrame
+    rows: Sequence[Mapping[str, str]]
     marked: str
     footnotes: Mapping[str, str]
     joined: Mapping[str, str]
@@ -43,65 +55,112 @@ class Sheet:
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the printed table's header, its rows, and its footnotes in order."""
-        notes: list[str] = []
-        marks = []
-        for row in self.frame[list(self.footnotes)].to_dict("records"):
+        unprinted = {*self.footnotes, *self.left_out, *self.joined.values()}
+        columns = self.rows[0] if self.rows else ()
+        header = [column for column in columns if column not in unprinted]
+        printed, notes = [], list[str]()
+        for row in self.rows:
+            texts = {column: row[column] for column in header}
+            for column, behind in self.joined.items():
+                texts[column] += f" ({row[behind]})" if row[behind] else ""
             forms = self.footnotes.items()
             stated = [form.format(row[column]) for column, form in forms if row[column]]
             notes += [note for note in stated if note not in notes]
             numbers = ", ".join(str(notes.index(note) + 1) for note in stated)
-            marks.append(f" [{numbers}]" if numbers else "")
-        body = self.frame.drop(columns=[*self.footnotes, *self.left_out, *self.joined.values()])
-        body[self.marked] += pd.Series(marks, dtype=str)
-        for column, behind in self.joined.items():
-            added = self.frame[behind].map(lambda text: f" ({text})" if text else "")
-            body[column] += added
-        return list(body.columns), body.to_numpy().tolist(), notes
+            texts[self.marked] += f" [{numbers}]" if numbers else ""
+            printed.append(list(texts.values()))
+        return header, printed, [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
 
 
 def markdown(sheet: Sheet) -> str:
     """Return the table as GitHub's Markdown; what stands in for the paper's data is set bold."""
     header, rows, notes = sheet.printed()
     title, *others = sheet.headings
+    # Without padding, so that one changed value is a change of one line.
     lines = [header, ["---"] * len(header), *rows]
     cells = ["| " + " | ".join(value.replace("|", "\\|") for value in row) + " |" for row in lines]
     above = [f"**{line}**" if line.startswith("STAND-IN") else line for line in others]
-    below = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
-    return "\n\n".join([f"# {title}", *above, "\n".join(cells), *below]) + "\n"
+    return "\n\n".join([f"# {title}", *above, "\n".join(cells), *notes]) + "\n"
 
 
 def latex(sheet: Sheet) -> str:
     """Return the table as a LaTeX table environment, footnotes below; needs no package."""
     header, rows, notes = sheet.printed()
-    lines = [" & ".join(map(_escaped, row)) + r" \\" for row in [header, *rows]]
-    below = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            r"\caption{" + _escaped(" ".join(_sentence(line) for line in sheet.headings)) + "}",
-            r"\begin{tabular}{" + "l" * len(header) + "}",
-            r"\hline",
-            lines[0],
-            r"\hline",
-            *lines[1:],
-            r"\hline",
-            r"\end{tabular}",
-            *(r"\par\footnotesize " + _escaped(note) for note in below),
-            r"\end{table}",
-            "",
-        ]
-    )
+    caption = " ".join(line if line.endswith(".") else f"{line}." for line in sheet.headings)
+    escaped = [[text.translate(_LATEX) for text in row] for row in [header, *rows]]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{caption.translate(_LATEX)}}}",
+        tabulate(escaped[1:], escaped[0], tablefmt="latex_raw", disable_numparse=True),
+        *(rf"\par\footnotesize {note.translate(_LATEX)}" for note in notes),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def csv(sheet: Sheet) -> str:
     """Return the whole table as comma-separated values with a header line."""
-    return str(sheet.frame.to_csv(index=False, lineterminator="\n"))
+    text = StringIO()
+    columns = list(sheet.rows[0]) if sheet.rows else []
+    writer = csv_module.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(sheet.rows)
+    return text.getvalue()
 
 
 def svg(sheet: Sheet) -> str:
-    """Return the printed table as a drawing."""
-    return table_drawing.svg(sheet.headings, *sheet.printed())
+    """Return the printed table as a drawing, as wide as a paper's column where words allow that.
+
+    It is text of one width for each letter, so that every viewer aligns it alike.
+    """
+    header, rows, notes = sheet.printed()
+    widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
+    across = max(sum(widths) + 2 * len(widths) - 2, _LETTERS)
+    is_wrapped = any(
+        len(text) > width for row in rows for text, width in zip(row, widths, strict=True)
+    )
+    blank = [[""] * len(header)] if is_wrapped else []
+    body = tabulate(
+        [line for row in rows for line in (row, *blank)],
+        header,
+        tablefmt="simple",
+        disable_numparse=True,
+        maxcolwidths=widths,
+        maxheadercolwidths=widths,
+    )
+    around = [
+        tabulate([[line] for line in lines], tablefmt="plain", maxcolwidths=across)
+        for lines in (sheet.headings, notes)
+    ]
+    lines = "\n\n".join([around[0], body, *around[1:]]).splitlines()
+    width, height = (across + 2) * _LETTER, (len(lines) + 1) * _LINE
+    drawn = "\n".join(
+        f'<text x="{_LETTER:.2f}" y="{number * _LINE:.2f}">{escape(line)}</text>'
+        for number, line in enumerate(lines, start=1)
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.1f}pt" height="{height:.1f}pt" '
+        f'viewBox="0 0 {width:.1f} {height:.1f}" xml:space="preserve" style="white-space: pre" '
+        f'font-family="DejaVu Sans Mono, monospace" font-size="{_SIZE}">\n{drawn}\n</svg>\n'
+    )
+
+
+def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
+    """Return the width of each column in letters, the widest narrowed until all fit side by side.
+
+    Args:
+        columns: the texts of each.
+        letters: room for all of them, with two blanks between two.
+    """
+    words = [[word for text in column for word in text.split()] for column in columns]
+    least = [min(_NARROWEST, max(map(len, column), default=1)) for column in words]
+    widths = [max(1, *map(len, column)) for column in columns]
+    while sum(widths) + 2 * len(widths) - 2 > letters and widths != least:
+        spare = [width - floor and width for width, floor in zip(widths, least, strict=True)]
+        widths[spare.index(max(spare))] -= 1
+    return widths
 
 
 FORMATS: dict[str, Callable[[Sheet], str]] = {
@@ -110,11 +169,3 @@ FORMATS: dict[str, Callable[[Sheet], str]] = {
     ".csv": csv,
     ".svg": svg,
 }
-
-
-def _escaped(text: str) -> str:
-    return text.translate(_LATEX)
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(".") else f"{text}."

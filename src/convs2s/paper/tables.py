@@ -3,20 +3,19 @@
 No value is typed in by hand: a cell whose runs are not in the ledger says "not run", or why.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-import pandas as pd
-
-from convs2s.config.paper import Column, Row, Table
-from convs2s.config.scale import Scale
+from convs2s.config.paper import Column, Row
+from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
-from convs2s.paper import provenance
-from convs2s.paper.cells import Cell, table_of
-from convs2s.paper.ledger import entries_of
-from convs2s.paper.ledger_entry import read_ledger
-from convs2s.paper.results import Result, results
+from convs2s.paper.cells import MEASURES, Cell, table_of
+from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.table_formats import FORMATS, Sheet
 
 FOOTNOTES = {
@@ -32,71 +31,91 @@ FOOTNOTES = {
 
 _PAPER, _OURS, _DIFFERENCE = "{} (paper)", "{} (ours)", "{} (difference)"
 _DETAILS = ("{} (mean)", "{} (deviation)", "{} (each)")
+_DIGITS_OF_CHECKSUM = 10
+_PUBLISHED_MARK = "†"
 
 
-def table(
-    settings: Settings, name: str, found: Sequence[Result], published: str | None = None
-) -> pd.DataFrame:
-    """Return a table with the paper's values beside ours.
+@dataclass(frozen=True)
+class TableValue:
+    """What a table says in one place.
+
+    Attributes:
+        text: as it is printed.
+        of: whose value it is; None of names, differences and what stands beside the values.
+        number: the value; None without one.
+        result: the runs that a value of ours rests on; None where none can be run.
+    """
+
+    text: str
+    of: Literal["paper", "ours"] | None = None
+    number: float | None = None
+    result: Result | None = None
+
+
+TableRow = Mapping[str, TableValue]
+"""Heading -> what a row says there."""
+
+
+def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[TableRow]:
+    """Return the rows of a table: each of the paper's that the scale has, ours beside it.
+
+    For each column of the paper a row has "NAME (paper)"; "NAME (ours)", the mean over the runs ±
+    their standard deviation, each run's where their metrics or machines differ, or why there is
+    none; "NAME (difference)", ours less the paper's; and "NAME (mean)", "(deviation)" and "(each)",
+    the score of each run. Then "Runs", "Test set", "Lines", "Scale" and the columns of `FOOTNOTES`:
+    the metric with its signature, the first digits of the model files' SHA-256, the processor, the
+    days, the command that runs what is missing, what it takes.
 
     Args:
         settings: the configuration.
         name: a table or figure of config/paper.yaml.
-        found: what its cells show.
-        published: what a published ledger is called; None where there is none.
-
-    Returns:
-        A row for each row of the paper that the scale has, all text. For each column of the paper
-        "NAME (paper)"; "NAME (ours)", the mean over the runs ± their standard deviation, each run's
-        where their metrics or machines differ, or why there is none; "NAME (difference)", ours less
-        the paper's; and "NAME (mean)", "(deviation)" and "(each)", the score of each run. Then
-        "Runs", "Test set", "Lines", "Scale" and the columns of `FOOTNOTES`: the metric with its
-        signature, the first digits of the model files' SHA-256, the processor, the days, the
-        command that runs what is missing, what it takes.
+        shown: what its cells show.
 
     Raises:
         UserError: config/paper.yaml has no such table.
     """
     printed = table_of(settings, name)
     ours: dict[int, dict[str, Result]] = {}
-    for result in found:
-        ours.setdefault(result.cell.row, {})[result.cell.column] = result
-    rows = [
-        dict(_fields(settings, printed, printed.rows[number], ours.get(number, {}), published))
-        for number in settings.scale.shown_rows(printed)
-    ]
-    return pd.DataFrame(rows, dtype=str)
+    for result in shown:
+        address = result.cell.address
+        ours.setdefault(address.row, {})[address.column] = result
+    rows = list[TableRow]()
+    for number in settings.scale.shown_rows(printed):
+        row, of_row = printed.rows[number], ours.get(number, {})
+        group = {printed.group_label: row.group or ""} if printed.group_label else {}
+        names = {heading: TableValue(text) for heading, text in group.items()}
+        names[printed.system_label] = TableValue(row.system)
+        for column in printed.columns:
+            names |= _values(settings, row, column, of_row.get(column.key))
+        beside = _provenance(settings, row, printed.columns, of_row)
+        rows.append(names | {heading: TableValue(text) for heading, text in beside.items()})
+    return rows
 
 
 def headings(settings: Settings, name: str) -> list[str]:
     """Return the lines above a table: title, stand-in data, scale and source, notes."""
-    printed, stand_in = table_of(settings, name), settings.scale.stand_in
-    lines = [
-        printed.title,
-        f"STAND-IN DATA: {stand_in}" if stand_in else None,
-        f"Scale: {settings.options.scale}. Printed values: {printed.source}.",
-        printed.note,
-        *_left_out(printed, settings.scale),
-    ]
-    return [line for line in lines if line]
-
-
-def _left_out(printed: Table, scale: Scale) -> Iterator[str]:
-    """Yield which rows of the paper's the scale does not have, a line for each reason."""
+    printed, scale = table_of(settings, name), settings.scale
     reasons: dict[str, dict[str, list[str]]] = {}
     for row in printed.rows:
         if because := scale.why_left_out(row):
             groups = reasons.setdefault(because, {})
             groups.setdefault(row.group or "", []).append(row.system)
-    for because, groups in reasons.items():
-        named = (f"{group} {', '.join(rows)}".strip() for group, rows in groups.items())
-        yield f"Left out at this scale, as {because}: {'; '.join(named)}."
+    left_out = {
+        because: "; ".join(f"{group} {', '.join(rows)}".strip() for group, rows in groups.items())
+        for because, groups in reasons.items()
+    }
+    lines = [
+        printed.title,
+        f"STAND-IN DATA: {scale.stand_in}" if scale.stand_in else None,
+        f"Scale: {settings.options.scale}. Printed values: {printed.source}.",
+        printed.note,
+        *(f"Left out at this scale, as {why}: {rows}." for why, rows in left_out.items()),
+    ]
+    return [line for line in lines if line]
 
 
-def sheet(
-    settings: Settings, name: str, found: Sequence[Result], published: str | None = None
-) -> Sheet:
-    """Return a table with what stands around it: the arguments are those of `table`.
+def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
+    """Return a table as text with what stands around it: the arguments are those of `table_rows`.
 
     Raises:
         UserError: config/paper.yaml has no such table.
@@ -105,11 +124,14 @@ def sheet(
     names = [column.name for column in printed.columns]
     return Sheet(
         headings=headings(settings, name),
-        frame=table(settings, name, found, published),
+        rows=[
+            {heading: value.text for heading, value in row.items()}
+            for row in table_rows(settings, name, shown)
+        ],
         marked=printed.system_label,
         footnotes=FOOTNOTES,
-        joined={_OURS.format(one): _DIFFERENCE.format(one) for one in names},
-        left_out=["Scale", "Lines", *(form.format(one) for one in names for form in _DETAILS)],
+        joined={_OURS.format(name): _DIFFERENCE.format(name) for name in names},
+        left_out=["Scale", "Lines", *(form.format(name) for name in names for form in _DETAILS)],
     )
 
 
@@ -137,64 +159,42 @@ def write_table(
     Raises:
         UserError: config/paper.yaml has no such table, or the published ledger is damaged.
     """
-    own = entries_of(settings, {name: cells}, scores)
-    others = read_ledger(Path(published)) if published else []
-    found = results(cells, own, published=others, failures=failures)
-    written = sheet(settings, name, found, settings.options.published)
+    entries = entries_of(settings, cells, scores, published)
+    written = sheet(settings, name, results(cells, entries, failures))
     for output in outputs:
         with atomic_text(output) as stream:
             stream.write(FORMATS[output.suffix](written))
 
 
-def _fields(
-    settings: Settings, printed: Table, row: Row, ours: Mapping[str, Result], published: str | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the heading and text of each column of a row."""
-    if printed.group_label:
-        yield printed.group_label, row.group or ""
-    yield printed.system_label, row.system
-    for column in printed.columns:
-        yield from _values(settings, row, column, ours.get(column.key))
-    scale, names = settings.options.scale, {one.key: one.name for one in printed.columns}
-
-    def together(text: Callable[[Result], str]) -> str:
-        """Join what stands beside each column."""
-        return _together({names[key]: text(result) for key, result in ours.items()})
-
-    yield "Runs", together(provenance.runs)
-    yield "Test set", together(provenance.testset)
-    yield "Lines", together(lambda result: "" if result.lines is None else str(result.lines))
-    yield "Scale", scale + (" (STAND-IN DATA)" if settings.scale.stand_in else "")
-    yield "Metric", together(provenance.metric)
-    yield "Model files", together(provenance.models)
-    yield "Processor", together(provenance.processors)
-    yield "Date", together(provenance.days)
-    yield "Command", provenance.command(ours.values(), scale)
-    yield "Cost", provenance.cost(ours.values(), settings)
-    remarks = together(lambda result: provenance.notes(result, published))
-    yield "Notes", _notes(row, printed.columns, remarks)
-
-
 def _values(
     settings: Settings, row: Row, column: Column, result: Result | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the heading and text of what a column of the paper becomes."""
+) -> dict[str, TableValue]:
+    """Return what a column of the paper becomes: heading -> value."""
     name, digits, printed = column.name, column.digits, row.paper.get(column.key)
+    # Text that is no number, as "~45", has no difference.
+    is_number = str(printed).replace(".", "", 1).isdigit()
+    papers = float(printed) if printed is not None and is_number else None
     mean, deviation = (result.mean, result.deviation) if result else (None, None)
-    each = provenance.seeds(result, digits) if result else ""
-    ours = each if mean is None else f"{mean:.{digits}f}"
+    each = result.scores.items() if result else ()
+    scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in each)
+    ours = _rounded(mean, digits) or scores
     if ours and deviation is not None:
         ours += f" ± {deviation:.{digits}f}"
     if ours and result and result.published:
-        ours += f" {provenance.PUBLISHED_MARK}"
-    papers = _value(printed)
-    known = None not in (mean, papers)
-    yield _PAPER.format(name), _number(printed, digits)
-    yield _OURS.format(name), ours or _absent(settings, row, result)
-    difference = f"{(mean or 0) - (papers or 0):+.{digits}f}" if known else ""
-    yield _DIFFERENCE.format(name), difference
-    details = (_rounded(mean, digits), _rounded(deviation, digits))
-    yield from zip((form.format(name) for form in _DETAILS), (*details, each), strict=True)
+        ours += f" {_PUBLISHED_MARK}"
+    difference = None if mean is None or papers is None else mean - papers
+    stated = (_rounded(mean, digits), _rounded(deviation, digits), scores)
+    details = zip(_DETAILS, stated, strict=True)
+    return {
+        _PAPER.format(name): TableValue(_number(printed, digits), "paper", papers),
+        _OURS.format(name): TableValue(
+            ours or _why_absent(settings, row, result), "ours", mean, result
+        ),
+        _DIFFERENCE.format(name): TableValue(
+            "" if difference is None else f"{difference:+.{digits}f}", number=difference
+        ),
+        **{form.format(name): TableValue(text) for form, text in details},
+    }
 
 
 def _number(value: float | str | None, digits: int) -> str:
@@ -202,18 +202,11 @@ def _number(value: float | str | None, digits: int) -> str:
     return f"{value:.{digits}f}" if isinstance(value, int | float) else value or ""
 
 
-def _value(printed: float | str | None) -> float | None:
-    """Return the number of a printed value; None where it is none, as "~45"."""
-    if isinstance(printed, str):
-        return float(printed) if printed.replace(".", "", 1).isdigit() else None
-    return printed
-
-
 def _rounded(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def _absent(settings: Settings, row: Row, result: Result | None) -> str:
+def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
     """Say why there is no value of ours."""
     if row.kind == "cited":
         return ""
@@ -221,25 +214,131 @@ def _absent(settings: Settings, row: Row, result: Result | None) -> str:
         return f"failed: {next(iter(result.failures.values()))}"
     if row.task is None or result is not None:
         return "not run"
-    is_there = settings.scale.has_task(row.task) and row.model
-    return "not measured" if is_there and settings.scale.model_for(is_there) else "no stand-in"
+    model = row.model if settings.scale.has_task(row.task) else None
+    return "not measured" if model and settings.scale.model_for(model) else "no stand-in"
 
 
-def _together(texts: Mapping[str, str]) -> str:
-    """Join one text for each column; where all are the same, or one is left, without its name."""
-    said = {name: text for name, text in texts.items() if text}
-    if len(set(said.values())) <= 1:
-        return next(iter(said.values()), "")
-    return "; ".join(f"{name}: {text}" for name, text in said.items())
+def _provenance(
+    settings: Settings, row: Row, columns: Sequence[Column], ours: Mapping[str, Result]
+) -> dict[str, str]:
+    """Return what stands beside a row's values: runs, test sets, metrics, models, machines, days.
 
+    Where columns differ in it, each has its own text; where there is nothing to say, none has.
+    """
 
-def _notes(row: Row, columns: Sequence[Column], remarks: str) -> str:
-    """Join the row's note with what other versions print and with what is marked."""
-    printed = ((row.v1, "arXiv v1"), (row.best_run, "the paper's best run"))
+    def of_columns(text_of: Callable[[Result], str]) -> str:
+        names = {column.key: column.name for column in columns}
+        texts = {names[key]: text for key, result in ours.items() if (text := text_of(result))}
+        if len(set(texts.values())) <= 1:
+            return next(iter(texts.values()), "")
+        return "; ".join(f"{name}: {text}" for name, text in texts.items())
+
+    scale = settings.options.scale
     others = [
-        f"{what}: {column.name} {_number(values[column.key], column.digits)}"
-        for values, what in printed
+        f"{whose}: {column.name} {_number(values[column.key], column.digits)}"
+        for values, whose in ((row.v1, "arXiv v1"), (row.best_run, "the paper's best run"))
         for column in columns
         if column.key in values
     ]
-    return "; ".join([*others, *(note for note in (row.note, remarks) if note)])
+    remarks = [*others, row.note, of_columns(_remarks)]
+    return {
+        "Runs": of_columns(_runs),
+        "Test set": of_columns(_test_set),
+        "Lines": of_columns(lambda result: "" if result.lines is None else str(result.lines)),
+        "Scale": scale + (" (STAND-IN DATA)" if settings.scale.stand_in else ""),
+        "Metric": of_columns(
+            lambda result: " ".join([MEASURES[result.cell.measure].label, *result.signatures])
+        ),
+        "Model files": of_columns(_models),
+        "Processor": of_columns(
+            lambda result: "; ".join(
+                dict.fromkeys(one.processor for one in result.entries.values() if one.processor)
+            )
+        ),
+        "Date": of_columns(_days),
+        "Command": _command(ours.values(), scale),
+        "Cost": _cost(list(ours.values()), settings),
+        "Notes": "; ".join(remark for remark in remarks if remark),
+    }
+
+
+def _runs(result: Result) -> str:
+    """Return the ensemble, or how many of the runs are there."""
+    if result.entries and result.cell.runs[0].startswith("ensemble"):
+        return result.cell.runs[0]
+    return f"{len(result.entries)} of {len(result.cell.runs)}"
+
+
+def _test_set(result: Result) -> str:
+    """Return task and test set with its number of lines, and the n-best list that is rescored."""
+    cell = result.cell
+    if cell.testset is None:
+        return ""
+    lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
+    n_best = f", list of {cell.n_best}" if cell.n_best else ""
+    return f"{cell.task} {cell.testset}{lines}{n_best}"
+
+
+def _models(result: Result) -> str:
+    """Return the first digits of the SHA-256 of each model file."""
+    digests = (digest for entry in result.entries.values() for digest in entry.models)
+    return " ".join(dict.fromkeys(digest[:_DIGITS_OF_CHECKSUM] for digest in digests))
+
+
+def _days(result: Result) -> str:
+    """Return the first and the last day of the runs."""
+    days = sorted({entry.date for entry in result.entries.values()})
+    return " to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""
+
+
+def _remarks(result: Result) -> str:
+    """Return whose the marked runs are, and which runs failed, where others are there."""
+    origins = dict.fromkeys(entry.origin for entry in result.entries.values() if entry.origin)
+    others = [f"{_PUBLISHED_MARK} from the published ledger {origin}" for origin in origins]
+    failed = [f"{run} failed: {why}" for run, why in result.failures.items()]
+    return "; ".join([*others, *(failed if result.entries else [])])
+
+
+def _command(of_row: Iterable[Result], scale: str) -> str:
+    """Return the command that runs what is missing of a row's cells.
+
+    Paths that differ in the seed alone are written as one, which a shell takes apart again.
+    """
+    seeds_of: dict[tuple[str, str], list[str]] = {}
+    for path in dict.fromkeys(file.path for result in of_row for file in result.missing):
+        parts = re.fullmatch(r"(.*/seed)([0-9]+)(/[^/]*)", path)
+        before, seed, after = parts.groups() if parts else (path, "", "")
+        seeds_of.setdefault((before, after), []).append(seed)
+    paths = [
+        f"{before}{{{','.join(seeds)}}}{after}" if len(seeds) > 1 else f"{before}{seeds[0]}{after}"
+        for (before, after), seeds in seeds_of.items()
+    ]
+    return f"snakemake {' '.join(paths)} --config scale={scale}" if paths else ""
+
+
+def _cost(of_row: Sequence[Result], settings: Settings) -> str:
+    """Return what the trainings of a row's missing runs take, as config/costs.yaml has it.
+
+    Trained already is what another column of the row has a number of that was made here.
+    """
+    trained = {
+        (result.cell.task, result.cell.model, member)
+        for result in of_row
+        for run in result.entries.keys() - result.published
+        for member in members(run)
+    }
+    missing = {
+        (settings.tasks[result.cell.task].text_name, result.cell.model, member)
+        for result in of_row
+        if not settings.tasks[result.cell.task].released
+        for file in result.missing
+        for member in members(file.run)
+        if (result.cell.task, result.cell.model, member) not in trained
+    }
+    counts = Counter((text, model) for text, model, _ in sorted(missing))
+    costs = []
+    for names, count in counts.items():
+        known = settings.costs.training(*names)
+        time = f"{count * known.hours:,.1f} {known.device}-hours" if known else "hours not measured"
+        costs.append(f"{count} training{'s' if count > 1 else ''}, {time}")
+    return "; ".join(costs)

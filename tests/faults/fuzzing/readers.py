@@ -27,7 +27,7 @@ from convs2s.download.archives import open_member
 from convs2s.files.text import read_json, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import describe_model
-from convs2s.paper.ledger_entry import read_ledger
+from convs2s.paper.ledger import read_ledger
 from convs2s.paper.trained import read_training
 from convs2s.publish.card import model_card
 from convs2s.scoring.n_best import average_with, every_sentence, reranked

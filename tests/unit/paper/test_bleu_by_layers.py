@@ -11,8 +11,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.bleu_by_layers import depths, plot_bleu_by_layers, spans
 from convs2s.paper.cells import Cell
-from convs2s.paper.ledger import entries_of
-from convs2s.paper.results import results
+from convs2s.paper.results import entries_of, results
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
 
@@ -43,7 +42,7 @@ def test_each_network_has_the_mean_of_its_seeds(
     monkeypatch.chdir(tmp_path)
     figure, measured = paper.paper["figure2"], cells(paper, "figure2")
     scores = [*run(measured, 5, 20.0, 21.0, 25.0), *run(measured, 13, 22.5)]
-    ours = results(measured, entries_of(paper, {"figure2": measured}, scores))
+    ours = results(measured, entries_of(paper, measured, scores))
     found = {(one.side, one.layers): one for one in depths(figure, range(50), ours)}
     assert len(found) == 50
     five = found["encoder", 5]

@@ -1,5 +1,6 @@
 """The claims' verdicts: from planted scores, one test for each way that runs can be there."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +15,13 @@ from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.paper import claim_findings
+from convs2s.paper.cells import CellAddress
+from convs2s.paper.claim_evidence import entries_by_cell
 from convs2s.paper.claim_findings import Finding
 from convs2s.paper.claims import judge, verdict_of, write_claims
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
+from convs2s.paper.run_inputs import fingerprint_of
 from convs2s.scoring.sentence_statistics import bleu_of, encode
-
-Entry = Mapping[str, object]
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
 BEFORE = "bleu_tokenized_before_replacement"
@@ -43,42 +46,48 @@ def entries(
     column: str = "bleu",
     measure: str = BEFORE,
     lines: int = 500,
-    **said: str,
-) -> list[Entry]:
+    **names: str,
+) -> list[LedgerEntry]:
     """A cell's entries of a ledger, seed1 first."""
-    number = row_index(CellName(table=table, row=row), settings.paper, "here") + 1
-    run = {"task": "demo_en_fr_word", "model": row, "testset": "test", "decoding": "beam5"}
+    number = row_index(CellName(table=table, row=row), settings.paper, "here")
+    testset = None if measure == "perplexity" else "test"
+    run = RunNames("demo_en_fr_word", row, "", testset, decoding="beam5")
     return [
-        {
-            "table_cells": [f"{table}, row {number}, {column}"],
-            "run": {**run, "run": f"seed{seed}", **said},
-            "scores": {measure: {"score": score, "signature": "nrefs:1"}},
-            "lines": lines,
-            "sha256": {"model.safetensors": f"{said.get('model', row)} {seed}"},
-        }
+        LedgerEntry(
+            fingerprint=fingerprint_of({}),
+            file=f"{row}/seed{seed}",
+            table_cells=(CellAddress(table, number, column),),
+            run=replace(run, run=f"seed{seed}", **names),
+            scale="demo",
+            scores={measure: RunScore(score, "nrefs:1")},
+            lines=lines,
+            sha256={"model.safetensors": sha256(f"{names.get('model', row)} {seed}")},
+            processor=None,
+            revision=None,
+            date="2026-01-01",
+        )
         for seed, score in enumerate(scores, start=1)
     ]
 
 
-def with_sentences(one: Entry, share: float, seed: int) -> Entry:
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def with_sentences(entry: LedgerEntry, share: float, seed: int) -> LedgerEntry:
     """An entry of a test set of which so large a share of words is right."""
     order = np.random.default_rng(seed)
     words = np.random.default_rng(0).integers(6, 20, 300)
     matches = [order.binomial(np.maximum(words - n, 0), share ** (n + 1)) for n in range(4)]
     statistics = np.stack([words, words, *matches], axis=1)
-    score = {BEFORE: {"score": bleu_of(statistics), "signature": "nrefs:1"}}
-    return {**one, "scores": score, "sentences": {BEFORE: encode(statistics)}}
+    scores = {BEFORE: RunScore(bleu_of(statistics), "nrefs:1")}
+    return replace(entry, scores=scores, sentences={BEFORE: encode(statistics)})
 
 
-def finding(settings: Settings, stated: Mapping[str, object], *found: Sequence[Entry]) -> Finding:
+def finding(settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]) -> Finding:
     """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
     claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
-    runs: dict[str, list[Entry]] = {}
-    for entry in (one for cell in found for one in cell):
-        cells = entry["table_cells"]
-        assert isinstance(cells, list)
-        for cell in cells:
-            runs.setdefault(cell, []).append(entry)
+    runs = entries_by_cell(entry for cell in found for entry in cell)
     (judged,) = judge(replace(settings, claims={"mine": claim}), runs)
     (result,) = judged.findings
     assert judged.verdict == result.verdict
@@ -128,7 +137,7 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     assert (result.verdict, result.test) == ("held", claim_findings.SAME_MODELS)
     apart = finding(demo, better(BASE, NO_SOURCE), found[0], entries(demo, NO_SOURCE, scores))
     assert (apart.verdict, apart.test) == ("undecided", claim_findings.WELCH)
-    trained_again = [{**one, "sha256": {"model.safetensors": "another"}} for one in found[1]]
+    trained_again = [replace(entry, sha256={"model.safetensors": "another"}) for entry in found[1]]
     apart = finding(demo, better(BASE, NO_SOURCE), found[0], trained_again)
     assert (apart.verdict, apart.test) == ("undecided", claim_findings.WELCH)
 
@@ -319,7 +328,7 @@ def test_a_claim_is_all_of_its_comparisons(
 def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     scored = [*entries(demo, BASE, [21.6, 21.7]), *entries(demo, NO_SOURCE, [21.0, 21.1])]
     ledger = tmp_path / "ledger.jsonl"
-    ledger.write_text("".join(f"{json.dumps(one)}\n" for one in scored), encoding="utf-8")
+    ledger.write_text("".join(f"{entry.line()}\n" for entry in scored), encoding="utf-8")
     outputs = [tmp_path / f"claims.{end}" for end in ("md", "csv", "json")]
     write_claims(demo, ledger=ledger, outputs=outputs)
     text = outputs[0].read_text("utf-8")

@@ -11,12 +11,10 @@ import pytest
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.paper import ledger_entry
-from convs2s.paper.cells import without
-from convs2s.paper.ledger import write_ledger
-from convs2s.paper.ledger_entry import LedgerEntry, read_ledger
-from convs2s.paper.published import published_runs
-from convs2s.paper.results import results
+from convs2s.paper import ledger as ledger_module
+from convs2s.paper.cells import CellAddress, RunFile
+from convs2s.paper.ledger import LedgerEntry, RunScore, published_runs, read_ledger
+from convs2s.paper.results import entries_of, results, write_ledger
 from convs2s.paper.run_inputs import fingerprint_of
 from tests.support.cells import cells
 
@@ -41,7 +39,7 @@ def ledger(demo: Settings) -> Path:
     write(score, NUMBERS | {"sentences": {"bleu_tokenized": "eJw="}})
     write(training, {"validation_perplexity": 6.5, "manifest": trained})
     Path(training).with_name("model.safetensors").write_bytes(b"weights")
-    measured = {name: cells(demo, name) for name in ("table1", "table4", "figure2")}
+    measured = [cell for name in ("table1", "table4", "figure2") for cell in cells(demo, name)]
     output = Path("ledger.jsonl")
     there = [score, training]
     write_ledger(demo, cells=measured, scores=there, published=None, output=output)
@@ -54,22 +52,23 @@ def write(path: str, content: object) -> None:
 
 
 def path(settings: Settings, column: str) -> str:
-    return next(cell for cell in cells(settings, "table4") if cell.column == column).paths[0]
+    cell = next(one for one in cells(settings, "table4") if one.address.column == column)
+    return cell.paths[0]
 
 
 def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, ledger: Path) -> None:
     score, perplexity = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
     assert (score.file, perplexity.file) == (path(demo, "bleu"), path(demo, "ppl"))
-    assert score.scores == {"bleu_tokenized_before_replacement": SCORED["tokenized"]}
-    assert list(score.table_cells) == ["table4, row 1, bleu"] + [
+    assert score.scores == {"bleu_tokenized_before_replacement": RunScore(21.5, "nrefs:1")}
+    assert list(map(str, score.table_cells)) == ["table4, row 1, bleu"] + [
         f"figure2, row {row}, bleu" for row in (13, 30)
     ]
     assert (score.lines, score.processor) == (500, "a processor")
     assert score.sha256 == MANIFEST["sha256"]
-    assert (score.run["run"], score.run["decoding"]) == ("seed1", "beam5")
-    assert (perplexity.run["testset"], perplexity.run["decoding"]) == (None, None)
+    assert (score.run.run, score.run.decoding) == ("seed1", "beam5")
+    assert (perplexity.run.testset, perplexity.run.decoding) == (None, None)
     assert score.sentences == {"bleu_tokenized": "eJw="}
-    assert perplexity.scores == {"perplexity": {"score": 6.5, "signature": None}}
+    assert perplexity.scores == {"perplexity": RunScore(6.5, None)}
     assert score.fingerprint != perplexity.fingerprint
     assert score.fingerprint == fingerprint_of(score.inputs)
 
@@ -87,7 +86,8 @@ def test_cells_show_what_the_ledger_holds_with_no_results_folder(
     for entry in entries:
         Path(entry.file).unlink()
     found = {
-        (one.cell.row, one.cell.column): one for one in results(cells(demo, "table4"), entries)
+        (one.cell.address.row, one.cell.address.column): one
+        for one in results(cells(demo, "table4"), entries)
     }
     assert found[0, "bleu"].scores == {"seed1": 21.5}
     assert found[0, "ppl"].mean == 6.5
@@ -98,18 +98,17 @@ def test_a_run_of_other_inputs_is_not_shown(root: Path, ledger: Path) -> None:
     overrides = {"decodings": {"beam5": {"beam": 4}}}
     changed = load(root, {"scale": "demo", "overrides": overrides})
     found = {
-        one.cell.column: one.mean
+        one.cell.address.column: one.mean
         for one in results(cells(changed, "table4"), read_ledger(ledger))
-        if one.cell.row == 0
+        if one.cell.address.row == 0
     }
     assert found == {"bleu": None, "ppl": 6.5}
 
 
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
-    entries = read_ledger(ledger)
-    cell = next(cell for cell in cells(demo, "table4") if cell.column == "bleu")
-    (published,) = results([cell], [], published=entries)
-    (own,) = results([cell], entries, published=entries)
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
+    (published,) = results([cell], entries_of(demo, [cell], [], str(ledger)))
+    (own,) = results([cell], entries_of(demo, [cell], cell.paths[:1], str(ledger)))
     assert published.published == {"seed1"}
     assert not own.published
     assert published.scores == own.scores
@@ -119,17 +118,15 @@ def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
     demo: Settings, ledger: Path
 ) -> None:
     score = path(demo, "bleu")
-    measured = {name: cells(demo, name) for name in ("table2", "table4")}
+    measured = [*cells(demo, "table2"), *cells(demo, "table4")]
     output = Path("ours.jsonl")
     write_ledger(demo, cells=measured, scores=[score], published=str(ledger), output=output)
     own, taken = read_ledger(output)
     assert (own.file, own.origin) == (score, None)
     assert (taken.file, taken.origin) == (path(demo, "ppl"), "ledger.jsonl")
-    assert taken.table_cells == ("table4, row 1, ppl",)
-    write_ledger(
-        demo, cells={"table4": measured["table4"]}, scores=[], published=str(ledger), output=output
-    )
-    assert [one.table_cells for one in read_ledger(output)] == [
+    assert taken.table_cells == (CellAddress("table4", 0, "ppl"),)
+    write_ledger(demo, cells=cells(demo, "table4"), scores=[], published=str(ledger), output=output)
+    assert [tuple(map(str, one.table_cells)) for one in read_ledger(output)] == [
         ("table4, row 1, bleu",),
         ("table4, row 1, ppl",),
     ]
@@ -145,25 +142,26 @@ def test_published_runs_have_our_names_and_the_measures_that_they_hold(
         line["scores"].pop("bleu_tokenized_before_replacement", None)
     others = Path("others.jsonl")
     others.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
-    measured, output = {"table4": cells(demo, "table4")}, Path("ours.jsonl")
+    measured, output = cells(demo, "table4"), Path("ours.jsonl")
     write_ledger(demo, cells=measured, scores=[], published=str(others), output=output)
     (taken,) = read_ledger(output)
-    assert taken.table_cells == ("table4, row 1, ppl",)
-    assert taken.run["task"] == measured["table4"][0].task
+    assert taken.table_cells == (CellAddress("table4", 0, "ppl"),)
+    assert taken.run.task == measured[0].task
     held = published_runs(others)
     assert (taken.fingerprint, "perplexity") in held
     assert not any(measure == "bleu_tokenized_before_replacement" for _, measure in held)
 
 
 def test_what_is_published_is_not_made(demo: Settings) -> None:
-    two = next(cell for cell in cells(demo, "table2") if cell.row == 2)
-    assert without(two, lambda path, fingerprint, measure: True) is None
-    assert without(two, lambda path, fingerprint, measure: False) == two
-    of_one = ("1", two.measure)
-    seeds = replace(two, runs=("a", "b"), paths=("p", "q"), fingerprints=("1", "2"))
-    left = without(seeds, lambda path, fingerprint, measure: (fingerprint, measure) == of_one)
-    assert left is not None
-    assert (left.runs, left.paths, left.fingerprints) == (("b",), ("q",), ("2",))
+    two = next(cell for cell in cells(demo, "table2") if cell.address.row == 2)
+    assert two.drop_published_runs(lambda file, measure: True) is None
+    assert two.drop_published_runs(lambda file, measure: False) == two
+    files = (RunFile("a", "p", "1"), RunFile("b", "q", "2"))
+    published = ("1", two.measure)
+    left = replace(two, files=files).drop_published_runs(
+        lambda file, measure: (file.fingerprint, measure) == published
+    )
+    assert left == replace(two, files=files[1:])
 
 
 # ---- what anybody may have written ----
@@ -191,6 +189,8 @@ def change(line: str, **changed: Any) -> str:
         ({"file": "a\nb"}, "file: String should match pattern"),
         ({"sha256": {"model": "../model"}}, "sha256.model"),
         ({"sentences": {"bleu_tokenized": "{"}}, "sentences.bleu_tokenized"),
+        ({"table_cells": ["table1, bleu"]}, "table_cells.0: Value error, expected 'TABLE, row"),
+        ({"run": {"task": "demo"}}, "run.model: Field required"),
         ({"date": "yesterday"}, "date: String should match pattern"),
     ],
 )
@@ -231,10 +231,10 @@ def test_a_number_that_is_none_is_refused(ledger: Path) -> None:
 
 
 def test_what_is_too_large_is_refused(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_entry, "MOST_LINE_BYTES", 100)
+    monkeypatch.setattr(ledger_module, "MOST_LINE_BYTES", 100)
     with pytest.raises(UserError, match=r"^ledger\.jsonl:1: a line of more than 100 bytes"):
         read_ledger(ledger)
-    monkeypatch.setattr(ledger_entry, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(ledger_module, "MOST_BYTES", 1 << 10)
     with pytest.raises(UserError, match=r"^ledger\.jsonl: more than 0 MiB"):
         read_ledger(ledger)
 
@@ -247,5 +247,5 @@ def test_a_missing_ledger_is_named(tmp_path: Path) -> None:
 def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:
     entries = read_ledger(ledger)
     assert all(isinstance(one, LedgerEntry) for one in entries)
-    lines = [json.dumps(vars(one), ensure_ascii=False) for one in entries]
+    lines = [one.line() for one in entries]
     assert lines == ledger.read_text("utf-8").splitlines()

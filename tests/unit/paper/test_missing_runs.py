@@ -6,10 +6,8 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
-from convs2s.paper import tables
-from convs2s.paper.ledger import entries_of
-from convs2s.paper.results import results
-from tests.support.cells import bleu, cells, of_row, table, write
+from convs2s.paper.results import entries_of, results
+from tests.support.cells import bleu, cells, frame_of, of_row, table, write
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,7 @@ def test_a_model_that_another_column_knows_needs_no_training(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     perplexity, score = of_row(cells(paper, "table4"), 0)
-    assert (perplexity.column, score.column) == ("ppl", "bleu")
+    assert (perplexity.address.column, score.address.column) == ("ppl", "bleu")
     found = [write(path, {"validation_perplexity": 6.5}) for path in perplexity.paths[:2]]
     row = table(paper, "table4", found).iloc[0]
     assert row["Cost"] == "1 training, hours not measured"
@@ -113,7 +111,7 @@ def test_text_that_is_no_number_has_no_difference(paper: Settings) -> None:
 def test_a_failed_run_says_why(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
     why = dict.fromkeys(cell.paths[1:], "the loss is not finite")
-    failed = tables.table(paper, "table1", results([cell], [], failures=why)).iloc[1]
+    failed = frame_of(paper, "table1", results([cell], [], failures=why)).iloc[1]
     assert failed["BLEU (ours)"] == "failed: the loss is not finite"
 
 
@@ -123,9 +121,9 @@ def test_a_failed_seed_is_named_beside_the_mean_of_the_others(
     monkeypatch.chdir(tmp_path)
     cell = of_row(cells(paper, "table1"), 1)[0]
     there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
-    entries = entries_of(paper, {"table1": [cell]}, there)
+    entries = entries_of(paper, [cell], there)
     found = results([cell], entries, failures={cell.paths[2]: "no memory"})
-    row = tables.table(paper, "table1", found).iloc[1]
+    row = frame_of(paper, "table1", found).iloc[1]
     assert row["BLEU (ours)"] == "30.50 ± 0.00"
     assert row["Notes"] == "seed3 failed: no memory"
     assert row["Runs"] == "2 of 3"

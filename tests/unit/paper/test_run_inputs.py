@@ -16,7 +16,7 @@ MODEL, TASK = "wmt16_en_ro", "wmt16_en_ro"
 
 def cell(root: Path, table: str = "table1", row: int = 2, **options: Any) -> Cell:
     settings = load(root, {"scale": "paper", **options})
-    return next(one for one in cells(settings, table) if one.row == row)
+    return next(one for one in cells(settings, table) if one.address.row == row)
 
 
 def override(kind: str, name: str, **values: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
 def test_a_training_is_of_no_decoding(root: Path) -> None:
     options = override("decodings", "beam5", beam=4)
     perplexity, bleu = (
-        [one for one in cells(load(root, given), "table4") if one.row == 0]
+        [one for one in cells(load(root, given), "table4") if one.address.row == 0]
         for given in ({"scale": "paper"}, {"scale": "paper", **options})
     )
     same = [a.fingerprints == b.fingerprints for a, b in zip(perplexity, bleu, strict=True)]

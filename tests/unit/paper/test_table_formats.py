@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from convs2s.config.load import load
-from convs2s.paper.table_drawing import fitted
+from convs2s.paper.table_formats import fitted
 from convs2s.paper.tables import write_table
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
@@ -102,5 +102,5 @@ def test_the_drawing_says_what_the_table_says(written: Path) -> None:
 def test_columns_are_narrowed_until_they_fit() -> None:
     columns = [["x" * 40], ["y" * 10], ["z"]]
     assert fitted(columns, 100) == [40, 10, 1]
-    assert fitted(columns, 40) == [27, 10, 1]
+    assert fitted(columns, 40) == [25, 10, 1]
     assert fitted(columns, 20) == [14, 10, 1]  # no word so short is broken

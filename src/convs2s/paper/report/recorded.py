@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.runs import members
-from convs2s.paper import ledger_entry
-from convs2s.paper.ledger_entry import LedgerEntry
+from convs2s.paper import ledger
+from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.trained import Training, read_training
 
 
@@ -43,7 +43,7 @@ def read_ledger(path: Path) -> list[RecordedScore]:
     Raises:
         UserError: the file is missing, or a line is not one of a ledger.
     """
-    return [_score(entry) for entry in ledger_entry.read_ledger(path)]
+    return [_score(entry) for entry in ledger.read_ledger(path)]
 
 
 def trainings(scores: Iterable[RecordedScore], present: Collection[Path]) -> list[Training]:
@@ -64,23 +64,16 @@ def trainings(scores: Iterable[RecordedScore], present: Collection[Path]) -> lis
 
 
 def _score(entry: LedgerEntry) -> RecordedScore:
-    named = {key: entry.run[key] for key in ("testset", "decoding")}
-    task, model, run = (str(entry.run[key]) for key in ("task", "model", "run"))
     return RecordedScore(
         file=entry.file,
-        cells=tuple(map(_place, entry.table_cells)),
-        task=task,
-        model=model,
-        run=run,
-        **named,
+        cells=tuple((cell.table, cell.row + 1, cell.column) for cell in entry.table_cells),
+        task=entry.run.task,
+        model=entry.run.model,
+        run=entry.run.run,
+        testset=entry.run.testset,
+        decoding=entry.run.decoding,
         sha256=entry.sha256,
         processor=entry.processor,
         revision=entry.revision,
         date=entry.date,
     )
-
-
-def _place(stated: str) -> tuple[str, int, str]:
-    """Split "TABLE, row NUMBER, COLUMN"."""
-    table, row, column = stated.split(", ")
-    return table, int(row.removeprefix("row ")), column
