@@ -40,8 +40,7 @@ from convs2s.decoding.translate import LineTranslator  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
-from convs2s.models.kernels.choice import fastest  # noqa: E402
-from convs2s.models.kernels.probe import precisions  # noqa: E402
+from convs2s.models.kernels.choice import fastest_kernel, precisions  # noqa: E402
 from convs2s.training.memory import keep_freed_memory  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import gemm_rate  # noqa: E402
@@ -209,7 +208,7 @@ def _training(shape: str, folder: Path, runs: int) -> dict[str, Any]:
         network = TorchTransformer(size, precision)
         tokens, length = training.make(1)[0], case.source
         pairs = torch.randint(4, size.types, (2, max(1, tokens // length), length))
-        matmul.use(fastest(training.products) if name == "fp32" else "blas")
+        matmul.use(fastest_kernel(training.products) if name == "fp32" else "blas")
 
         def theirs(network: TorchTransformer = network, pairs: torch.Tensor = pairs) -> int:
             network.update(*pairs)

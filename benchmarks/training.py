@@ -29,9 +29,8 @@ import torch
 from convs2s.data.batches import plan_batches
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
-from convs2s.models.kernels.choice import fastest
+from convs2s.models.kernels.choice import fastest_kernel, products_of
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.models.kernels.probe import products
 from convs2s.training.loading import ahead
 from convs2s.training.memory import keep_freed_memory
 from convs2s.training.update import Updater
@@ -72,7 +71,7 @@ class Training:
         self.architecture = work.architecture
         torch.manual_seed(1)
         network = build_network(work.architecture, *work.types)
-        self.products = products(network)
+        self.products = products_of(network)
         self.parameters = sum(parameter.numel() for parameter in network.parameters())
         self.flops = flops(work.architecture, work.types[1])
         self.rate = recipe.learning_rate
@@ -123,7 +122,7 @@ def main() -> None:
         training = Training(work)
         print(f"{arguments.shape}: {training.parameters} parameters, {work.text}", flush=True)
         kernels = matmul.kernels() if arguments.precision == "fp32" else [matmul.in_use()]
-        chosen = fastest(training.products) if len(kernels) > 1 else kernels[0]
+        chosen = fastest_kernel(training.products) if len(kernels) > 1 else kernels[0]
         found = measure(
             training, UPDATES[arguments.shape], kernels, PRECISIONS[arguments.precision]
         )

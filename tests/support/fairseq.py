@@ -16,7 +16,7 @@ from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop import layout
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.kernels.cross_entropy import summed_cross_entropy
+from convs2s.models.kernels.logits import summed_cross_entropy
 from tests.support.networks import convs2s, options
 
 PERPLEXITY = 14.98

@@ -33,21 +33,21 @@ def _kernels(arguments: argparse.Namespace) -> None:
 
     from convs2s.config.load import load
     from convs2s.models.build import build_network
-    from convs2s.models.kernels.choice import fastest, fastest_precision
+    from convs2s.models.kernels import choice
     from convs2s.models.kernels.measurements import one_thread
-    from convs2s.models.kernels.probe import decoding_rates, precisions, products, rates
 
     torch.set_num_threads(arguments.threads)
     model = load(Path.cwd()).model(arguments.model)
-    found = products(build_network(model.architecture, TYPES, TYPES))
-    chosen = fastest(found)
+    products = choice.products_of(build_network(model.architecture, TYPES, TYPES))
+    chosen = choice.fastest_kernel(products)
     print(f"{'training in fp32':24} GFLOP/s")
-    for kernel, rate in rates(found).items():
+    for kernel, rate in choice.training_rates(products).items():
         print(f"{kernel:24} {rate / 1e9:7.0f}{'   chosen' if kernel == chosen else ''}")
     print(f"\n{'decoding, rows at a time':24}" + "".join(f"{rows:8}" for rows in DECODED_ROWS))
+    precisions = choice.precisions()
     with one_thread():
-        by_rows = decoding_rates(found, DECODED_ROWS)
-        auto = fastest_precision(found, DEFAULT_ROWS, precisions())
-    for name in precisions():
+        by_rows = choice.decoding_rates(products, DECODED_ROWS)
+        auto = choice.fastest_precision(products, DEFAULT_ROWS, precisions)
+    for name in precisions:
         figures = "".join(f"{by_rows[rows][name] / 1e9:8.0f}" for rows in DECODED_ROWS)
         print(f"{name:24}{figures}{'   auto' if name == auto else ''}")

@@ -15,7 +15,6 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.attention import AttentionMap, layer_attention
-from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.side_by_side import sentences_for_each, side_by_side
 from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
@@ -24,6 +23,7 @@ from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
+from convs2s.models.kernels.choice import chosen_precision
 from convs2s.models.kernels.quantized_linear import runs_int8
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation

@@ -25,8 +25,8 @@ from torch.nn import functional
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import Attention, Block, ConvS2S, length_scale
+from convs2s.models.kernels.matmul import windows
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
-from convs2s.models.kernels.windows import windows
 from convs2s.models.layers import SQRT_HALF, Embedding, WeightNormalized
 
 VECTOR = 16

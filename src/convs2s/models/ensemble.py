@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.convs2s_inference import InferenceConvS2S
+from convs2s.models.kernels.logits import topk_of_sums
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision
-from convs2s.models.kernels.topk import topk_of_sums
 from convs2s.models.lstm import Lstm
 from convs2s.models.lstm_inference import InferenceLstm
 from convs2s.models.network import Network

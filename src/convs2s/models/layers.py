@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.matmul import linear
-from convs2s.models.kernels.windows import windows
+from convs2s.models.kernels.matmul import linear, windows
 
 SQRT_HALF = math.sqrt(0.5)
 """Scale of a sum of two terms, which keeps its variance (paper, section 3.4)."""

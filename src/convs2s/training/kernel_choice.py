@@ -5,9 +5,8 @@ import torch
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_json
 from convs2s.models.kernels import matmul
-from convs2s.models.kernels.choice import fastest
+from convs2s.models.kernels.choice import fastest_kernel, products_of
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.models.kernels.probe import products
 from convs2s.models.network import Network
 from convs2s.training.job import TrainingJob
 from convs2s.training.log import log
@@ -52,7 +51,7 @@ def _wanted(job: TrainingJob, network: Network) -> Kernel:
             )
         return job.products
     try:
-        return fastest(products(network))
+        return fastest_kernel(products_of(network))
     except UserError as error:
         log(f"{error}; products are computed by blas, unmeasured")
         return "blas"

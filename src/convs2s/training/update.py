@@ -12,8 +12,8 @@ from convs2s.data.batches import Indices, cut
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
-from convs2s.models.kernels.cross_entropy import summed_cross_entropy
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
+from convs2s.models.kernels.logits import summed_cross_entropy
 from convs2s.models.network import Network, rows_of
 from convs2s.training.gradients import Gradients
 from convs2s.training.loading import COMPILED_LENGTHS, LoadedUpdate, Loader, LossInputs

@@ -11,14 +11,18 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import identity_of
-from convs2s.decoding.precision_choice import chosen_precision
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.workers import ChunkTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.models.kernels import choice
-from convs2s.models.kernels.choice import fastest_precision
-from convs2s.models.kernels.probe import Product, decoding_rates, precisions
+from convs2s.models.kernels.choice import (
+    Product,
+    chosen_precision,
+    decoding_rates,
+    fastest_precision,
+    precisions,
+)
 from convs2s.models.kernels.quantized_linear import Precision, runs_int8
 from convs2s.scoring.tuned_settings import decoding_as_run
 from tests.support import networks
@@ -160,8 +164,7 @@ def test_the_default_is_the_same_on_every_machine() -> None:
 def test_measuring_ends_where_nothing_has_been_measured_before() -> None:
     """What maps of fp32 are made of is measured before the precisions are, and not meanwhile."""
     program = (
-        "from convs2s.models.kernels.choice import fastest_precision; "
-        "from convs2s.models.kernels.probe import Product; "
+        "from convs2s.models.kernels.choice import Product, fastest_precision; "
         "print(fastest_precision([Product(8, 16, 2)], 5, ['fp32', 'bf16']))"
     )
     run = subprocess.run(

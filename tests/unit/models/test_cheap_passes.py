@@ -5,11 +5,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.kernels import cross_entropy
-from convs2s.models.kernels.cross_entropy import summed_cross_entropy
+from convs2s.models.kernels import logits as kernel
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.matmul import linear
-from convs2s.models.kernels.windows import windows
+from convs2s.models.kernels.logits import summed_cross_entropy
+from convs2s.models.kernels.matmul import linear, windows
 
 
 @pytest.mark.usefixtures("kernel")
@@ -35,8 +34,8 @@ def gradients(loss: Tensor, *inputs: Tensor) -> list[Tensor]:
 def test_the_loss_equals_torchs(
     monkeypatch: pytest.MonkeyPatch, smoothing: float, block: int
 ) -> None:
-    monkeypatch.setattr(cross_entropy, "BLOCK", block)
-    monkeypatch.setattr(cross_entropy, "LEAST_ROWS", 1)
+    monkeypatch.setattr(kernel, "BLOCK", block)
+    monkeypatch.setattr(kernel, "LEAST_ROWS", 1)
     torch.manual_seed(1)
     inputs = [torch.randn(shape, dtype=torch.float64) for shape in ((11, 5), (13, 5), (13,))]
     features, weight, bias = (one.requires_grad_() for one in inputs)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.models.kernels import packing
-from convs2s.models.kernels.packing import MARGIN, packs_fp32
+from convs2s.models.kernels import quantized_linear
+from convs2s.models.kernels.quantized_linear import PACKING_MARGIN, packs_fp32
 
 
 @pytest.fixture(autouse=True)
@@ -19,21 +19,24 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     packs_fp32.cache_clear()
 
 
-@pytest.mark.parametrize(("rate", "expected"), [(MARGIN * 1.1, True), (MARGIN * 0.9, False)])
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(PACKING_MARGIN * 1.1, True), (PACKING_MARGIN * 0.9, False)]
+)
 def test_they_are_where_that_is_much_faster(
     monkeypatch: pytest.MonkeyPatch, rate: float, expected: bool
 ) -> None:
-    monkeypatch.setattr(packing, "_rates", lambda: {"blas": 1.0, "onednn": rate})
+    rates = {"blas": 1.0, "onednn": rate}
+    monkeypatch.setattr(quantized_linear, "measured_here", lambda *_: rates)
     assert packs_fp32() is expected
 
 
 def test_it_is_measured_once(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     packs_fp32()
-    (found,) = json.loads((cache / "kernels.json").read_text()).values()
-    assert found.keys() == {"blas", "onednn"}
-    assert min(found.values()) > 0
+    (rates,) = json.loads((cache / "kernels.json").read_text()).values()
+    assert rates.keys() == {"blas", "onednn"}
+    assert min(rates.values()) > 0
     packs_fp32.cache_clear()
-    monkeypatch.setattr(packing, "_rates", lambda: pytest.fail("measured again"))
+    monkeypatch.setattr(quantized_linear, "least_seconds", lambda _: pytest.fail("again"))
     packs_fp32()
 
 

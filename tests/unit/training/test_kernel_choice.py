@@ -8,10 +8,9 @@ import pytest
 
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
-from convs2s.models.kernels import choice, matmul, probe
-from convs2s.models.kernels.choice import fastest
+from convs2s.models.kernels import choice, matmul, measurements
+from convs2s.models.kernels.choice import Product, fastest_kernel, heaviest, training_rates
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.models.kernels.probe import Product, heaviest, rates
 from convs2s.training import kernel_choice
 from convs2s.training.interruption import Interruption
 from convs2s.training.run import train
@@ -29,11 +28,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def measure(monkeypatch: pytest.MonkeyPatch, **found: float) -> None:
-    monkeypatch.setattr(choice, "rates", lambda _: found)
+    monkeypatch.setattr(choice, "training_rates", lambda _: found)
 
 
 def test_what_is_measured_is_a_rate_of_each_kernel() -> None:
-    found = rates(SMALL)
+    found = training_rates(SMALL)
     assert list(found) == matmul.kernels()
     assert all(rate > 0 for rate in found.values())
     assert matmul.in_use() == "blas"
@@ -58,12 +57,12 @@ def test_what_counts_is_processor_time_and_the_candidates_take_turns(
         turns.append(matmul.in_use())
         return 2.0 if matmul.in_use() == slow else 1.0
 
-    monkeypatch.setattr(probe, "_seconds", seconds)
-    monkeypatch.setattr(probe, "_SECONDS", 0.0)
-    found = rates(SMALL)
+    monkeypatch.setattr(measurements, "processor_seconds", seconds)
+    monkeypatch.setattr(measurements, "SHARED_SECONDS", 0.0)
+    found = training_rates(SMALL)
     others = [rate for kernel, rate in found.items() if kernel != slow]
     assert all(rate == 2 * found[slow] for rate in others)
-    assert turns[:: len(SMALL)] == matmul.kernels() * probe.LEAST_ROUNDS
+    assert turns[:: len(SMALL)] == matmul.kernels() * measurements.LEAST_ROUNDS
 
 
 @both
@@ -72,15 +71,15 @@ def test_the_faster_one_by_more_than_noise(
     monkeypatch: pytest.MonkeyPatch, rate: float, expected: Kernel
 ) -> None:
     measure(monkeypatch, blas=1.0, onednn=rate)
-    assert fastest(SMALL) == expected
+    assert fastest_kernel(SMALL) == expected
 
 
 def test_it_is_measured_once_for_each_shape(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     measure(monkeypatch, blas=1.0, onednn=2.0)
-    assert fastest(SMALL) == "onednn"
+    assert fastest_kernel(SMALL) == "onednn"
     measure(monkeypatch, blas=2.0, onednn=1.0)
-    assert fastest(SMALL) == "onednn"
-    assert fastest(SMALL[:1]) == "blas"
+    assert fastest_kernel(SMALL) == "onednn"
+    assert fastest_kernel(SMALL[:1]) == "blas"
     assert len(json.loads((cache / "kernels.json").read_text())) == 2
 
 
@@ -88,7 +87,7 @@ def test_a_damaged_cache_is_named(cache: Path) -> None:
     cache.mkdir(parents=True)
     (cache / "kernels.json").write_text('{"a": 3}')
     with pytest.raises(UserError, match=r"kernels\.json: not what this program keeps"):
-        fastest(SMALL)
+        fastest_kernel(SMALL)
 
 
 def test_without_a_cache_it_is_said_and_nothing_is_measured(
@@ -107,13 +106,13 @@ def test_a_training_goes_on_with_the_kernel_that_it_began_with(
     other = {"blas": "onednn", "onednn": "blas"}[begun]
     task = tiny.prepare(tmp_path / "task")
     whole, cut = (tiny.job(task, tmp_path / name / "model.safetensors") for name in ("a", "b"))
-    monkeypatch.setattr(kernel_choice, "fastest", lambda _: begun)
+    monkeypatch.setattr(kernel_choice, "fastest_kernel", lambda _: begun)
     train(whole)
     with monkeypatch.context() as patch:
         patch.setattr(Interruption, "reason", lambda _: "a test wants it")
         with pytest.raises(UnfinishedError):
             train(cut)
-    monkeypatch.setattr(kernel_choice, "fastest", lambda _: other)
+    monkeypatch.setattr(kernel_choice, "fastest_kernel", lambda _: other)
     train(cut)
     assert sha256(cut.output) == sha256(whole.output)
     made = json.loads(cut.output.with_name("training.json").read_text())["manifest"]

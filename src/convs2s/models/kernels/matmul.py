@@ -1,6 +1,10 @@
-"""Matrix products of training by the kernel that is the fastest for them on this machine."""
+"""The matrix products of training, and the windows that make a convolution one of them.
 
-from typing import Literal
+float32 products on a CPU are computed by the kernel that ``choice`` finds the fastest.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -36,31 +40,91 @@ def kernels() -> list[Kernel]:
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return ``x @ weight.t() + bias``, where it is learned from.
 
-    In float32 on a CPU by the kernel in use; otherwise there is but one.
-
     Args:
         x: (..., inputs).
         weight: (outputs, inputs).
         bias: (outputs,).
     """
-    kind = x.device.type
-    plain = x.dtype != torch.float32 or kind != "cpu" or torch.is_autocast_enabled(kind)
-    if plain or _kernel == "blas" or not torch.is_grad_enabled():
+    device_type = x.device.type
+    has_one_kernel = (
+        x.dtype != torch.float32
+        or device_type != "cpu"
+        or torch.is_autocast_enabled(device_type)
+        or not torch.is_grad_enabled()
+    )
+    if has_one_kernel or _kernel == "blas":
         return functional.linear(x, weight, bias)
-    rows = x if x.dim() == 3 and len(x) >= IMAGES else _in_images(x)  # (images, n, inputs)
+    count = x.numel() // x.shape[-1]
+    images = x  # (images, n, inputs)
+    if x.dim() != 3 or len(x) < IMAGES:
+        rows = x.reshape(-1, x.shape[-1])
+        missing = -count % IMAGES
+        if missing:
+            rows = functional.pad(rows, (0, 0, 0, missing))
+        images = rows.view(IMAGES, -1, x.shape[-1])
     # Channels come last in memory, so that these are views.
-    image = rows.unsqueeze(1).permute(0, 3, 1, 2)  # (images, inputs, 1, n)
+    image = images.unsqueeze(1).permute(0, 3, 1, 2)  # (images, inputs, 1, n)
     kernel = weight.unflatten(1, (1, 1, -1)).permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
     out = functional.conv2d(image, kernel, bias)  # (images, outputs, 1, n)
     flat = out.permute(0, 2, 3, 1).reshape(-1, len(weight))
-    count = x.numel() // x.shape[-1]
     return (flat if len(flat) == count else flat[:count]).view(*x.shape[:-1], -1)
 
 
-def _in_images(x: Tensor) -> Tensor:
-    """Return the rows (..., inputs) of ``x`` as (IMAGES, n, inputs), zeros behind them."""
-    rows = x.reshape(-1, x.shape[-1])
-    missing = -len(rows) % IMAGES
-    if missing:
-        rows = functional.pad(rows, (0, 0, 0, missing))
-    return rows.view(IMAGES, -1, x.shape[-1])
+class _Windows(torch.autograd.Function):
+    """The gather, and the sum that is its gradient, without a padded copy in between."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, kernel: int, left: int) -> Tensor:
+        """Map (B, n, d) to (B, n, kernel * d)."""
+        ctx.kernel, ctx.left = kernel, left
+        batch, positions, width = x.shape
+        windows = x.new_empty(batch, positions, kernel * width)
+        for columns, inside, read in _offsets(positions, width, kernel, left):
+            block = windows[:, :, columns]
+            block[:, inside] = x[:, read]
+            block[:, : inside.start] = 0.0
+            block[:, inside.stop :] = 0.0
+        return windows
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Add up, for each position (B, n, d), what all windows that hold it say."""
+        (gradient,) = gradients
+        batch, positions, width = gradient.shape
+        width //= ctx.kernel
+        summed = gradient.new_zeros(batch, positions, width)
+        for columns, inside, read in _offsets(positions, width, ctx.kernel, ctx.left):
+            summed[:, read] += gradient[:, inside, columns]
+        return summed, None, None
+
+
+def _offsets(
+    positions: int, width: int, kernel: int, left: int
+) -> Iterator[tuple[slice, slice, slice]]:
+    """Yield for each place of the window its columns, the windows where it is inside, its input."""
+    for place in range(kernel):
+        shift = place - left  # window i holds input i + shift
+        start = min(max(0, -shift), positions)
+        stop = max(min(positions, positions - shift), start)
+        yield (
+            slice(place * width, (place + 1) * width),
+            slice(start, stop),
+            slice(start + shift, stop + shift) if stop > start else slice(0, 0),
+        )
+
+
+def windows(x: Tensor, kernel: int, left: int) -> Tensor:
+    """Return the window of each position, zeros where it reaches past an end.
+
+    Args:
+        x: (B, n, d).
+        kernel: positions of a window.
+        left: how many of them lie before the position: kernel - 1 for a causal convolution.
+
+    Returns:
+        (B, n, kernel * d), the window's positions in their order.
+    """
+    if kernel == 1:
+        return x
+    unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
+    return unfolded

@@ -1,12 +1,13 @@
-"""What has been measured on this machine, kept in the user's cache folder."""
+"""What this machine's processor was measured at, kept in the user's cache folder."""
 
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from pydantic import TypeAdapter
@@ -16,8 +17,13 @@ from convs2s.files.atomic import writing
 from convs2s.files.text import read_json, write_json
 from convs2s.manifest import processor
 
-Kept = dict[str, dict[str, float]]
-"""What was measured, and on what -> each candidate's operations a second."""
+Candidate = TypeVar("Candidate", bound=Hashable)
+
+SHARED_SECONDS = 0.5
+"""That all candidates of a measurement share, unless ``LEAST_ROUNDS`` take longer."""
+
+LEAST_ROUNDS, MOST_ROUNDS = 5, 30
+"""Turns of each candidate; the first one sets up."""
 
 
 def measured_here(
@@ -28,51 +34,65 @@ def measured_here(
     *Here* is on such a processor, by this version of torch and with as many threads.
 
     Args:
-        work: what is measured, as plain data.
-        measure: does it, where nothing is kept; it asks for no other measurement, which would wait
-            for this one to end.
+        work: what is measured, as plain data: the key by which it is kept.
+        measure: does it where nothing is kept. It must not ask for another measurement, which
+            would wait for this one to end.
 
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.
     """
     key = json.dumps([processor(), torch.__version__, torch.get_num_threads(), *work])
-    path = cache_file()
-    with writing(path), _alone(path.parent):
-        kept = _kept(path)
-        if key not in kept:
-            kept |= {key: dict(measure())}
-            write_json(path, kept)
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "convs2s"
+    except RuntimeError:  # a user whom the system does not know, as in some containers
+        raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
+    path = folder / "kernels.json"
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        # One process of this user measures at a time: the others take what it has measured.
+        with (folder / "lock").open("w") as lock:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            kept: dict[str, dict[str, float]] = {}
+            if path.is_file():
+                with failures_of_file(str(path), "not what this program keeps there; remove it"):
+                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(read_json(path))
+            if key not in kept:
+                kept[key] = dict(measure())
+                write_json(path, kept)
     return kept[key]
 
 
-def cache_file() -> Path:
-    """Return the file that keeps what was measured, below the user's cache folder.
+def least_seconds(
+    works: Mapping[Candidate, Sequence[Callable[[], object]]],
+    before: Callable[[Candidate], object] = lambda _: None,
+) -> dict[Candidate, list[float]]:
+    """Return the least processor time of each work of each candidate.
 
-    Raises:
-        UserError: nothing says where that is.
+    The candidates take turns, and the least time counts, so that other work on the machine slows
+    down none of them alone.
+
+    Args:
+        works: what is timed.
+        before: what is done before each work, outside the time.
     """
-    try:
-        folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # a user whom the system does not know, as in some containers
-        raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
-    return Path(folder) / "convs2s" / "kernels.json"
+    least = {name: [float("inf")] * len(several) for name, several in works.items()}
+    end = time.perf_counter() + SHARED_SECONDS
+    for number in range(MOST_ROUNDS):
+        if number >= LEAST_ROUNDS and time.perf_counter() > end:
+            break
+        for name, several in works.items():
+            for place, work in enumerate(several):
+                before(name)
+                least[name][place] = min(least[name][place], processor_seconds(work))
+    return least
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let one process of this user measure at a time: the others take what it has found."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _kept(path: Path) -> Kept:
-    if not path.is_file():
-        return {}
-    with failures_of_file(str(path), "not what this program keeps there; remove it"):
-        return TypeAdapter(Kept).validate_python(read_json(path))
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Return the processor time of all threads, which others on the machine change little."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
 
 
 @contextmanager

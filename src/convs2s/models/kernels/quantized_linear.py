@@ -5,14 +5,17 @@ with it: the output of a sentence must not depend on its batch.
 """
 
 import platform
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.models.kernels.packing import ROWS_HINT, packs_fp32
+from convs2s.errors import UserError
+from convs2s.models.kernels.measurements import least_seconds, measured_here, one_thread
 
 Precision = Literal["fp32", "bf16", "int8"]
 
@@ -28,6 +31,13 @@ FEWEST_ROWS = 4
 LARGE = 1 << 20
 """Numbers of an fp32 weight from which on oneDNN's packed layout is faster for few rows: a product
 by it costs 30 microseconds more than one by MKL, whatever its size."""
+
+ROWS_HINT = 128
+"""Rows that the layout of packed weights is chosen for; it serves any number."""
+
+PACKING_MARGIN = 1.5
+"""By how much oneDNN must be faster than torch's own library for smaller fp32 weights: both round
+differently, and noise must not change the bytes of a translation."""
 
 
 class LinearMap(Protocol):
@@ -45,8 +55,8 @@ class LinearMap(Protocol):
     def of(self, outputs: Tensor) -> "LinearMap":
         """Return the map to some of the outputs alone: indices (S,), in fp32 at least.
 
-        Of outputs in bf16 many are equal, and which one of those is found first depends on where
-        the others stand: on the shortlist of the whole batch.
+        Of outputs in bf16 many are equal, and which of those comes first depends on where the
+        others stand: on the shortlist of the whole batch.
         """
 
 
@@ -59,16 +69,39 @@ def linear_map(weight: Tensor, bias: Tensor, precision: Precision) -> LinearMap:
         return Int8Map.of_weight(weight, bias)
     if precision == "bf16":
         weight, bias = weight.bfloat16(), bias.bfloat16()
-    return PackedMap(weight, bias) if _is_packed(weight) else PlainMap(weight, bias)
+    packs = False  # whether oneDNN's layout of the weight is better
+    if weight.device.type == "cpu" and torch.backends.mkldnn.is_available():
+        if weight.dtype == torch.bfloat16:
+            packs = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        elif weight.dtype == torch.float32:
+            packs = weight.numel() >= LARGE or packs_fp32()
+    return PackedMap(weight, bias) if packs else PlainMap(weight, bias)
 
 
-def _is_packed(weight: Tensor) -> bool:
-    """Return whether a map's weight is better laid out by oneDNN."""
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+@cache
+def packs_fp32() -> bool:
+    """Return whether oneDNN's layout is better for small fp32 weights, as first measured here.
+
+    torch's own library is MKL on x86, whose fast kernels are for one maker's processors: on
+    another one oneDNN's are twice to four times as fast. One product is measured for all networks:
+    a batch of a middling layer.
+    """
+    rows, inputs, outputs = 64, 512, 768
+
+    def measure() -> Mapping[str, float]:
+        x, weight, bias = torch.ones(rows, inputs), torch.ones(outputs, inputs), torch.ones(outputs)
+        plain, packed = PlainMap(weight, bias), PackedMap(weight, bias)
+        with torch.inference_mode():
+            seconds = least_seconds({"blas": [lambda: plain(x)], "onednn": [lambda: packed(x)]})
+        return {name: 2 * rows * inputs * outputs / least for name, (least,) in seconds.items()}
+
+    try:
+        with one_thread():
+            rates = measured_here(["maps in fp32", rows, inputs, outputs], measure)
+    except UserError as error:
+        print(f"{error}; maps in fp32 are computed by blas, unmeasured", file=sys.stderr)
         return False
-    if weight.dtype == torch.bfloat16:
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return weight.dtype == torch.float32 and (weight.numel() >= LARGE or packs_fp32())
+    return rates["onednn"] > PACKING_MARGIN * rates["blas"]
 
 
 def runs_int8() -> bool:
@@ -118,22 +151,17 @@ class PackedMap:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) of the weight's precision to (..., outputs)."""
-        return _by_rows(x, self._multiply, 2)
+        multiply, packed, bias = torch.ops.mkldnn._linear_pointwise, self._packed, self._bias
+        return _by_rows(x, lambda rows: multiply(rows, packed, bias, "none", [], ""), 2)
 
     def of(self, outputs: Tensor) -> PlainMap:
         """Return the map to some of the outputs alone."""
         return _exact(self._packed.to_dense()[outputs], self._bias[outputs])
 
-    def _multiply(self, rows: Tensor) -> Tensor:
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(
-            rows, self._packed, self._bias, "none", [], ""
-        )
-        return product
-
 
 def _exact(weight: Tensor, bias: Tensor) -> PlainMap:
-    kind = torch.promote_types(weight.dtype, torch.float32)
-    return PlainMap(weight.to(kind), bias.to(kind))
+    dtype = torch.promote_types(weight.dtype, torch.float32)
+    return PlainMap(weight.to(dtype), bias.to(dtype))
 
 
 def _by_rows(x: Tensor, multiply: Callable[[Tensor], Tensor], least: int) -> Tensor:

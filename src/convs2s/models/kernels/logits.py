@@ -1,10 +1,11 @@
-"""The loss of the output layer, without ever holding all logits.
+"""Few passes over the logits of the output layer: the loss of training, the best of a search.
 
 A batch's logits are its largest tensor by far, and softmax, loss and their gradients each pass
-over it from memory. Here a block of rows at a time is multiplied, turned into its gradient in place
-while it is in the cache, and multiplied back.
+over it from memory. In training a block of rows at a time is multiplied, turned into its gradient
+in place while it is in the cache, and multiplied back, so that there never are all logits.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -23,9 +24,12 @@ BLOCK_OF_GPU = 1 << 27
 LEAST_ROWS = 1024
 """Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
 
+GROUP = 32
+"""Numbers of which the largest stands for all in the first pass of ``topk_of_sums``."""
+
 
 class _SummedCrossEntropy(torch.autograd.Function):
-    """The loss; its gradients are computed on the way forth, when the logits are at hand."""
+    """The loss; its gradients are computed in the forward pass, when the logits are at hand."""
 
     @staticmethod
     def forward(
@@ -68,22 +72,17 @@ class _SummedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the gradients that are at hand."""
-        factor = gradients[0]
-        d_features, d_weight, d_bias = (one.mul_(factor.to(one.dtype)) for one in ctx.gradients)
-        return d_features, d_weight, d_bias, None, None, None
+        (factor,) = gradients
+        scaled = (gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients)
+        return *scaled, None, None, None
 
 
 def _block_loss(
     logits: Tensor, shares: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
 ) -> Tensor:
-    """Return the summed loss of a block, and turn its softmax into the gradient by the logits.
+    """Return the summed loss of logits (r, V); their softmax ``shares`` becomes its gradient.
 
-    Args:
-        logits: (r, V).
-        shares: (r, V), their softmax; becomes itself minus the smoothed truth.
-        target: (r,), the true types.
-        smoothing: probability mass spread evenly over all types.
-        precision: of the sums.
+    That is the softmax minus the smoothed truth. The sums are in ``precision``.
     """
     types = logits.shape[1]
     truth = target + torch.arange(len(target), device=target.device) * types  # in the whole block
@@ -111,11 +110,51 @@ def summed_cross_entropy(
         target: (N,), the true types.
         smoothing: probability mass spread evenly over all types (section 4.2 has none).
     """
-    kind = features.device.type
-    if torch.is_autocast_enabled(kind):
-        features = features.to(torch.get_autocast_dtype(kind))
-    with torch.autocast(kind, enabled=False):
+    device_type = features.device.type
+    if torch.is_autocast_enabled(device_type):
+        features = features.to(torch.get_autocast_dtype(device_type))
+    with torch.autocast(device_type, enabled=False):
         loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
             features, weight, bias, target, smoothing, torch.is_grad_enabled()
         )
     return loss
+
+
+def topk_of_sums(numbers: Tensor, offsets: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the largest of a sentence's numbers, each with its row's offset added.
+
+    The largest lie in the groups with the largest maxima, and maxima of whole groups are what
+    vector instructions are good at: one pass reads everything, what follows reads little.
+
+    Args:
+        numbers: (B, K, S).
+        offsets: (B, K).
+        count: how many; at most K * S are returned.
+
+    Returns:
+        The sums (B, count), the largest first, and their places (B, count) in K * S.
+    """
+    _, rows, total = numbers.shape
+    width = total // GROUP
+    if width < 4 * count:
+        return (numbers + offsets.unsqueeze(2)).flatten(1).topk(min(count, rows * total))
+    whole = numbers[:, :, : width * GROUP].unflatten(2, (GROUP, width))
+    maxima = whole.amax(2).add_(offsets.unsqueeze(2))  # (B, K, width)
+    groups = maxima.flatten(1).topk(count).indices  # (B, count) in K * width
+    first = groups + groups // width * (total - width)  # a group's first member in K * S
+    members, rest = _places(rows, total, numbers.device)
+    places = (first.unsqueeze(2) + members).flatten(1)
+    if len(rest):
+        places = torch.cat([places, rest.expand(len(places), -1)], 1)
+    sums = numbers.flatten(1).gather(1, places).add_(offsets.gather(1, places // total))
+    values, chosen = sums.topk(count)
+    return values, places.gather(1, chosen)
+
+
+@lru_cache(maxsize=8)
+def _places(rows: int, total: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return where a group's members lie beside its first one, and the places in no group."""
+    width = total // GROUP
+    members = torch.arange(0, width * GROUP, width, device=device)
+    rest = torch.arange(rows * total, device=device).view(rows, total)[:, width * GROUP :]
+    return members, rest.flatten()
