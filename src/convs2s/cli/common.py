@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from convs2s.config.options import Options
-from convs2s.config.section import rules
+from convs2s.config.section import schema_of
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
 
@@ -29,7 +29,7 @@ def add_choice(command: argparse.ArgumentParser, name: str, default: str) -> Non
         default: what stands in its place, in words.
     """
     field = Options.model_fields[name]
-    meaning = rules(Options)["properties"][name]["description"]
+    meaning = schema_of(Options)["properties"][name]["description"]
     choices = get_args(field.annotation)
     command.add_argument(f"--{name}", choices=choices, help=f"{meaning} [{default}]")
 

@@ -20,8 +20,9 @@ def add_config(command: argparse.ArgumentParser) -> None:
 def _config(arguments: argparse.Namespace) -> None:
     import yaml
 
-    from convs2s.config.load import effective, load
+    from convs2s.config.load import load
     from convs2s.config.reference_page import reference, task_table, template
+    from convs2s.config.settings import effective
 
     if arguments.reference:
         sys.stdout.write(reference())

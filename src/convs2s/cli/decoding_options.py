@@ -6,16 +6,16 @@ from pydantic import BaseModel
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
-from convs2s.config.section import Rule, alternatives, choices, rules
+from convs2s.config.section import Schema, alternatives, choices, schema_of
 
 OptionValue = float | int | str | bool
 
 
 def add_decoding_options(command: argparse.ArgumentParser) -> None:
     """Add an option for each setting: its help and default are the configuration's."""
-    for name, rule, default in _options(rules(DecodingSettings), DecodingSettings(), ""):
+    for name, schema, default in _options(schema_of(DecodingSettings), DecodingSettings(), ""):
         flag = f"--{name.replace('_', '-')}"
-        text = f"{rule['description']} [{default}]".replace("%", "%%")
+        text = f"{schema['description']} [{default}]".replace("%", "%%")
         if isinstance(default, bool):
             action = argparse.BooleanOptionalAction
             command.add_argument(flag, dest=name, action=action, default=default, help=text)
@@ -24,8 +24,8 @@ def add_decoding_options(command: argparse.ArgumentParser) -> None:
             command.add_argument(
                 flag,
                 dest=name,
-                type=number_or_null if _takes_null(rule) else kind,
-                choices=choices(rule) or None,
+                type=number_or_null if _takes_null(schema) else kind,
+                choices=choices(schema) or None,
                 default=default,
                 help=text,
             )
@@ -36,8 +36,8 @@ def number_or_null(text: str) -> int | None:
     return None if text == "null" else int(text)
 
 
-def _takes_null(rule: Rule) -> bool:
-    return any(one.get("type") == "null" for one in alternatives(rule))
+def _takes_null(schema: Schema) -> bool:
+    return any(one.get("type") == "null" for one in alternatives(schema))
 
 
 def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
@@ -47,7 +47,7 @@ def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
         UserError: a number is out of its bounds.
     """
     stated: dict[str, object] = {}
-    for name, _, _ in _options(rules(DecodingSettings), DecodingSettings(), ""):
+    for name, _, _ in _options(schema_of(DecodingSettings), DecodingSettings(), ""):
         section, _, key = name.rpartition(".")
         inside = stated.setdefault(section, {}) if section else stated
         assert isinstance(inside, dict)
@@ -55,10 +55,12 @@ def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
     return validated(DecodingSettings, stated, "options")
 
 
-def _options(rule: Rule, defaults: BaseModel, prefix: str) -> list[tuple[str, Rule, OptionValue]]:
-    """Return the dotted name, the rule and the default of each setting."""
-    found: list[tuple[str, Rule, OptionValue]] = []
-    for key, below in rule["properties"].items():
+def _options(
+    schema: Schema, defaults: BaseModel, prefix: str
+) -> list[tuple[str, Schema, OptionValue]]:
+    """Return the dotted name, the schema and the default of each setting."""
+    found: list[tuple[str, Schema, OptionValue]] = []
+    for key, below in schema["properties"].items():
         default = getattr(defaults, key)
         if isinstance(default, BaseModel):
             found += _options(below, default, f"{prefix}{key}.")

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from convs2s.cli.common import add_device, add_models, add_threads
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
 from convs2s.config.messages import validated
-from convs2s.config.section import rules
+from convs2s.config.section import schema_of
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
 
@@ -21,13 +21,13 @@ def add_serve(command: argparse.ArgumentParser) -> None:
         "translated together. Ctrl-C or SIGTERM: it finishes what it was asked, then ends."
     )
     add_models(command)
-    for name, rule in rules(ServerSettings)["properties"].items():
+    for name, schema in schema_of(ServerSettings)["properties"].items():
         default = ServerSettings.model_fields[name].default
         command.add_argument(
             f"--{name.replace('_', '-')}",
             type=type(default),
             default=default,
-            help=f"{rule['description']} [{default}]",
+            help=f"{schema['description']} [{default}]",
         )
     command.add_argument(
         "--pretokenized",

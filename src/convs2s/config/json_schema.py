@@ -20,7 +20,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
 from convs2s.config.scale import Scale
-from convs2s.config.section import Rule, Section, rules
+from convs2s.config.section import Schema, Section, schema_of
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 
 
@@ -56,7 +56,7 @@ FILES = (
 
 
 @cache
-def file_schema(name: str) -> Rule:
+def file_schema(name: str) -> Schema:
     """Return the JSON Schema of a file.
 
     Args:
@@ -67,7 +67,7 @@ def file_schema(name: str) -> Rule:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": file.path,
         **_whole(file, _entry(file.section)),
-        "description": rules(file.section)["description"],
+        "description": schema_of(file.section)["description"],
     }
 
 
@@ -83,7 +83,7 @@ def as_json(name: str) -> str:
     return json.dumps(file_schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
-def _whole(file: ConfigurationFile, entry: Rule) -> Rule:
+def _whole(file: ConfigurationFile, entry: Schema) -> Schema:
     if file.holds == "names":
         return {"type": "object", "additionalProperties": entry}
     if file.holds == "list":
@@ -91,41 +91,41 @@ def _whole(file: ConfigurationFile, entry: Rule) -> Rule:
     return entry
 
 
-def _entry(section: type[Section]) -> Rule:
-    """Return the rule of an entry as a file states it, before anything is merged into it."""
+def _entry(section: type[Section]) -> Schema:
+    """Return the schema of an entry as a file states it, before anything is merged into it."""
     if section is ModelSettings:
-        return _unless_stated("extends", rules(section))
+        return _unless_stated("extends", schema_of(section))
     if section is Task:
-        return _unless_stated("text", rules(section), SHARED_WITH_TEXT)
-    rule = deepcopy(rules(section))
+        return _unless_stated("text", schema_of(section), SHARED_WITH_TEXT)
+    schema = deepcopy(schema_of(section))
     for name, changed in (
         ("tasks", Task),
         ("models", ModelSettings),
         ("decodings", DecodingSettings),
     ):
-        if "overrides" in rule["properties"]:
-            overrides = rule["properties"]["overrides"]["properties"]
-            overrides[name]["additionalProperties"] = _partial(rules(changed))
-    return rule
+        if "overrides" in schema["properties"]:
+            overrides = schema["properties"]["overrides"]["properties"]
+            overrides[name]["additionalProperties"] = _partial(schema_of(changed))
+    return schema
 
 
-def _unless_stated(key: str, rule: Rule, left_out: Collection[str] = ()) -> Rule:
-    """Return a rule by which nothing is required where ``key`` says what the rest comes from."""
-    partial = _partial(rule)
+def _unless_stated(key: str, schema: Schema, left_out: Collection[str] = ()) -> Schema:
+    """Return a schema by which nothing is required where ``key`` says what the rest comes from."""
+    partial = _partial(schema)
     for name in left_out:
         del partial["properties"][name]
     is_stated = {"required": [key], "properties": {key: {"type": "string"}}}
-    return {"type": "object", "if": is_stated, "then": partial, "else": rule}
+    return {"type": "object", "if": is_stated, "then": partial, "else": schema}
 
 
-def _partial(rule: Rule) -> Rule:
-    """Return a rule without required keys, but in lists: those replace each other as a whole."""
-    partial = {key: value for key, value in rule.items() if key not in ("required", "oneOf")}
+def _partial(schema: Schema) -> Schema:
+    """Return a schema without required keys, but in lists: those replace each other as a whole."""
+    partial = {key: value for key, value in schema.items() if key not in ("required", "oneOf")}
     for several in ("anyOf", "oneOf"):
-        if several in rule:  # without its required keys, a value may meet more than one
-            partial["anyOf"] = [_partial(one) for one in rule[several]]
-    if "properties" in rule:
-        partial["properties"] = {key: _partial(one) for key, one in rule["properties"].items()}
+        if several in schema:  # without its required keys, a value may meet more than one
+            partial["anyOf"] = [_partial(one) for one in schema[several]]
+    if "properties" in schema:
+        partial["properties"] = {key: _partial(one) for key, one in schema["properties"].items()}
     return partial
 
 

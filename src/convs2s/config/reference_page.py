@@ -8,7 +8,7 @@ import yaml
 
 from convs2s.config.json_schema import FILES, ConfigurationFile
 from convs2s.config.options import Options
-from convs2s.config.section import Rule, alternatives, choices, constant_kind, rules
+from convs2s.config.section import Schema, alternatives, choices, constant_kind, schema_of
 from convs2s.config.settings import Settings
 
 _INTRODUCTION = """\
@@ -57,38 +57,38 @@ def reference() -> str:
 
 def template() -> str:
     """Return config.yaml with every default, each key under its description as a comment."""
-    rule = rules(Options)
+    schema = schema_of(Options)
     lines = [
         "# yaml-language-server: $schema=schemas/config.schema.json",
-        _comment(rule["description"], 0),
-        *_commented(rule, 0),
+        _comment(schema["description"], 0),
+        *_commented(schema, 0),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _section(file: ConfigurationFile) -> str:
-    rule = rules(file.section)
-    rows = "\n".join(map(str, _rows(rule, "", {})))
+    schema = schema_of(file.section)
+    rows = "\n".join(map(str, _rows(schema, "", {})))
     return (
-        f"## {file.path}\n\n{rule['description']}\n\n"
+        f"## {file.path}\n\n{schema['description']}\n\n"
         f"| key | type | default | meaning |\n| --- | --- | --- | --- |\n{rows}\n"
     )
 
 
-def _rows(mapping: Rule, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
+def _rows(mapping: Schema, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
     """Yield a row for each key of a mapping and for those below it.
 
     Args:
-        mapping: the rule of the mapping.
+        mapping: the schema of the mapping.
         prefix: what its keys begin with.
         told: keys that rows were yielded for -> where, so that they are not told again.
     """
-    for key, rule in mapping["properties"].items():
+    for key, schema in mapping["properties"].items():
         path = prefix + key
         row = _Row(
-            path, _type(rule), _default(rule, key in mapping.get("required", ())), _text(rule)
+            path, _type(schema), _default(schema, key in mapping.get("required", ())), _text(schema)
         )
-        below = list(_mappings(rule, path))
+        below = list(_mappings(schema, path))
         if len(below) > 1:
             yield row
             yield from _rows_of_kinds(below, told)
@@ -101,9 +101,9 @@ def _rows(mapping: Rule, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
             yield row
 
 
-def _mappings(rule: Rule, path: str) -> Iterator[tuple[str, Rule]]:
+def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
     """Yield each mapping with keys of its own that a value is or holds, with the path to it."""
-    for one in alternatives(rule):
+    for one in alternatives(schema):
         if "properties" in one:
             yield path, one
         if isinstance(one.get("additionalProperties"), dict):
@@ -112,12 +112,12 @@ def _mappings(rule: Rule, path: str) -> Iterator[tuple[str, Rule]]:
             yield from _mappings(one["items"], f"{path}[]")
 
 
-def _rows_of_kinds(mappings: list[tuple[str, Rule]], told: dict[str, str]) -> Iterator[_Row]:
+def _rows_of_kinds(mappings: list[tuple[str, Schema]], told: dict[str, str]) -> Iterator[_Row]:
     """Yield the rows of mappings in one place whose keys depend on the kind."""
     path = mappings[0][0]
     kinds = [(constant_kind(one), one["properties"]["kind"]) for _, one in mappings]
     names = ", ".join(str(name) for name, _ in kinds)
-    meaning = " ".join(f"{name}: {_text(rule)}" for name, rule in kinds)
+    meaning = " ".join(f"{name}: {_text(schema)}" for name, schema in kinds)
     yield _Row(f"{path}.kind", names, _default(kinds[0][1], False), meaning)
     for _, one in mappings:
         for row in _rows(one, f"{path}.", told):
@@ -125,40 +125,40 @@ def _rows_of_kinds(mappings: list[tuple[str, Rule]], told: dict[str, str]) -> It
                 yield row._replace(meaning=f"{constant_kind(one)}: {row.meaning}")
 
 
-def _type(rule: Rule) -> str:
+def _type(schema: Schema) -> str:
     """Return the types that a value may have, with bounds, or what there is to choose from."""
-    listed = ", ".join(map(_yaml, choices(rule)))
-    types = [_bounded(one) for one in alternatives(rule) if not choices(one)]
+    listed = ", ".join(map(_yaml, choices(schema)))
+    types = [_bounded(one) for one in alternatives(schema) if not choices(one)]
     return " or ".join(dict.fromkeys([listed, *types] if listed else types))
 
 
-def _bounded(rule: Rule) -> str:
-    kind = rule["type"]
-    bounds = [f"{sign} {rule[key]:.10g}" for key, sign in _BOUNDS.items() if key in rule]
+def _bounded(schema: Schema) -> str:
+    kind = schema["type"]
+    bounds = [f"{sign} {schema[key]:.10g}" for key, sign in _BOUNDS.items() if key in schema]
     return f"{_TYPES.get(kind, kind)} {' and '.join(bounds)}".rstrip()
 
 
-def _default(rule: Rule, is_required: bool) -> str:
+def _default(schema: Schema, is_required: bool) -> str:
     if is_required:
         return "required"
-    return "" if "properties" in rule else f"`{_yaml(rule['default'])}`"
+    return "" if "properties" in schema else f"`{_yaml(schema['default'])}`"
 
 
-def _text(rule: Rule) -> str:
-    return str(rule["description"])
+def _text(schema: Schema) -> str:
+    return str(schema["description"])
 
 
-def _commented(mapping: Rule, depth: int) -> Iterator[str]:
+def _commented(mapping: Schema, depth: int) -> Iterator[str]:
     """Yield the lines of a mapping that states every default."""
     indent = "  " * depth
-    for key, rule in mapping["properties"].items():
-        listed = f" One of {_type(rule)}." if choices(rule) else ""
-        yield ("" if depth else "\n") + _comment(_text(rule) + listed, depth)
-        if "properties" in rule:
+    for key, schema in mapping["properties"].items():
+        listed = f" One of {_type(schema)}." if choices(schema) else ""
+        yield ("" if depth else "\n") + _comment(_text(schema) + listed, depth)
+        if "properties" in schema:
             yield f"{indent}{key}:"
-            yield from _commented(rule, depth + 1)
+            yield from _commented(schema, depth + 1)
         else:
-            yield f"{indent}{key}: {_yaml(rule['default'])}"
+            yield f"{indent}{key}: {_yaml(schema['default'])}"
 
 
 def _comment(text: str, depth: int) -> str:

@@ -32,7 +32,6 @@ from convs2s.config.section import (
     Section,
     SomeDistinctItems,
     Text,
-    replaced,
 )
 from convs2s.errors import UserError
 
@@ -360,7 +359,11 @@ class Task(Section):
         """Return the task with other references in place of some of its own."""
         stated = {"corpus": self.corpus, "titles": self.titles, "released": self.released}
         return self.model_copy(
-            update={key: section and replaced(section, files) for key, section in stated.items()}
+            update={
+                key: section
+                and section.model_validate(_with_files(section.model_dump(mode="json"), files))
+                for key, section in stated.items()
+            }
         )
 
     def vocabulary_size(self, language: str) -> int | None:
@@ -452,3 +455,12 @@ def _source(file: str, known: Mapping[str, Download]) -> DataSource:
     if download is None:
         return DataSource(file=file)
     return DataSource(file=file, sha256=download.sha256, md5=download.md5, licence=download.licence)
+
+
+def _with_files(value: object, files: Mapping[str, str]) -> object:
+    """Return a value with other texts in place of some, wherever they stand in it."""
+    if isinstance(value, dict):
+        return {key: _with_files(item, files) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_files(item, files) for item in value]
+    return files.get(value, value) if isinstance(value, str) else value

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from convs2s.config.json_schema import FILES, as_json, file_schema, write_schemas
 from convs2s.config.messages import validated
-from convs2s.config.section import Rule, Section, alternatives, rules
+from convs2s.config.section import Schema, Section, alternatives, schema_of
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
 
@@ -70,17 +70,17 @@ def test_every_file_names_its_schema_and_meets_it(path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_key_is_described_and_no_other_is_taken(name: str) -> None:
     (file,) = (one for one in FILES if one.schema == name)
-    for place, mapping in mappings(rules(file.section), name):
+    for place, mapping in mappings(schema_of(file.section), name):
         assert mapping.get("additionalProperties") is not None, place
-        for key, rule in mapping.get("properties", {}).items():
-            assert rule.get("description"), f"{place}.{key}"
+        for key, schema in mapping.get("properties", {}).items():
+            assert schema.get("description"), f"{place}.{key}"
             is_required = key in mapping.get("required", ())
-            assert is_required != ("default" in rule), f"{place}.{key}"
+            assert is_required != ("default" in schema), f"{place}.{key}"
 
 
-def mappings(rule: Rule, place: str) -> Iterator[tuple[str, Rule]]:
-    """Yield every mapping below a rule but those of overrides, which are checked when merged."""
-    for one in alternatives(rule):
+def mappings(schema: Schema, place: str) -> Iterator[tuple[str, Schema]]:
+    """Yield every mapping below a schema but those of overrides, which are checked when merged."""
+    for one in alternatives(schema):
         if one.get("type") == "object":
             yield place, one
         below = dict(one.get("properties", {}))
@@ -100,7 +100,7 @@ def test_the_schema_refuses_what_the_class_refuses(root: Path, name: str) -> Non
     content: Any = read_yaml(path, name)
     entries = content.values() if file.holds == "names" else content
     first = content if file.holds == "one" else next(iter(entries))
-    schema = Draft202012Validator(rules(file.section))
+    schema = Draft202012Validator(schema_of(file.section))
     for place in places(first):
         for junk in JUNK:
             changed = put(deepcopy(first), place, junk)

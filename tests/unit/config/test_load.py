@@ -124,7 +124,7 @@ def test_a_whole_number_is_a_number_and_a_truth_value_is_none() -> None:
     stated = {"description": "", "architecture": {"kind": "lstm"}, "training": {"clip": 1}}
     clip = validated(ModelSettings, stated, "here").training.clip
     assert (clip, type(clip)) == (1.0, float)
-    with pytest.raises(UserError, match="clip: expected a number, not true"):
+    with pytest.raises(UserError, match=r"clip: .*, not true"):
         validated(ModelSettings, stated | {"training": {"clip": True}}, "here")
 
 

@@ -33,7 +33,7 @@ def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
     [
         (
             "{extends: small, training: {start: {from: a, as: initialize}}}",
-            "mine: training.start.as: unknown value 'initialize'; did you mean 'initialise'?",
+            "mine: training.start.as: expected 'continue' or 'initialise', not 'initialize'",
         ),
         (
             "{extends: small, training: {start: {from: a.zip#b, as: continue}}}",

@@ -1,10 +1,11 @@
 """YAML, read safely."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from convs2s.config.yaml_file import as_read, read_yaml
+from convs2s.config.yaml_file import read_scalar, read_yaml
 from convs2s.errors import UserError
 
 
@@ -45,17 +46,18 @@ def test_of_several_merged_mappings_the_first_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{<<: 1}", "a.yaml:1: expected a mapping or a list of them to merge"),
-        ("a: 2020-13-01", "a.yaml:1: not a valid value: month must be in 1..12"),
-        ("a: !!int b", "a.yaml:1: not a valid value: invalid literal for int() with base 10: 'b'"),
-        ("? [a]\n: 1", "a.yaml:1: found unhashable key"),
-        ("? {a: 1, a: 2}\n: 1", "a.yaml:1: duplicate key 'a'"),
+        ("{<<: 1}", "expected a mapping or list of mappings for merging"),
+        ("b: 1\na: 2020-13-01", "not a valid value: month must be in 1..12"),
+        ("a: !!int b", "not a valid value: invalid literal for int() with base 10: 'b'"),
+        ("? [a]\n: 1", "found unhashable key"),
+        ("? {a: 1, a: 2}\n: 1", "duplicate key 'a'"),
     ],
 )
 def test_what_makes_no_value_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         read(tmp_path, text)
-    assert str(caught.value) == message
+    assert re.match(r"a\.yaml:[12]: ", str(caught.value))
+    assert message in str(caught.value)
 
 
 def test_two_documents_are_refused(tmp_path: Path) -> None:
@@ -63,18 +65,8 @@ def test_two_documents_are_refused(tmp_path: Path) -> None:
         read(tmp_path, "a: 1\n---\nb: 1\n")
 
 
-def test_texts_are_read_where_none_is_wanted() -> None:
-    number = {"anyOf": [{"type": "number"}, {"type": "null"}]}
-    rule = {"type": "object", "properties": {"n": number, "t": {"type": "string"}}}
-    given = {"n": "0.5", "t": "0.5", "other": "0.5"}
-    assert as_read(given, lambda: rule) == {"n": 0.5, "t": "0.5", "other": "0.5"}
-    assert as_read({"n": "null"}, lambda: rule) == {"n": None}
-    assert as_read({"n": "[1"}, lambda: rule) == {"n": "[1"}
-
-
-def test_no_schema_is_made_where_no_text_could_be_meant_otherwise() -> None:
-    assert as_read({"scale": "demo", "mirrors": ["../m"], "cores": 3}, pytest.fail) == {
-        "scale": "demo",
-        "mirrors": ["../m"],
-        "cores": 3,
-    }
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.5", 0.5), ("null", None), ("[1", "[1"), ("[1]", "[1]")]
+)
+def test_a_text_is_read_where_it_is_one_value(text: str, value: object) -> None:
+    assert read_scalar(text) == value

@@ -128,7 +128,7 @@ def test_a_list_of_another_system_is_refused() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("high", "length_penalty: expected a number or a mapping of keys to values, not 'high'"),
+        ("high", "length_penalty: .*, not 'high'"),
         (-1, "length_penalty: expected at least 0, not -1"),
         ({}, "length_penalty: key 'tuned_on' is missing"),
         ({"tuned_on": "valid", "step": 1}, "length_penalty: unknown key 'step'"),
