@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.files.text import read_lines
-from convs2s.scoring.rouge_stem import rouge_stem
-from convs2s.scoring.rouge_words import RougeExceptions
+from convs2s.scoring.rouge_stem import RougeExceptions, rouge_stem
 from tests.support.golden import DATA
 from tests.support.rouge_rows import rouge_case
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convs2s.files.text import read_lines
 from convs2s.scoring.rouge import RougeItem, RougeOptions, rouge_items
-from convs2s.scoring.rouge_words import RougeExceptions
+from convs2s.scoring.rouge_stem import RougeExceptions
 from tests.support.golden import golden_lines
 
 _CASE = re.compile(r"(?P<set>duc|giga)(?P<system>[AB])(?:\.ref(?P<references>\d))?\..+")

@@ -9,7 +9,7 @@ import pytest
 from convs2s.paper.example_record import ExampleAttention, LayerCount
 from convs2s.paper.report.attention_page import attention_page
 from convs2s.paper.report.outputs_page import outputs_page
-from convs2s.scoring.side_by_side import side_by_side
+from convs2s.scoring.comparison import compare_outputs
 from tests.support.chromium import Page, chromium
 
 HOSTILE = "</script><b>&"
@@ -110,7 +110,7 @@ def test_it_looks_alike_everywhere(
 
 
 def test_outputs_side_by_side(page: Page, tmp_path: Path, pictures: Path) -> None:
-    found = side_by_side(
+    comparison = compare_outputs(
         ["a red car .", f"no {HOSTILE}"],
         ["two red cars .", f"yes {HOSTILE}"],
         ["two red cars .", f"no {HOSTILE}"],
@@ -120,7 +120,7 @@ def test_outputs_side_by_side(page: Page, tmp_path: Path, pictures: Path) -> Non
         source=["zwei rote Autos .", "nein"],
     )
     output = tmp_path / "page.html"
-    output.write_text(outputs_page(found), "utf-8")
+    output.write_text(outputs_page(comparison), "utf-8")
     page.complaints.clear()
     for scheme in ("light", "dark"):
         page.open(output, width=400, scheme=scheme)

@@ -6,7 +6,7 @@ from typing import Any
 from convs2s.config.task import RougeSettings
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
-from convs2s.scoring.rouge_evaluation import evaluate_rouge
+from convs2s.scoring.evaluation import evaluate_rouge
 from convs2s.scoring.tuned_settings import decoding_as_run
 
 snakemake: Any

@@ -5,7 +5,7 @@ from typing import Any
 
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
-from convs2s.scoring.rescoring import rescore_n_best
+from convs2s.scoring.reranking import rescore_n_best
 from convs2s.text.preparation import target_preparation
 
 snakemake: Any

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.pipeline.job import job
-from convs2s.scoring.summary_report import summarize_bleu
+from convs2s.scoring.summary import summarize_bleu
 
 snakemake: Any
 

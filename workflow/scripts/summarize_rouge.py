@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.pipeline.job import job
-from convs2s.scoring.rouge_report import summarize_rouge
+from convs2s.scoring.summary import summarize_rouge
 
 snakemake: Any
 

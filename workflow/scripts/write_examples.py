@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.pipeline.job import job
-from convs2s.scoring.examples import write_examples
+from convs2s.scoring.translations import write_examples
 
 snakemake: Any
 

@@ -34,7 +34,7 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
 
 
 def _compare_outputs(arguments: argparse.Namespace) -> None:
-    from convs2s.scoring.side_by_side import as_text, side_by_side
+    from convs2s.scoring.comparison import compare_outputs
 
     baseline, system, source = (
         None if path is None else list(read_lines(path))
@@ -42,7 +42,7 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
     )
     assert baseline is not None
     assert system is not None
-    found = side_by_side(
+    comparison = compare_outputs(
         baseline,
         system,
         *(list(read_lines(path)) for path in arguments.reference),
@@ -55,7 +55,7 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
     if arguments.html:
         from convs2s.paper.report.outputs_page import outputs_page
 
-        print(outputs_page(found))
+        print(outputs_page(comparison))
         return
-    for line in as_text(found):
+    for line in comparison.as_text():
         print(line)

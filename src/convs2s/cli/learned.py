@@ -24,14 +24,13 @@ def add_learned(command: argparse.ArgumentParser) -> None:
 
 
 def _learned(arguments: argparse.Namespace) -> None:
-    from convs2s.scoring.learned import learned_scores
+    from convs2s.scoring.learned import learned_score
 
     stated = {"name": arguments.metric, "model": arguments.model}
     metric = validated(LearnedMetric, stated, "options")
     sources, references = (
         list(read_lines(path)) for path in (arguments.source, arguments.reference)
     )
-    found = learned_scores(metric, sources, list(standard_input()), references)
-    title = found.whole.signature.partition("|")[0]
+    score = learned_score(metric, sources, list(standard_input()), references)
     names = f"{arguments.reference}, {len(references)} lines"
-    print(f"{title} = {found.whole.score:.4f}  {found.whole.signature}  ({names})")
+    print(f"{score.title} = {score}  {score.signature}  ({names})")

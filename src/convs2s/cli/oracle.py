@@ -21,7 +21,7 @@ def add_oracle(command: argparse.ArgumentParser) -> None:
 
 def _oracle(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
-    from convs2s.scoring.oracle import first_and_oracle
+    from convs2s.scoring.reranking import first_and_oracle
 
     references = [list(read_lines(path)) for path in arguments.reference]
     names = " ".join(str(path) for path in arguments.reference)
@@ -32,6 +32,6 @@ def _oracle(arguments: argparse.Namespace) -> None:
         str if arguments.tokenized else unescaped,
     )
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
-    for what, texts in zip(("first of the list", "oracle"), choices, strict=True):
+    for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
         score = metric(texts, *references)
-        print(f"BLEU = {score.score:.2f}  {what}  {score.signature}  ({names}, {len(texts)} lines)")
+        print(f"BLEU = {score}  {name}  {score.signature}  ({names}, {len(texts)} lines)")

@@ -10,7 +10,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 
 if TYPE_CHECKING:
-    from convs2s.scoring.rouge import RougeItem, RougeScore
+    from convs2s.scoring.rouge import RougeItem
 
 _EXAMPLES = """examples:
   convs2s score rouge --reference titles.txt --stem outputs.txt
@@ -64,7 +64,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
         mean_rouge,
         rouge_items,
     )
-    from convs2s.scoring.rouge_words import read_exceptions
+    from convs2s.scoring.rouge_stem import read_exceptions
 
     _check(arguments)
     exceptions = read_exceptions(arguments.exceptions) if arguments.exceptions else None
@@ -79,7 +79,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     scores = mean_rouge(items, signature, arguments.samples)
     write_utf8()
     for kind, name in ROUGE_NAMES.items():
-        values = (f"{text} = {_shown(scores[kind][part])}" for part, text in ROUGE_PARTS.items())
+        values = (f"{text} = {scores[kind][part]}" for part, text in ROUGE_PARTS.items())
         print(f"{name}  {'  '.join(values)}")
     names = " ".join(str(path) for path in arguments.reference)
     print(f"{signature}  ({names}, {len(hypotheses)} lines)")
@@ -112,10 +112,6 @@ def _table(items: "Sequence[RougeItem]") -> Iterator[str]:
     names = [f"{kind}.{part}" for kind in "12L" for part in "RPF"]
     yield "\t".join(["item", *names])
     for number, item in enumerate(items, start=1):
-        triples = [(one.recall, one.precision, one.f1) for one in item.values()]
-        values = [f"{value:.5f}" for triple in triples for value in triple]
+        triples = [(triple.recall, triple.precision, triple.f1) for triple in item.values()]
+        values = [f"{value:.5f}" for values in triples for value in values]
         yield "\t".join([str(number), *values])
-
-
-def _shown(score: "RougeScore") -> str:
-    return f"{score.score:.2f} ({score.low:.2f} to {score.high:.2f})"

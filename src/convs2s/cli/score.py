@@ -44,7 +44,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     hypotheses = list(standard_input())
     score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     names = " ".join(str(path) for path in arguments.reference)
-    print(f"BLEU = {score.score:.2f}  {score.signature}  ({names}, {len(hypotheses)} lines)")
+    print(f"BLEU = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 
 
 def _score_compare(arguments: argparse.Namespace) -> None:
@@ -60,8 +60,8 @@ def _score_compare(arguments: argparse.Namespace) -> None:
         kind="tokenized" if arguments.tokenized else "detokenized",
         names=(str(paths[0]), str(paths[1])),
     )
-    print(f"BLEU = {result.baseline.score:.2f} ± {result.baseline_interval:.2f}  {paths[0]}")
-    print(f"BLEU = {result.system.score:.2f} ± {result.system_interval:.2f}  {paths[1]}")
+    for path, side in zip(paths, (result.baseline, result.system), strict=True):
+        print(f"BLEU = {side.score:.2f} ± {side.interval:.2f}  {path}")
     print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
     names = " ".join(str(path) for path in arguments.reference)
-    print(f"{result.system.signature}  ({names}, {len(system)} lines)")
+    print(f"{result.signature}  ({names}, {len(system)} lines)")

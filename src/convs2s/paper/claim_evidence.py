@@ -10,7 +10,7 @@ from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import MEASURES, CellAddress
 from convs2s.paper.ledger import LedgerEntry
-from convs2s.scoring.sentence_statistics import decode
+from convs2s.scoring.bleu import decode_statistics
 from convs2s.scoring.significance import DrawnScores, drawn_scores
 
 LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
@@ -131,4 +131,4 @@ def drawn(entry: LedgerEntry, measure: str) -> DrawnScores:
 
 @cache  # a cell stands in several comparisons
 def _drawn(sentences: str, where: str) -> DrawnScores:
-    return drawn_scores(decode(sentences, where))
+    return drawn_scores(decode_statistics(sentences, where))

@@ -14,10 +14,8 @@ from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 from convs2s.model_file import ModelDescription, describe_model
 from convs2s.scoring.bleu import Score
-from convs2s.scoring.evaluation import Evaluation
-from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS
-from convs2s.scoring.rouge_evaluation import RougeEvaluation
-from convs2s.scoring.summary import read_as, read_evaluation
+from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
+from convs2s.scoring.summary import read_evaluation
 from convs2s.training.state_folder import digest_of
 
 NOT_RECORDED = "not recorded here"
@@ -136,31 +134,21 @@ def _bleu_rows(folder: Path, digest: str) -> Iterator[str]:
     for path in sorted(folder.glob("*.bleu.json")):
         if ".rescored" in path.name:  # of a list, not of a model
             continue
-        evaluation = read_evaluation(path)
-        scores = {
-            "tokenized BLEU": evaluation.bleu.tokenized,
-            "detokenized BLEU": evaluation.bleu.detokenized,
-            "chrF": evaluation.chrf,
-        }
+        evaluation = read_evaluation(BleuEvaluation, path)
+        scores = {**evaluation.bleu.by_name(), "chrF": evaluation.chrf}
         if _is_of(evaluation, digest):
             yield from _rows(path.name.removesuffix(".bleu.json"), evaluation, scores)
 
 
 def _rouge_rows(folder: Path, digest: str) -> Iterator[str]:
     for path in sorted(folder.glob("*.rouge.json")):
-        evaluation = read_as(RougeEvaluation, path)
-        part = evaluation.measure
-        scores = {
-            f"{name} {ROUGE_PARTS[part]}": evaluation.rouge[kind][part]
-            for kind, name in ROUGE_NAMES.items()
-        }
+        evaluation = read_evaluation(RougeEvaluation, path)
         if _is_of(evaluation, digest):
-            yield from _rows(path.name.removesuffix(".rouge.json"), evaluation, scores)
+            stem = path.name.removesuffix(".rouge.json")
+            yield from _rows(stem, evaluation, evaluation.scores())
 
 
-def _rows(
-    stem: str, evaluation: Evaluation | RougeEvaluation, scores: Mapping[str, Score]
-) -> Iterator[str]:
+def _rows(stem: str, evaluation: Evaluation, scores: Mapping[str, Score]) -> Iterator[str]:
     """Yield the rows of a file of scores that is named TESTSET.DECODING."""
     decoding = stem.removeprefix(f"{evaluation.test_set}.")
     for metric, score in scores.items():
@@ -191,7 +179,7 @@ def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
     )
 
 
-def _is_of(evaluation: Evaluation | RougeEvaluation, digest: str) -> bool:
+def _is_of(evaluation: Evaluation, digest: str) -> bool:
     return digest in _mapping(evaluation.manifest, "sha256").values()
 
 

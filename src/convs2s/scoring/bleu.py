@@ -1,4 +1,4 @@
-"""BLEU in its two kinds and chrF, each number with the signature that says what it is.
+"""BLEU of two kinds and chrF, each number with the signature that says what it is.
 
 One output has many BLEU scores: facebookresearch/fairseq #2860 reports 43.43 on BPE tokens and
 40.55 on words for the same translations. All numbers come from sacrebleu; what is set and read here
@@ -9,13 +9,21 @@ where Perl's ``split`` knows space, tab, line feed, vertical tab, form feed and 
 no-break space, U+0085 or U+2028 is part of a word. mteval-v13a.pl decodes its files and splits at
 all of Unicode's blanks. So does Python's ``split``, but also at U+001C to U+001F, which are blanks
 in neither script.
+
+What the tokenized BLEU of a test set is made of, sentence by sentence, also goes in a ledger: with
+these numbers a paired bootstrap (Koehn 2004) needs no translations.
 """
 
+import base64
+import binascii
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
-from typing import Literal
+from typing import ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
 from sacrebleu.metrics.base import Signature
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -27,6 +35,17 @@ BleuKind = Literal["tokenized", "detokenized"]
 
 SAMPLES = 1000
 """Resamples of a comparison; sacrebleu's own default."""
+
+Statistics = npt.NDArray[np.int64]
+"""A row for each sentence: words of the hypothesis, words of the reference whose length is nearest,
+and how many n-grams of orders 1 to 4 match."""
+
+MOST_LINES = 1_000_000
+"""The longest test set that `decode_statistics` reads, as a ledger may be anybody's."""
+
+_ORDERS = 4
+_COLUMNS = 2 + _ORDERS
+_BYTES = 4  # of a number; most are zero, which compression takes away
 
 SEPARATORS = "\x1c\x1d\x1e\x1f"
 """Blanks of Python's that are blanks in neither script."""
@@ -58,51 +77,52 @@ class Score:
             Unicode.
     """
 
+    DIGITS: ClassVar[int] = 2
+
     score: float
     signature: str
+
+    def __str__(self) -> str:
+        """Return the number as reports print it."""
+        return f"{self.score:.{self.DIGITS}f}"
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """BLEU of a system, with half the width of its 95% confidence interval, both in points."""
+
+    score: float
+    interval: float
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Two systems on the same lines, by paired bootstrap resampling.
 
-    Attributes:
-        baseline: BLEU of the baseline.
-        system: BLEU of the system that is held against it.
-        baseline_interval: half the width of the baseline's 95% confidence interval, in BLEU points.
-        system_interval: the same of the system.
-        p_value: how probable so large a difference is between systems that are equally good.
+    ``difference`` is what the system has more than the baseline, ``p_value`` how probable so large
+    a difference is between systems that are equally good.
     """
 
-    baseline: Score
-    system: Score
-    baseline_interval: float
-    system_interval: float
+    baseline: SystemScore
+    system: SystemScore
+    difference: float
     p_value: float
-
-    @property
-    def difference(self) -> float:
-        """What the system has more than the baseline, in BLEU points."""
-        return self.system.score - self.baseline.score
+    signature: str
 
 
 def tokenized_bleu(
     hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
 ) -> Score:
-    """Score tokenized text by its words as they are, as multi-bleu.perl does.
+    """Score lines of words that ASCII's blanks separate, as multi-bleu.perl does.
 
-    Words end at ASCII's blanks alone. Not smoothed: without a single match of four words the score
-    is 0, as it is without any word (where the script stops with a division by zero).
-
-    Args:
-        hypotheses: lines of words separated by ASCII blanks.
-        references: one or more lists of lines, tokenized like the hypotheses.
-        lowercase: compare without case of A to Z, as ``multi-bleu.perl -lc``.
+    Not smoothed: without a single match of four words the score is 0, as it is without any word
+    (where the script stops with a division by zero). ``lowercase`` is its ``-lc``: without case of
+    A to Z.
 
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
-    return _bleu(_multi_bleu(lowercase), hypotheses, references)
+    return _score(_multi_bleu(lowercase), hypotheses, references)
 
 
 def detokenized_bleu(
@@ -110,52 +130,12 @@ def detokenized_bleu(
 ) -> Score:
     """Score plain text as ``mteval-v13a.pl -c`` does, whose tokenization is part of the metric.
 
-    Args:
-        hypotheses: lines of plain text.
-        references: one or more lists of lines of plain text.
-        lowercase: compare without case of A to Z, as mteval-v13a.pl without ``-c``.
+    ``lowercase`` is the script without ``-c``: without case of A to Z.
 
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
-    return _bleu(_mteval(lowercase), hypotheses, references)
-
-
-def tokenized_matches(hypotheses: Sequence[str], *references: Sequence[str]) -> list[list[int]]:
-    """Count what `tokenized_bleu` is computed from, for each line.
-
-    Args:
-        hypotheses: lines of words separated by ASCII blanks.
-        references: one or more lists of lines, tokenized like the hypotheses.
-
-    Returns:
-        For each line: its words, those of the reference whose length is nearest, and its n-grams of
-        orders 1 to 4 that match one of a reference.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
-    """
-    _check_lines(hypotheses, references)
-    metric = _multi_bleu()
-    counted = metric._extract_corpus_statistics(hypotheses, references)
-    return [list(line[: 2 + metric.max_ngram_order]) for line in counted]
-
-
-class SentenceBleu:
-    """BLEU of one sentence, to tell its translations apart; no score of a set follows from it.
-
-    Orders of n-grams without a match are smoothed (sacrebleu's ``exp``), and those that are longer
-    than the sentence do not count.
-    """
-
-    def __init__(self, kind: BleuKind) -> None:
-        """Take the words as they are (``tokenized``) or as mteval-v13a does."""
-        self._metric = _ScriptBleu(kind, smooth_method="exp", effective_order=True)
-
-    def __call__(self, hypothesis: str, *references: str) -> float:
-        """Return the score, 0 to 100, of one sentence against one or more references."""
-        score: float = self._metric.sentence_score(hypothesis, references).score
-        return score
+    return _score(_mteval(lowercase), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
@@ -164,22 +144,14 @@ def chrf(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
-    _check_lines(hypotheses, references)
-    metric = CHRF()
-    score = metric.corpus_score(hypotheses, references).score
-    return Score(score, str(metric.get_signature()))
+    return _score(CHRF(), hypotheses, references)
 
 
 def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
-    """Divide the words of the hypotheses by those of the references (section 5.1's check).
+    """Divide the words of the hypotheses by those of the references (checked in section 5.1).
 
-    Args:
-        hypotheses: lines of words separated by spaces.
-        references: one or more lists of lines; of several, the length that is nearest counts.
-
-    Returns:
-        The quotient, 0 where the references are empty, and the signature of the tokenized BLEU
-        whose ``ratio`` it is.
+    Of several references the length that is nearest counts; without any word in them the ratio is
+    0. The signature is that of the tokenized BLEU whose ``ratio`` it is.
 
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
@@ -190,6 +162,23 @@ def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score
     return Score(ratio, str(metric.get_signature()))
 
 
+class SentenceBleu:
+    """BLEU of one sentence, 0 to 100, to tell its translations apart; no set's score follows.
+
+    Orders of n-grams without a match are smoothed (sacrebleu's ``exp``), and those that are longer
+    than the sentence do not count.
+    """
+
+    def __init__(self, kind: BleuKind) -> None:
+        """Take the words as they are (``tokenized``) or as mteval-v13a does."""
+        self._metric = _ScriptBleu(kind, smooth_method="exp", effective_order=True)
+
+    def __call__(self, hypothesis: str, *references: str) -> float:
+        """Return the score of one sentence against one or more references."""
+        score: float = self._metric.sentence_score(hypothesis, references).score
+        return score
+
+
 def compare(
     baseline: Sequence[str],
     system: Sequence[str],
@@ -198,7 +187,7 @@ def compare(
     samples: int = SAMPLES,
     names: tuple[str, str] = ("baseline", "system"),
 ) -> Comparison:
-    """Ask whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
+    """Test whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
 
     The samples follow from sacrebleu's seed, which the signature shows.
 
@@ -224,16 +213,74 @@ def compare(
     # equal, which would make equal systems the most different of all
     p_value = float(second.p_value or 0.0) if first.score != second.score else 1.0
     return Comparison(
-        baseline=Score(float(first.score), str(signatures["BLEU"])),
-        system=Score(float(second.score), str(signatures["BLEU"])),
-        baseline_interval=float(first.ci or 0.0),
-        system_interval=float(second.ci or 0.0),
-        p_value=p_value,
+        SystemScore(float(first.score), float(first.ci or 0.0)),
+        SystemScore(float(second.score), float(second.ci or 0.0)),
+        float(second.score) - float(first.score),
+        p_value,
+        str(signatures["BLEU"]),
     )
 
 
+def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Statistics:
+    """Return what `tokenized_bleu` is computed from, of shape (lines, 6).
+
+    Raises:
+        UserError: a list of references is not as long as the hypotheses, or there are no lines.
+    """
+    _check_lines(hypotheses, references)
+    counted = _multi_bleu()._extract_corpus_statistics(hypotheses, references)
+    return np.array([line[:_COLUMNS] for line in counted], np.int64)
+
+
+def bleu_of(statistics: Statistics) -> float:
+    """Return the tokenized BLEU of sentences, of shape (lines, 6); some may be drawn repeatedly."""
+    words, reference, *matches = statistics.sum(axis=0).tolist()
+    totals = [int(np.maximum(statistics[:, 0] - before, 0).sum()) for before in range(_ORDERS)]
+    score = BLEU.compute_bleu(matches, totals, words, reference, max_ngram_order=_ORDERS)
+    return float(score.score)
+
+
+def encode_statistics(statistics: Statistics) -> str:
+    """Return statistics of shape (lines, 6) as text, a few bytes for each line.
+
+    Column by column, the bytes of equal weight together, compressed, in base64.
+    """
+    numbers = np.ascontiguousarray(statistics.T.reshape(-1), dtype="<u4")
+    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, _BYTES).T)
+    return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
+
+
+def decode_statistics(text: str, where: str = "sentence statistics") -> Statistics:
+    """Return the statistics, of shape (lines, 6), that `encode_statistics` has written.
+
+    Raises:
+        UserError: it is no such text, holds impossible numbers, or is of more than `MOST_LINES`;
+            the message begins with ``where``.
+    """
+    wrong = f"{where}: not the statistics of sentences"
+    unpacking = zlib.decompressobj()
+    try:
+        packed = base64.b64decode(text.encode("ascii"), validate=True)
+        plain = unpacking.decompress(packed, MOST_LINES * _COLUMNS * _BYTES)
+    except (binascii.Error, zlib.error, UnicodeEncodeError) as error:
+        raise UserError(f"{wrong}: {error}") from None
+    if not unpacking.eof or len(plain) % (_COLUMNS * _BYTES):
+        raise UserError(
+            f"{wrong}: expected {_COLUMNS} numbers for each of at most {MOST_LINES:,} lines"
+        )
+    planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
+    numbers = np.ascontiguousarray(planes.T).view("<u4").reshape(_COLUMNS, -1)
+    statistics = numbers.T.astype(np.int64)
+    totals = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0)
+    impossible = (statistics[:, 2:] > totals).any(axis=1)
+    if impossible.any():
+        line = int(np.flatnonzero(impossible)[0]) + 1
+        raise UserError(f"{where}: sentence {line} has more matches than it has n-grams")
+    return statistics
+
+
 class _ScriptBleu(BLEU):
-    """sacrebleu's BLEU with the words and the case that the scripts know."""
+    """sacrebleu's BLEU with the words and the case of multi-bleu.perl or mteval-v13a.pl."""
 
     def __init__(
         self,
@@ -244,13 +291,12 @@ class _ScriptBleu(BLEU):
         effective_order: bool = False,
         max_ngram_order: int = 4,
     ) -> None:
-        """Take the words as they are (``tokenized``) or as mteval-v13a does."""
         super().__init__(
             tokenize="none" if kind == "tokenized" else "13a",
             smooth_method=smooth_method,
             effective_order=effective_order,
             max_ngram_order=max_ngram_order,
-            # some lines are tokenized on purpose, sacrebleu need not warn of it
+            # sacrebleu need not warn of text that is tokenized on purpose
             force=kind == "tokenized" or effective_order,
         )
         self._kind, self._lowers = kind, lowercase
@@ -263,7 +309,7 @@ class _ScriptBleu(BLEU):
         return words.translate(_LOWER) if self._lowers else words
 
     def get_signature(self) -> Signature:
-        """Return sacrebleu's signature with what is done in another way than sacrebleu's."""
+        """Return sacrebleu's signature, changed where words or case are not sacrebleu's."""
         signature = super().get_signature()
         if self._lowers:
             signature.update("case", "lc-ascii")
@@ -280,7 +326,9 @@ def _mteval(lowercase: bool = False) -> BLEU:
     return _ScriptBleu("detokenized", smooth_method="exp", lowercase=lowercase)
 
 
-def _bleu(metric: BLEU, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+def _score(
+    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> Score:
     _check_lines(hypotheses, references)
     score = metric.corpus_score(hypotheses, references).score
     return Score(score, str(metric.get_signature()))

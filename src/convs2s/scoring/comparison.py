@@ -1,51 +1,24 @@
-"""Two systems of a task on one test set, run by run, for a person to read and as JSON beside it.
+"""Two systems of a task on one test set: by BLEU of the whole, run by run, and line by line.
 
 Seed i of one is held against seed i of the other. Resampling answers for the choice of the test
 set's lines, not for the chance in a training: the seeds show that. So each pair has a p-value of
-its own, and none is made of their mean.
+its own, and none is made of their mean. BLEU of single lines orders them and is no evidence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
+from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
-from convs2s.scoring.bleu import SAMPLES, BleuKind, Comparison, compare
-from convs2s.scoring.summary import Mean, mean_and_deviation
+from convs2s.scoring.bleu import SAMPLES, BleuKind, Comparison, SentenceBleu, compare
+from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.text_table import aligned, heading, underlined
-from convs2s.scoring.translations import DecodedLine, read_translations
+from convs2s.scoring.translations import read_translations
 
 Pairs = Mapping[str, tuple[Path, Path]]
 """Run -> the decoder's JSON lines of the baseline and of the system."""
-
-
-@dataclass(frozen=True)
-class SystemScore:
-    """BLEU of a run, with half the width of its 95% confidence interval."""
-
-    score: float
-    interval: float
-
-
-@dataclass(frozen=True)
-class RunComparison:
-    """A run of the system against the same run of the baseline."""
-
-    baseline: SystemScore
-    system: SystemScore
-    difference: float
-    p_value: float
-
-
-@dataclass(frozen=True)
-class ComparisonSummary:
-    """Each pair of runs, and over them means with the sample's deviation."""
-
-    signature: str
-    baseline: Mean
-    system: Mean
-    difference: Mean
-    runs: Mapping[str, RunComparison]
 
 
 def compare_models(
@@ -61,7 +34,7 @@ def compare_models(
     manifest: Mapping[str, object],
     samples: int = SAMPLES,
 ) -> None:
-    """Compare two systems by paired bootstrap resampling and write what came of it.
+    """Compare two systems by paired bootstrap resampling and write the result.
 
     Args:
         pairs: the translations to compare, in the order to print them in.
@@ -78,84 +51,203 @@ def compare_models(
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
-    references: dict[BleuKind, Path] = {"tokenized": tokenized, "detokenized": raw}
-    results = _results(pairs, references, samples)
-    bleu = {kind: _summary(found) for kind, found in results.items()}
-    lines = sum(1 for _ in read_lines(raw))
-    about = {"stand_in": stand_in, **header, "test_set": test_set, "samples": samples}
-    write_json(json, {**about, "lines": lines, "bleu": bleu, "manifest": manifest})
-    title = f"{test_set}: {lines} lines; {_pairs(list(pairs))}, {samples} resamples each"
-    write_lines(text, _report(stand_in, header, title, bleu))
-
-
-def _results(
-    pairs: Pairs, references: Mapping[BleuKind, Path], samples: int
-) -> dict[BleuKind, dict[str, Comparison]]:
-    results: dict[BleuKind, dict[str, Comparison]] = {kind: {} for kind in references}
+    references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
+    results: dict[BleuKind, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}
     for run, paths in pairs.items():
-        baseline, system = (read_translations(path) for path in paths)
-        for kind, reference in references.items():
-            results[kind][run] = compare(
-                _lines(baseline, kind),
-                _lines(system, kind),
-                list(read_lines(reference)),
-                kind=kind,
-                samples=samples,
-                names=(str(paths[0]), str(paths[1])),
+        systems = [read_translations(path) for path in paths]
+        lines: dict[BleuKind, list[list[str]]] = {
+            "tokenized": [[" ".join(line.words) for line in system] for system in systems],
+            "detokenized": [[line.text for line in system] for system in systems],
+        }
+        names = str(paths[0]), str(paths[1])
+        for kind, runs in results.items():
+            runs[run] = compare(
+                *lines[kind], references[kind], kind=kind, samples=samples, names=names
             )
-    return results
+    count = len(references["detokenized"])
+    about = {"stand_in": stand_in, **header, "test_set": test_set, "samples": samples}
+    bleu = {kind: _summary(runs) for kind, runs in results.items()}
+    write_json(json, {**about, "lines": count, "bleu": bleu, "manifest": manifest})
+    each = "one pair of runs" if len(pairs) == 1 else f"{len(pairs)} pairs of runs"
+    title = f"{test_set}: {count} lines; {each} ({', '.join(pairs)}), {samples} resamples each"
+    write_lines(text, _report(stand_in, header, title, results))
 
 
-def _lines(translations: Sequence[DecodedLine], kind: BleuKind) -> list[str]:
-    if kind == "tokenized":
-        return [" ".join(translation.words) for translation in translations]
-    return [translation.text for translation in translations]
-
-
-def _summary(results: Mapping[str, Comparison]) -> ComparisonSummary:
-    comparisons = list(results.values())
-    return ComparisonSummary(
-        signature=comparisons[0].baseline.signature,
-        baseline=mean_and_deviation([one.baseline.score for one in comparisons]),
-        system=mean_and_deviation([one.system.score for one in comparisons]),
-        difference=mean_and_deviation([one.difference for one in comparisons]),
-        runs={
-            run: RunComparison(
-                SystemScore(one.baseline.score, one.baseline_interval),
-                SystemScore(one.system.score, one.system_interval),
-                one.difference,
-                one.p_value,
-            )
-            for run, one in results.items()
-        },
-    )
-
-
-def _pairs(runs: Sequence[str]) -> str:
-    each = "one pair of runs" if len(runs) == 1 else f"{len(runs)} pairs of runs"
-    return f"{each} ({', '.join(runs)})"
+def _summary(runs: Mapping[str, Comparison]) -> dict[str, object]:
+    """Return each pair of runs, and over them means with the sample's deviation."""
+    trees = {run: asdict(comparison) for run, comparison in runs.items()}
+    signatures = [tree.pop("signature") for tree in trees.values()]
+    return {
+        "signature": signatures[0],
+        "baseline": mean_and_deviation([run.baseline.score for run in runs.values()]),
+        "system": mean_and_deviation([run.system.score for run in runs.values()]),
+        "difference": mean_and_deviation([run.difference for run in runs.values()]),
+        "runs": trees,
+    }
 
 
 def _report(
     stand_in: str | None,
     header: Mapping[str, str],
     title: str,
-    bleu: Mapping[BleuKind, ComparisonSummary],
+    results: Mapping[BleuKind, Mapping[str, Comparison]],
 ) -> Iterator[str]:
     yield from heading(stand_in, header)
     yield from underlined(title)
-    for number, (kind, summary) in enumerate(bleu.items()):
+    columns = ["", f"{header['baseline']} (95%)", f"{header['system']} (95%)"]
+    for number, (kind, runs) in enumerate(results.items()):
         if number:
             yield ""
-        yield f"{kind} BLEU  {summary.signature}"
-        sides = (f"{header[side]} (95%)" for side in ("baseline", "system"))
-        yield from aligned(["", *sides, "difference", "p-value"], _rows(summary))
+        yield f"{kind} BLEU  {next(iter(runs.values())).signature}"
+        rows = [
+            [run, *_scores(result), f"{result.difference:+.2f}", f"{result.p_value:.4f}"]
+            for run, result in runs.items()
+        ]
+        if len(runs) > 1:
+            sides = [(run.baseline.score, run.system.score) for run in runs.values()]
+            means = [mean_and_deviation(scores).mean for scores in zip(*sides, strict=True)]
+            difference = mean_and_deviation([run.difference for run in runs.values()]).mean
+            rows.append(["mean", *(f"{mean:.2f}" for mean in means), f"{difference:+.2f}", ""])
+        yield from aligned([*columns, "difference", "p-value"], rows)
 
 
-def _rows(summary: ComparisonSummary) -> Iterator[list[str]]:
-    for run, pair in summary.runs.items():
-        scores = [f"{one.score:.2f} ± {one.interval:.2f}" for one in (pair.baseline, pair.system)]
-        yield [run, *scores, f"{pair.difference:+.2f}", f"{pair.p_value:.4f}"]
-    if len(summary.runs) > 1:
-        means = [f"{one.mean:.2f}" for one in (summary.baseline, summary.system)]
-        yield ["mean", *means, f"{summary.difference.mean:+.2f}", ""]
+def _scores(result: Comparison) -> list[str]:
+    return [f"{side.score:.2f} ± {side.interval:.2f}" for side in (result.baseline, result.system)]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Words of one output that the other has as well, or has not."""
+
+    text: str
+    differs: bool
+
+
+@dataclass(frozen=True)
+class ComparedLine:
+    """A line of both outputs, with the smoothed BLEU of the line alone.
+
+    ``number`` counts from 1; ``source`` is None where it was not given.
+    """
+
+    number: int
+    source: str | None
+    references: tuple[str, ...]
+    baseline: tuple[Part, ...]
+    system: tuple[Part, ...]
+    baseline_score: float
+    system_score: float
+
+    @property
+    def difference(self) -> float:
+        """What the system's line has more than the baseline's."""
+        return self.system_score - self.baseline_score
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """Two systems' outputs of a test set.
+
+    Attributes:
+        names: what they are called, the baseline first.
+        whole: BLEU of both and the chance of their difference.
+        lines: how many the test set has.
+        same: lines that are the same in both.
+        better: lines that score more in the system's output.
+        worse: lines that score less in the system's output.
+        shown: the lines that differ most, from the largest gain to the largest loss.
+    """
+
+    names: tuple[str, str]
+    whole: Comparison
+    lines: int
+    same: int
+    better: int
+    worse: int
+    shown: tuple[ComparedLine, ...]
+
+    def summary(self) -> Iterator[str]:
+        """Yield lines of text about the whole."""
+        for name, score in zip(self.names, _scores(self.whole), strict=True):
+            yield f"BLEU = {score}  {name}"
+        whole = self.whole
+        yield f"difference = {whole.difference:+.2f}, p = {whole.p_value:.4f}, {SAMPLES} resamples"
+        yield f"{whole.signature}  ({self.lines} lines)"
+        yield f"{self.better} lines better, {self.worse} worse, {self.same} the same"
+
+    def as_text(self) -> Iterator[str]:
+        """Yield plain text: words of the baseline alone in [- -], of the system in {+ +}."""
+        yield from self.summary()
+        for line in self.shown:
+            yield ""
+            scores = f"{line.baseline_score:.1f} -> {line.system_score:.1f}"
+            yield from underlined(f"line {line.number}: {line.difference:+.1f} ({scores})")
+            if line.source is not None:
+                yield f"source     {line.source}"
+            for reference in line.references:
+                yield f"reference  {reference}"
+            for name, parts, marks in (
+                ("baseline", line.baseline, "[-{}-]"),
+                ("system", line.system, "{{+{}+}}"),
+            ):
+                words = (marks.format(part.text) if part.differs else part.text for part in parts)
+                yield f"{name:<10} {' '.join(words)}"
+
+
+def compare_outputs(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    *references: Sequence[str],
+    kind: BleuKind,
+    names: tuple[str, str],
+    most: int,
+    source: Sequence[str] | None = None,
+) -> OutputComparison:
+    """Compare two outputs line by line.
+
+    Args:
+        baseline: one system's lines.
+        system: the other system's lines.
+        references: one or more lists of lines, in the form that ``kind`` asks for.
+        kind: which BLEU.
+        names: what the two are called.
+        most: the most lines to show.
+        source: what was translated, if it is to be shown.
+
+    Raises:
+        UserError: the lists differ in length, or there are no lines.
+    """
+    whole = compare(baseline, system, *references, kind=kind, names=names)
+    if source is not None and len(source) != len(system):
+        raise UserError(f"the source has {len(source)} lines, but {names[1]} has {len(system)}")
+    score = SentenceBleu(kind)
+    differing = []
+    for number, (first, second, *texts) in enumerate(
+        zip(baseline, system, *references, strict=True), start=1
+    ):
+        if first != second:
+            line = ComparedLine(
+                number,
+                None if source is None else source[number - 1],
+                tuple(texts),
+                *mark_differences(first, second),
+                score(first, *texts),
+                score(second, *texts),
+            )
+            differing.append(line)
+    largest = sorted(differing, key=lambda line: (-abs(line.difference), line.number))[:most]
+    shown = sorted(largest, key=lambda line: (-line.difference, line.number))
+    better, worse = (sum(sign * line.difference > 0 for line in differing) for sign in (1, -1))
+    same = len(system) - len(differing)
+    return OutputComparison(names, whole, len(system), same, better, worse, tuple(shown))
+
+
+def mark_differences(baseline: str, system: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Return both lines in parts of words that they share and words that they do not."""
+    words = baseline.split(), system.split()
+    parts: tuple[list[Part], list[Part]] = [], []
+    for tag, *bounds in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+        for side, (start, end) in enumerate((bounds[:2], bounds[2:])):
+            if start < end:
+                parts[side].append(Part(" ".join(words[side][start:end]), tag != "equal"))
+    return tuple(parts[0]), tuple(parts[1])

@@ -1,35 +1,32 @@
-"""From the translations of a test set to its scores, with everything that they rest on."""
+"""From the decoded lines of a test set to its scores, with everything that they rest on."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from convs2s.config.options import LearnedMetric
-from convs2s.errors import UserError
-from convs2s.files.text import read_lines, write_json
-from convs2s.scoring.bleu import Score, chrf, detokenized_bleu, length_ratio, tokenized_bleu
-from convs2s.scoring.learned import learned_scores
-from convs2s.scoring.sentence_statistics import encode, statistics_of
-from convs2s.scoring.translations import UNKNOWN_WORD, DecodedLine, read_translations
-
-SENTENCES = ("bleu_tokenized", "bleu_tokenized_before_replacement")
-"""The measures of the paper's tables whose sentences an evaluation keeps."""
-
-
-@dataclass(frozen=True)
-class BleuScores:
-    """BLEU of its two kinds: of words as they are, and of plain text."""
-
-    tokenized: Score
-    detokenized: Score
-
-
-@dataclass(frozen=True)
-class BeforeReplacement:
-    """The scores of the same translations with their unknown words left in."""
-
-    bleu: BleuScores
+from convs2s.config.task import RougePart, RougeSettings
+from convs2s.files.text import write_json
+from convs2s.scoring.bleu import (
+    Score,
+    chrf,
+    detokenized_bleu,
+    encode_statistics,
+    length_ratio,
+    statistics_of,
+    tokenized_bleu,
+)
+from convs2s.scoring.learned import LearnedScore, learned_score
+from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS, RougeOptions, RougeScores, rouge
+from convs2s.scoring.rouge_stem import read_exceptions
+from convs2s.scoring.translations import (
+    UNKNOWN_WORD,
+    DecodedLine,
+    read_reference,
+    read_translations,
+)
 
 
 @dataclass(frozen=True)
@@ -42,33 +39,135 @@ class UnknownWords:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The scores of one run on one test set: what its JSON file says.
+class BleuScores:
+    """BLEU of words as they are, and of plain text."""
+
+    tokenized: Score
+    detokenized: Score
+
+    def by_name(self) -> dict[str, Score]:
+        """Return the scores by the names that reports print."""
+        return {"tokenized BLEU": self.tokenized, "detokenized BLEU": self.detokenized}
+
+
+@dataclass(frozen=True)
+class BleuBeforeReplacement:
+    """The scores of the same translations with their unknown words left in."""
+
+    bleu: BleuScores
+
+
+@dataclass(frozen=True)
+class BleuEvaluation:
+    """BLEU and its relatives of one run on one test set: what its JSON file says.
 
     Attributes:
-        test_set: the test set's name.
-        lines: its number of lines.
-        bleu: after unknown-word replacement.
-        chrf: of plain text.
         length_ratio: words of the translations by those of the references.
-        before_replacement: BLEU before unknown-word replacement.
-        unknown_words: what became of them.
         manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
-        sentences: of which each tokenized BLEU is made, by the names of `SENTENCES`:
-            `sentence_statistics.decode` reads it.
+        sentences: the encoded statistics that each tokenized BLEU is made of.
         learned: the score of a learned metric, where one was asked for.
     """
+
+    AVERAGED: ClassVar = (
+        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "learned"),
+    )
+    SHARED: ClassVar = ("lines",)
 
     test_set: str
     lines: int
     bleu: BleuScores
     chrf: Score
     length_ratio: float
-    before_replacement: BeforeReplacement
+    before_replacement: BleuBeforeReplacement
     unknown_words: UnknownWords
     manifest: Mapping[str, object]
     sentences: Mapping[str, str]
-    learned: Score | None = None
+    learned: LearnedScore | None = None
+
+    def scores(self) -> dict[str, Score]:
+        """Return each score by the name that reports print."""
+        learned = {self.learned.title: self.learned} if self.learned else {}
+        return {**self.bleu.by_name(), "chrF": self.chrf, **learned}
+
+    def scores_before(self) -> dict[str, Score]:
+        """Return those scores that there are before unknown words were replaced."""
+        return self.before_replacement.bleu.by_name()
+
+    def measures(self) -> dict[str, object]:
+        """Return what runs must share so that their mean means something."""
+        signatures = {name: score.signature for name, score in self.scores().items()}
+        return {"lines": self.lines, "metrics": list(signatures), **signatures}
+
+
+@dataclass(frozen=True)
+class LeadBaseline:
+    """The scores of the first ``words`` words of each source, as if they were outputs."""
+
+    words: int
+    rouge: RougeScores
+
+
+@dataclass(frozen=True)
+class RougeBeforeReplacement:
+    """The scores of the same outputs with their unknown words left in."""
+
+    rouge: RougeScores
+
+
+@dataclass(frozen=True)
+class RougeEvaluation:
+    """ROUGE of one run on one test set: what its JSON file says.
+
+    Attributes:
+        references: how many references each line has.
+        measure: which of recall, precision and F1 reports print first.
+        length_ratio: words of the outputs by those of the references, before any cut.
+        manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
+    """
+
+    AVERAGED: ClassVar = ("rouge", "length_ratio", "before_replacement", "unknown_words")
+    SHARED: ClassVar = ("lines", "references", "measure", "lead")
+
+    test_set: str
+    lines: int
+    references: int
+    measure: RougePart
+    rouge: RougeScores
+    lead: LeadBaseline
+    length_ratio: float
+    before_replacement: RougeBeforeReplacement
+    unknown_words: UnknownWords
+    manifest: Mapping[str, object]
+
+    def scores(self) -> dict[str, Score]:
+        """Return each score of the measure by the name that reports print."""
+        return self.by_name(self.rouge)
+
+    def scores_before(self) -> dict[str, Score]:
+        """Return the same before unknown words were replaced."""
+        return self.by_name(self.before_replacement.rouge)
+
+    def by_name(self, scores: RougeScores) -> dict[str, Score]:
+        """Return the scores of the measure by the names that reports print."""
+        part = ROUGE_PARTS[self.measure]
+        return {f"{name} {part}": scores[kind][self.measure] for kind, name in ROUGE_NAMES.items()}
+
+    def measures(self) -> dict[str, object]:
+        """Return what runs must share; equal leads mean equal sources and references."""
+        leads = {
+            f"the lead baseline's {name} F1": self.lead.rouge[kind]["f1"].score
+            for kind, name in ROUGE_NAMES.items()
+        }
+        return {
+            "lines": self.lines,
+            "measure": self.measure,
+            "ROUGE": self.rouge["rouge_1"]["f1"].signature,
+            "words of the lead baseline": self.lead.words,
+            **leads,
+        }
+
+
+Evaluation = BleuEvaluation | RougeEvaluation
 
 
 def evaluate_bleu(
@@ -81,75 +180,49 @@ def evaluate_bleu(
     manifest: Mapping[str, object],
     learned_metric: LearnedMetric | None = None,
 ) -> None:
-    """Score a decoded test set and write the scores as JSON.
+    """Score a decoded test set by BLEU and chrF and write the `BleuEvaluation` as JSON.
 
     Args:
         translations: the decoder's JSON lines.
         raw: the target side as published, for detokenized BLEU and chrF.
         tokenized: the target side in the words of the task, for tokenized BLEU.
-        output: the JSON file, of the fields of `Evaluation`.
-        test_set: the test set's name.
+        output: the JSON file.
+        test_set: its name.
         manifest: what the numbers rest on.
-        learned_metric: a metric to score by as well; None: no other.
+        learned_metric: a metric to score by as well.
 
     Raises:
         UserError: a file is missing, malformed or of other lines, or a metric is not installed.
     """
     system = read_translations(translations)
-    raw_lines = read_reference(raw, translations, len(system))
-    tokenized_lines = read_reference(tokenized, translations, len(system))
-    learned = _learned(learned_metric, system, raw_lines)
-    evaluation = _evaluation(test_set, system, raw_lines, tokenized_lines, manifest, learned)
-    write_json(output, evaluation)
-
-
-def _learned(
-    metric: LearnedMetric | None, system: Sequence[DecodedLine], references: Sequence[str]
-) -> Score | None:
-    """Return the score of a learned metric, where one is asked for."""
-    if metric is None:
-        return None
-    sources, text = [one.source for one in system], [one.text for one in system]
-    return learned_scores(metric, sources, text, references).whole
-
-
-def _evaluation(
-    test_set: str,
-    system: Sequence[DecodedLine],
-    raw: Sequence[str],
-    tokenized: Sequence[str],
-    manifest: Mapping[str, object],
-    learned: Score | None,
-) -> Evaluation:
-    words, text = [" ".join(line.words) for line in system], [line.text for line in system]
-    before = [" ".join(line.words_before) for line in system], [one.text_before for one in system]
-    return Evaluation(
+    plain, in_words = (read_reference(path, translations, len(system)) for path in (raw, tokenized))
+    text, before = [line.text for line in system], [line.text_before for line in system]
+    words = [" ".join(line.words) for line in system]
+    words_before = [" ".join(line.words_before) for line in system]
+    learned = None
+    if learned_metric is not None:
+        learned = learned_score(learned_metric, [line.source for line in system], text, plain)
+    evaluation = BleuEvaluation(
         test_set=test_set,
         lines=len(system),
-        bleu=bleu_scores(words, tokenized, text, raw),
-        chrf=chrf(text, raw),
-        length_ratio=length_ratio(words, tokenized).score,
-        before_replacement=BeforeReplacement(bleu_scores(before[0], tokenized, before[1], raw)),
-        unknown_words=count_unknown_words(system),
+        bleu=bleu_scores(words, in_words, text, plain),
+        chrf=chrf(text, plain),
+        length_ratio=length_ratio(words, in_words).score,
+        before_replacement=BleuBeforeReplacement(
+            bleu_scores(words_before, in_words, before, plain)
+        ),
+        unknown_words=_count_unknown_words(system),
         manifest=manifest,
-        sentences=_sentences((words, before[0]), tokenized),
+        # By the names that these measures have in the paper's tables.
+        sentences={
+            "bleu_tokenized": encode_statistics(statistics_of(words, in_words)),
+            "bleu_tokenized_before_replacement": encode_statistics(
+                statistics_of(words_before, in_words)
+            ),
+        },
         learned=learned,
     )
-
-
-def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
-    """Read one reference of each of the ``expected`` lines of translations.
-
-    Raises:
-        UserError: the file is missing, or has another number of lines.
-    """
-    lines = list(read_lines(reference))
-    if len(lines) != expected:
-        raise UserError(
-            f"{translations} has {expected} lines but {reference} has {len(lines)}: a test set is "
-            "scored as a whole; decode it again, or give its own reference"
-        )
-    return lines
+    write_json(output, evaluation)
 
 
 def bleu_scores(
@@ -159,14 +232,58 @@ def bleu_scores(
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
 
 
-def _sentences(systems: Iterable[Sequence[str]], reference: Sequence[str]) -> dict[str, str]:
-    """Return the encoded statistics of both kinds of words: by the names of `SENTENCES`."""
-    pairs = zip(SENTENCES, systems, strict=True)
-    return {name: encode(statistics_of(words, reference)) for name, words in pairs}
+def evaluate_rouge(
+    *,
+    translations: Path,
+    references: Sequence[Path],
+    exceptions: Path | None,
+    output: Path,
+    test_set: str,
+    settings: RougeSettings,
+    manifest: Mapping[str, object],
+) -> None:
+    """Score a decoded test set by ROUGE and write the `RougeEvaluation` as JSON.
+
+    Args:
+        translations: the decoder's JSON lines.
+        references: the target side as published, and further references of the same lines.
+        exceptions: irregular forms for the stemmer; None: it goes without.
+        output: the JSON file.
+        test_set: its name.
+        settings: how it is scored.
+        manifest: what the numbers rest on.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    system = read_translations(translations)
+    irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
+    options = RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
+    wanted = [read_reference(path, translations, len(system)) for path in references]
+    text, before = [line.text for line in system], [line.text_before for line in system]
+    lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
+    # The first reference stands for those that an item has not: their length of 0 would be the
+    # nearest one to that of a short output.
+    filled = [
+        [line if line.strip() else first for line, first in zip(lines, wanted[0], strict=True)]
+        for lines in wanted
+    ]
+    evaluation = RougeEvaluation(
+        test_set=test_set,
+        lines=len(system),
+        references=len(references),
+        measure=settings.measure,
+        rouge=rouge(text, *wanted, options=options),
+        lead=LeadBaseline(settings.lead_words, rouge(lead, *wanted, options=options)),
+        length_ratio=length_ratio(text, *filled).score,
+        before_replacement=RougeBeforeReplacement(rouge(before, *wanted, options=options)),
+        unknown_words=_count_unknown_words(system),
+        manifest=manifest,
+    )
+    write_json(output, evaluation)
 
 
-def count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
-    """Count the unknown words of the output, and by what they were replaced, if they were."""
+def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
     by = Counter(item.by for line in system for item in line.replacements)
     # within words too: a token inside of a word can be unknown
     total = sum(word.count(UNKNOWN_WORD) for line in system for word in line.words_before)

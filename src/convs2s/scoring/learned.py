@@ -11,46 +11,42 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
+from typing import ClassVar
 
 from convs2s.config.options import LearnedMetric, LearnedMetricName
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.scoring.bleu import Score
 
-_DIGITS = 8
+Texts = Sequence[str]
 
 
 @dataclass(frozen=True)
-class LearnedScores:
-    """The score of a test set, its mean over the lines, and that of each line."""
+class LearnedScore(Score):
+    """The mean of a learned metric over the lines of a test set."""
 
-    whole: Score
-    lines: list[float]
+    DIGITS: ClassVar[int] = 4
+
+    @property
+    def title(self) -> str:
+        """The metric's name, which its signature begins with."""
+        return self.signature.partition("|")[0]
 
 
 @dataclass(frozen=True)
 class _Package:
-    """How a package is called, imported and installed."""
+    """A metric's title, the module to import, the package to install, and what scores lines."""
 
     title: str
     module: str
     distribution: str
-    score: Callable[[LearnedMetric, Sequence[str], Sequence[str], Sequence[str]], list[float]]
+    score: Callable[[LearnedMetric, Texts, Texts, Texts], Sequence[float]]
 
 
-def learned_scores(
-    metric: LearnedMetric,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> LearnedScores:
-    """Score plain text.
-
-    Args:
-        metric: which one, and its model.
-        sources: lines that were translated; BLEURT does not read them.
-        hypotheses: their translations.
-        references: a right translation of each.
+def learned_score(
+    metric: LearnedMetric, sources: Texts, hypotheses: Texts, references: Texts
+) -> LearnedScore:
+    """Score plain text, line by line; BLEURT does not read the sources.
 
     Raises:
         UserError: the lists differ in length or are empty, the package is not installed, or the
@@ -72,14 +68,10 @@ def learned_scores(
             f"learned_metric: {metric.name} needs the package {package.distribution} ({error}): "
             "install it, or leave learned_metric out"
         ) from None
-    lines = package.score(metric, sources, hypotheses, references)
-    return LearnedScores(Score(fmean(lines), _signature(package, model)), lines)
-
-
-def _signature(package: _Package, model: Path) -> str:
-    """Return what a score is of: the package with its version, and the model."""
-    name = f"{model.name}@{_digest(model)[:_DIGITS]}"
-    return f"{package.title}|version:{version(package.distribution)}|model:{name}"
+    mean = fmean(map(float, package.score(metric, sources, hypotheses, references)))
+    name = f"{model.name}@{_digest(model)[:8]}"
+    signature = f"{package.title}|version:{version(package.distribution)}|model:{name}"
+    return LearnedScore(mean, signature)
 
 
 def _digest(model: Path) -> str:
@@ -92,31 +84,25 @@ def _digest(model: Path) -> str:
 
 
 def _comet(
-    metric: LearnedMetric,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> list[float]:
+    metric: LearnedMetric, sources: Texts, hypotheses: Texts, references: Texts
+) -> Sequence[float]:
+    triples = zip(sources, hypotheses, references, strict=True)
+    rows = [dict(zip(("src", "mt", "ref"), triple, strict=True)) for triple in triples]
     model = import_module("comet").load_from_checkpoint(metric.model)
-    rows = [
-        {"src": source, "mt": hypothesis, "ref": reference}
-        for source, hypothesis, reference in zip(sources, hypotheses, references, strict=True)
-    ]
-    found = model.predict(rows, batch_size=metric.batch, gpus=0, progress_bar=False)
-    return [float(score) for score in found.scores]
+    scores: Sequence[float] = model.predict(
+        rows, batch_size=metric.batch, gpus=0, progress_bar=False
+    ).scores
+    return scores
 
 
 def _bleurt(
-    metric: LearnedMetric,
-    _: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> list[float]:
+    metric: LearnedMetric, _: Texts, hypotheses: Texts, references: Texts
+) -> Sequence[float]:
     scorer = import_module("bleurt.score").BleurtScorer(metric.model)
-    found = scorer.score(
+    scores: Sequence[float] = scorer.score(
         references=list(references), candidates=list(hypotheses), batch_size=metric.batch
     )
-    return [float(score) for score in found]
+    return scores
 
 
 _PACKAGES: dict[LearnedMetricName, _Package] = {

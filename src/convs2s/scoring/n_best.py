@@ -13,8 +13,7 @@ from itertools import groupby
 from convs2s.errors import UserError
 
 _SENTENCE = re.compile("[0-9]{1,18}")
-
-FIELDS = "'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
+_EXPECTED = "expected 'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
 
 LIKELIHOOD, LENGTH = "LogLikelihood", "Length"
 """Features of the lists that are written here; the length counts the model's tokens and </s>."""
@@ -83,18 +82,14 @@ Criterion = Callable[[ListedHypothesis], float]
 def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
     """Yield the hypotheses of each sentence that has any, one sentence in memory at a time.
 
-    Args:
-        lines: of the list.
-        name: what errors call it.
-
     Raises:
         UserError: a line is not in the format, or the sentences are not in their order; the
-            message names the line.
+            message begins with ``name`` and the line.
     """
     hypotheses = (_parse(line, f"{name}:{number}") for number, line in enumerate(lines, start=1))
     last = -1
-    for sentence, found in groupby(hypotheses, key=lambda one: one.sentence):
-        group = list(found)
+    for sentence, same_sentence in groupby(hypotheses, key=lambda hypothesis: hypothesis.sentence):
+        group = list(same_sentence)
         if sentence < last:
             raise UserError(
                 f"{group[0].place}: expected sentence {last} or a later one, found {sentence}: "
@@ -134,14 +129,14 @@ def average_with(feature: str) -> Criterion:
 
 
 def best(group: Group, criterion: Criterion) -> ListedHypothesis:
-    """Return the hypothesis of which there is most; of equal ones the first."""
+    """Return the hypothesis that the criterion prefers; of equal ones the first."""
     return max(group, key=criterion)
 
 
 def reranked(group: Group, criterion: Criterion) -> list[ListedHypothesis]:
     """Return the hypotheses with the criterion as their score, the best first."""
-    scored = (replace(one, score=criterion(one)) for one in group)
-    return sorted(scored, key=lambda one: -one.score)
+    scored = (replace(hypothesis, score=criterion(hypothesis)) for hypothesis in group)
+    return sorted(scored, key=lambda hypothesis: -hypothesis.score)
 
 
 def escaped(text: str) -> str:
@@ -157,18 +152,14 @@ def unescaped(text: str) -> str:
 def _parse(line: str, place: str) -> ListedHypothesis:
     fields = [field.strip(" ") for field in line.split("|||")]
     if len(fields) < 4:
-        raise UserError(f"{place}: expected {FIELDS}, found {len(fields)} of the 4 fields")
+        raise UserError(f"{place}: {_EXPECTED}; these are {len(fields)} of the 4 fields")
     sentence, text, features, score, *rest = fields
     if not _SENTENCE.fullmatch(sentence):
-        raise UserError(
-            f"{place}: expected {FIELDS}; the sentence is a number from 0, not {sentence[:60]!r}"
-        )
+        raise UserError(f"{place}: {_EXPECTED}; the sentence is no number: {sentence[:60]!r}")
     try:
         number = _number(score)
     except ValueError:
-        raise UserError(
-            f"{place}: expected {FIELDS}; the score is a number, not {score[:60]!r}"
-        ) from None
+        raise UserError(f"{place}: {_EXPECTED}; the score is no number: {score[:60]!r}") from None
     return ListedHypothesis(int(sentence), text, features, number, tuple(rest), place)
 
 

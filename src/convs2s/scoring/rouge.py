@@ -4,19 +4,18 @@ The script's averages are means over its own bootstrap samples; those here are p
 bootstrap gives the confidence intervals alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from convs2s import __version__
 from convs2s.config.task import RougePart
 from convs2s.errors import UserError
 from convs2s.scoring.bleu import Score
-from convs2s.scoring.rouge_hits import Hits, RougeTriple, ngram_hits, subsequence_hits, triple
-from convs2s.scoring.rouge_words import RougeExceptions, rouge_words
+from convs2s.scoring.rouge_stem import RougeExceptions, rouge_stem
 
 RougeKind = Literal["rouge_1", "rouge_2", "rouge_l"]
 
@@ -32,6 +31,27 @@ ROUGE_SAMPLES = 1000
 
 _SEED = 12345  # sacrebleu's
 _QUANTILES = (0.025, 0.975)
+_ROUNDED = 5  # decimal places to which the script prints recall and precision before it makes F
+_LONGEST_UNSTEMMED = 3  # letters of a word that is short enough to be its own stem
+
+_KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789"
+# Every other byte separates words, those of a letter such as é too; so does a hyphen, of which the
+# script makes a word of its own that it then does not count.
+_BYTES = bytes(byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower())
+
+Words = Sequence[str]
+Hits = tuple[int, int, int]
+"""What is in both, what the reference has, what the hypothesis has."""
+
+
+@dataclass(frozen=True)
+class RougeTriple:
+    """Recall, precision and F1 of an item, 0 to 1, each rounded as the script prints it."""
+
+    recall: float
+    precision: float
+    f1: float
+
 
 RougeItem = Mapping[RougeKind, RougeTriple]
 """What one hypothesis scores."""
@@ -39,15 +59,14 @@ RougeItem = Mapping[RougeKind, RougeTriple]
 
 @dataclass(frozen=True)
 class RougeScore(Score):
-    """A mean over the items, 0 to 100, with its 95% confidence interval.
-
-    Attributes:
-        low: the interval's lower end.
-        high: its upper end.
-    """
+    """A mean over the items, 0 to 100, with the ends of its 95% confidence interval."""
 
     low: float
     high: float
+
+    def __str__(self) -> str:
+        """Return the number and its interval as reports print them."""
+        return f"{self.score:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 RougeScores = Mapping[RougeKind, Mapping[RougePart, RougeScore]]
@@ -58,9 +77,9 @@ class RougeOptions:
     """How texts are compared.
 
     Attributes:
-        byte_limit: how many bytes of each text count; None: all.
-        stem: whether words are stemmed.
-        exceptions: irregular forms, for the stemmer.
+        byte_limit: how many bytes of each text in UTF-8 count, before anything else; None: all.
+        stem: whether words of more than three letters are stemmed.
+        exceptions: irregular forms, which are looked up before a word is stemmed.
         best: whether of several references the best alone counts (the script's ``-f B``), and not
             the sum over all of them (``-f A``).
         skip_empty: whether an empty line of a further reference is one that the item has not, as
@@ -74,14 +93,15 @@ class RougeOptions:
     skip_empty: bool = False
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text that count."""
-        return rouge_words(
-            text, byte_limit=self.byte_limit, stem=self.stem, exceptions=self.exceptions
-        )
-
-    def present(self, references: Sequence[str]) -> list[str]:
-        """Return those further references of an item that it has."""
-        return [one for one in references if one.strip() or not self.skip_empty]
+        """Return the words of a text that count: its bytes are cut, lowered and split."""
+        words = text.encode()[: self.byte_limit].translate(_BYTES).decode("ascii").split()
+        if not self.stem:
+            return words
+        bases = self.exceptions.bases if self.exceptions else {}
+        return [
+            word if len(word) <= _LONGEST_UNSTEMMED else bases.get(word) or rouge_stem(word)
+            for word in words
+        ]
 
     def signature(self, references: int, samples: int) -> str:
         """Return what a score of so many references and resamples is."""
@@ -106,13 +126,9 @@ def rouge(
     options: RougeOptions,
     samples: int = ROUGE_SAMPLES,
 ) -> RougeScores:
-    """Score texts against one or more references each.
+    """Score texts, a line each, against one or more references each.
 
-    Args:
-        hypotheses: a text a line; it may be empty.
-        references: one or more lists of texts.
-        options: how they are compared.
-        samples: how many times the items are drawn anew for the confidence intervals.
+    ``samples`` is how many times the items are drawn anew for the confidence intervals.
 
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
@@ -129,22 +145,31 @@ def rouge_items(
     Raises:
         UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
-    _check_counts(hypotheses, references)
-    return [
-        _item(
-            options.words(hypothesis),
-            [options.words(one) for one in (first, *options.present(others))],
-            options.best,
-        )
-        for hypothesis, first, *others in zip(hypotheses, *references, strict=True)
-    ]
+    if not hypotheses:
+        raise UserError("no lines to score: give at least one")
+    for number, reference in enumerate(references, start=1):
+        if len(reference) != len(hypotheses):
+            raise UserError(
+                f"{len(hypotheses)} hypotheses, but reference {number} has {len(reference)} lines: "
+                "line N of one belongs to line N of the other"
+            )
+    items: list[RougeItem] = []
+    for hypothesis, first, *further in zip(hypotheses, *references, strict=True):
+        present = [text for text in further if text.strip() or not options.skip_empty]
+        ours, theirs = options.words(hypothesis), [options.words(x) for x in (first, *present)]
+        hits = {kind: [count(ours, words) for words in theirs] for kind, count in _COUNTS.items()}
+        items.append({kind: _joined(hits[kind], options.best) for kind in _COUNTS})
+    return items
 
 
 def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
     columns = [(kind, part) for kind in ROUGE_NAMES for part in ROUGE_PARTS]
     values = np.array([[getattr(item[kind], part) for kind, part in columns] for item in items])
-    ends = _intervals(values, samples)
+    generator, lines = np.random.default_rng(_SEED), len(values)
+    drawn = (generator.integers(lines, size=lines) for _ in range(samples))
+    means = [np.bincount(rows, minlength=lines) @ values / lines for rows in drawn]
+    ends = np.quantile(means, _QUANTILES, axis=0)
     table = 100 * np.stack([values.mean(axis=0), *ends]).reshape(3, len(ROUGE_NAMES), -1)
     return {
         kind: {
@@ -155,45 +180,53 @@ def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> Roug
     }
 
 
-def _intervals(values: npt.NDArray[np.float64], samples: int) -> npt.NDArray[np.float64]:
-    generator, lines = np.random.default_rng(_SEED), len(values)
-    drawn = (generator.integers(lines, size=lines) for _ in range(samples))
-    means = [np.bincount(one, minlength=lines) @ values / lines for one in drawn]
-    ends: npt.NDArray[np.float64] = np.quantile(means, _QUANTILES, axis=0)
-    return ends
+def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
+    """Count the n-grams of both, each as often as it is in both."""
+    ours, theirs = (
+        Counter(zip(*(words[start:] for start in range(order)), strict=False))
+        for words in (hypothesis, reference)
+    )
+    both = sum(min(count, theirs[ngram]) for ngram, count in ours.items() if ngram in theirs)
+    return both, theirs.total(), ours.total()
 
 
-_COUNTS: Mapping[RougeKind, Callable[[Sequence[str], Sequence[str]], Hits]] = {
+def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:
+    """Count the words of the longest common subsequence.
+
+    A bit for each word of the reference: those that are 0 in the end are the subsequence's, and a
+    word of the hypothesis changes all of them at once (Hyyrö 2004).
+    """
+    places: dict[str, int] = {}
+    for number, word in enumerate(reference):
+        places[word] = places.get(word, 0) | 1 << number
+    all_bits = (1 << len(reference)) - 1
+    row = all_bits
+    for word in hypothesis:
+        matching = row & places.get(word, 0)
+        row = ((row + matching) | (row - matching)) & all_bits
+    return len(reference) - row.bit_count(), len(reference), len(hypothesis)
+
+
+_COUNTS: Mapping[RougeKind, Callable[[Words, Words], Hits]] = {
     "rouge_1": lambda ours, theirs: ngram_hits(ours, theirs, 1),
     "rouge_2": lambda ours, theirs: ngram_hits(ours, theirs, 2),
     "rouge_l": subsequence_hits,
 }
 
 
-def _item(hypothesis: Sequence[str], references: Sequence[Sequence[str]], best: bool) -> RougeItem:
-    found = {
-        kind: [count(hypothesis, reference) for reference in references]
-        for kind, count in _COUNTS.items()
-    }
-    together = _best if best else _summed
-    return {kind: triple(together(hits)) for kind, hits in found.items()}
+def triple(hits: Hits) -> RougeTriple:
+    """Return what follows from counts; nothing over nothing is 0."""
+    both, references, hypotheses = hits
+    recall = round(both / references, _ROUNDED) if references else 0.0
+    precision = round(both / hypotheses, _ROUNDED) if hypotheses else 0.0
+    total = recall + precision
+    f1 = round(2 * recall * precision / total, _ROUNDED) if total else 0.0
+    return RougeTriple(recall, precision, f1)
 
 
-def _summed(hits: Iterable[Hits]) -> Hits:
+def _joined(hits: Sequence[Hits], best: bool) -> RougeTriple:
+    """Return an item's values against all its references: of the best one, or of the sums."""
+    if best:  # of equals the first
+        return max(map(triple, hits), key=lambda values: values.recall)
     both, references, hypotheses = (sum(column) for column in zip(*hits, strict=True))
-    return both, references, hypotheses
-
-
-def _best(hits: Iterable[Hits]) -> Hits:
-    return max(hits, key=lambda one: triple(one).recall)  # the first of equals
-
-
-def _check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    if not hypotheses:
-        raise UserError("no lines to score: give at least one")
-    for number, reference in enumerate(references, start=1):
-        if len(reference) != len(hypotheses):
-            raise UserError(
-                f"{len(hypotheses)} hypotheses, but reference {number} has {len(reference)} lines: "
-                "line N of one belongs to line N of the other"
-            )
+    return triple((both, references, hypotheses))

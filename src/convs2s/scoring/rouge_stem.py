@@ -1,15 +1,19 @@
 """ROUGE-1.5.5's stemmer: Porter's algorithm (1980), with what is its own.
 
 A word is a run of consonants and vowels, [C](VC){m}[V]; most endings go only where what is left
-before them has a large enough m, its *measure*.
+before them has a large enough m, its *measure*. Irregular forms are looked up in a user's file.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
-_SHORTEST = 3
-"""Letters of the shortest word that has an ending to lose."""
+from convs2s.errors import UserError
+from convs2s.files.text import read_lines
 
+_SHORTEST = 3  # letters of a word that has an ending to lose
 _PLURALS = (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", ""))
 _LONG_ENDINGS = (
     ("ational", "ate"),
@@ -53,89 +57,97 @@ _LAST_ENDINGS = (
 )
 
 
+@dataclass(frozen=True)
+class RougeExceptions:
+    """Irregular forms that are looked up before a word is stemmed.
+
+    Attributes:
+        bases: word -> its base form.
+        digest: the first 8 digits of the SHA-256 of the file's lines, for signatures.
+    """
+
+    bases: Mapping[str, str]
+    digest: str
+
+
+def read_exceptions(path: Path) -> RougeExceptions:
+    """Read irregular forms: a word, a tab and its base form a line.
+
+    Raises:
+        UserError: the file is missing, or a line has another form.
+    """
+    bases, digest = {}, hashlib.sha256()
+    for number, line in enumerate(read_lines(path), start=1):
+        line = line.removesuffix("\r")
+        word, *base = line.split("\t")
+        if len(base) != 1 or not word or not base[0]:
+            raise UserError(
+                f"{path}:{number}: expected a word, a tab and its base form, such as: mice, tab, "
+                "mouse"
+            )
+        bases[word] = base[0]
+        digest.update(f"{line}\n".encode())
+    return RougeExceptions(bases, digest.hexdigest()[:8])
+
+
 @cache
 def rouge_stem(word: str) -> str:
     """Return the stem of a word of small letters and digits."""
     if len(word) < _SHORTEST:
         return word
-    for step in (_plural, _past, _final_y, _long, _middle, _last, _final_e):
-        word = step(word)
-    return word
-
-
-def _plural(word: str) -> str:
     for ending, other in _PLURALS:
         if word.endswith(ending):
-            return word.removesuffix(ending) + other
-    return word
-
-
-def _past(word: str) -> str:
-    """Take -ed and -ing away, and give the rest the ending that it has by itself."""
-    if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) else word
-    for ending in ("ed", "ing"):
-        if word.endswith(ending):
-            rest = word.removesuffix(ending)
-            return _completed(rest) if "v" in _shape(rest) else word
-    return word
-
-
-def _completed(rest: str) -> str:
-    if rest.endswith(("at", "bl", "iz")):
-        return rest + "e"
-    if _is_doubled(rest) and rest[-1] not in "lsz":
-        return rest[:-1]
-    return rest + "e" if _measure(rest) == 1 and _is_short(rest) else rest
-
-
-def _final_y(word: str) -> str:
-    return word[:-1] + "i" if word.endswith("y") and "v" in _shape(word[:-1]) else word
-
-
-def _long(word: str) -> str:
-    return _replaced(word, _LONG_ENDINGS)
-
-
-def _middle(word: str) -> str:
-    return _replaced(word, _MIDDLE_ENDINGS)
-
-
-def _replaced(word: str, endings: Sequence[tuple[str, str]]) -> str:
-    fitting = [pair for pair in endings if word.endswith(pair[0])]
-    if not fitting:
-        return word
-    ending, other = max(fitting, key=lambda pair: len(pair[0]))
-    rest = word.removesuffix(ending)
-    return rest + other if _measure(rest) else word
-
-
-def _last(word: str) -> str:
-    """Take up to three last endings away, one of each group (Porter takes one of all).
-
-    So *agreement*, whose *agre* and *agree* are too short for it to lose -ement or -ment, loses
-    -ent, and *developmental* -al and -ment.
-    """
+            word = word.removesuffix(ending) + other
+            break
+    word = _present(word)
+    if word.endswith("y") and "v" in _shape(word[:-1]):
+        word = word[:-1] + "i"
+    word = _replace_ending(word, _LONG_ENDINGS)
+    word = _replace_ending(word, _MIDDLE_ENDINGS)
+    # Porter takes one of all last endings away, the script one of each group. So *agreement*, whose
+    # *agre* and *agree* are too short for it to lose -ement or -ment, loses -ent, and
+    # *developmental* -al and -ment.
     for endings in _LAST_ENDINGS:
-        word = _without_last(word, endings)
-    return word
-
-
-def _without_last(word: str, endings: Sequence[str]) -> str:
-    ending = next((one for one in endings if word.endswith(one)), None)
-    rest = word.removesuffix(ending or "")
-    if ending == "ion" and not rest.endswith(("s", "t")):
-        return word
-    return rest if _measure(rest) > 1 else word
-
-
-def _final_e(word: str) -> str:
+        word = _drop_last(word, endings)
     if word.endswith("e"):
         rest = word[:-1]
         measure = _measure(rest)
         if measure > 1 or (measure == 1 and not _is_short(rest)):
             word = rest
     return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
+
+
+def _present(word: str) -> str:
+    """Take -ed and -ing away, and give the rest the ending that it has by itself."""
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) else word
+    ending = next((ending for ending in ("ed", "ing") if word.endswith(ending)), "")
+    rest = word.removesuffix(ending)
+    if not ending or "v" not in _shape(rest):
+        return word
+    if rest.endswith(("at", "bl", "iz")):
+        return rest + "e"
+    if rest[-2:-1] == rest[-1] and _shape(rest).endswith("c") and rest[-1] not in "lsz":
+        return rest[:-1]
+    return rest + "e" if _measure(rest) == 1 and _is_short(rest) else rest
+
+
+def _replace_ending(word: str, endings: Sequence[tuple[str, str]]) -> str:
+    """Replace the longest of the endings that the word has."""
+    matches = [pair for pair in endings if word.endswith(pair[0])]
+    if not matches:
+        return word
+    ending, other = max(matches, key=lambda pair: len(pair[0]))
+    rest = word.removesuffix(ending)
+    return rest + other if _measure(rest) else word
+
+
+def _drop_last(word: str, endings: Sequence[str]) -> str:
+    ending = next((ending for ending in endings if word.endswith(ending)), "")
+    rest = word.removesuffix(ending)
+    if ending == "ion" and not rest.endswith(("s", "t")):
+        return word
+    return rest if _measure(rest) > 1 else word
 
 
 def _shape(word: str) -> str:
@@ -151,10 +163,6 @@ def _shape(word: str) -> str:
 
 def _measure(word: str) -> int:
     return _shape(word).count("vc")
-
-
-def _is_doubled(word: str) -> bool:
-    return len(word) > 1 and word[-1] == word[-2] and _shape(word).endswith("c")
 
 
 def _is_short(word: str) -> bool:

@@ -1,19 +1,26 @@
-"""Mean and deviation over runs that differ in the seed (section 4.3: average over three runs)."""
+"""bleu.txt and rouge.txt: a task's scores over runs that differ in the seed, and the same as JSON.
 
-import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+The paper's are averages over three runs (section 4.3).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from statistics import fmean, stdev
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from convs2s.errors import UserError
-from convs2s.files.text import read_lines
-from convs2s.scoring.bleu import Score
-from convs2s.scoring.evaluation import BleuScores, Evaluation, UnknownWords
+from convs2s.files.text import read_lines, write_json, write_lines
+from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
+from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS
+from convs2s.scoring.text_table import aligned, heading, underlined
 
-E = TypeVar("E")
+E = TypeVar("E", bound=Evaluation)
+Runs = Mapping[str, Evaluation]
+Counts = Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -23,93 +30,65 @@ class Mean:
     mean: float
     deviation: float | None
 
-
-@dataclass(frozen=True)
-class MeanScore(Mean):
-    """The same of a score, with its signature."""
-
-    signature: str
+    def text(self, digits: int) -> str:
+        """Return the mean with its deviation, if it has one."""
+        text = f"{self.mean:.{digits}f}"
+        return text if self.deviation is None else f"{text} ± {self.deviation:.{digits}f}"
 
 
-@dataclass(frozen=True)
-class MeanBleu:
-    """BLEU of its two kinds."""
+def summarize_runs(
+    evaluation_class: type[Evaluation],
+    evaluations: Mapping[tuple[str, str], Path],
+    *,
+    text: Path,
+    json: Path,
+    header: Mapping[str, str],
+    stand_in: str | None,
+) -> None:
+    """Write what the runs of a task scored on its test sets.
 
-    tokenized: MeanScore
-    detokenized: MeanScore
-
-
-@dataclass(frozen=True)
-class MeanBeforeReplacement:
-    """The scores of the same translations with their unknown words left in."""
-
-    bleu: MeanBleu
-
-
-@dataclass(frozen=True)
-class MeanUnknownWords:
-    """How many unknown words a run had, and what replaced them."""
-
-    total: Mean
-    dictionary: Mean
-    copied: Mean
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What the runs on one test set scored: an `Evaluation` with means, and each run."""
-
-    lines: int
-    bleu: MeanBleu
-    chrf: MeanScore
-    length_ratio: Mean
-    before_replacement: MeanBeforeReplacement
-    unknown_words: MeanUnknownWords
-    runs: Mapping[str, Evaluation]
-    learned: MeanScore | None = None
-
-
-def summarize(evaluations: Mapping[str, Path]) -> Summary:
-    """Summarize the evaluations of one test set, one for each run, in the order given.
+    Args:
+        evaluation_class: of the evaluations: by BLEU, or by ROUGE.
+        evaluations: the JSON file of each test set and run, in the order to print them in.
+        text: the report to write.
+        json: the same numbers unrounded, with every run's evaluation and manifest.
+        header: what the report begins with: task, model, decoding, scale.
+        stand_in: what the data is, where it is not the paper's; it heads the report.
 
     Raises:
-        UserError: a file is missing or is no evaluation, or two runs were scored on different
-            lines or by different metrics, so that their mean would mean nothing.
+        UserError: a file is missing or is no evaluation, or two runs of a test set were scored on
+            different lines or in different ways, so that their mean would mean nothing.
     """
-    runs = {run: read_evaluation(path) for run, path in evaluations.items()}
-    results = list(runs.values())
-    check_comparable({run: _measures(one) for run, one in runs.items()}, evaluations)
-    return Summary(
-        lines=results[0].lines,
-        bleu=_mean_bleu([one.bleu for one in results]),
-        chrf=mean_score([one.chrf for one in results]),
-        length_ratio=mean_and_deviation([one.length_ratio for one in results]),
-        before_replacement=MeanBeforeReplacement(
-            _mean_bleu([one.before_replacement.bleu for one in results])
-        ),
-        unknown_words=mean_unknown_words([one.unknown_words for one in results]),
-        runs=runs,
-        learned=_mean_learned([one.learned for one in results]),
-    )
+    tests: dict[str, dict[str, Evaluation]] = {}
+    for (test, run), path in evaluations.items():
+        runs = tests.setdefault(test, {})
+        runs[run] = read_evaluation(evaluation_class, path)
+        first = next(iter(runs))
+        expected = runs[first].measures()
+        for name, value in runs[run].measures().items():
+            if value != expected.get(name):
+                raise UserError(
+                    f"{path}: {name}: {value}, but {expected.get(name)} in "
+                    f"{evaluations[test, first]}: a mean needs equal measures; delete both files "
+                    "and score again"
+                )
+    summaries = {test: _summary(runs) for test, runs in tests.items()}
+    write_json(json, {"stand_in": stand_in, **header, "tests": summaries})
+    write_lines(text, _report(stand_in, header, tests))
 
 
-def read_evaluation(path: Path) -> Evaluation:
+summarize_bleu = partial(summarize_runs, BleuEvaluation)
+summarize_rouge = partial(summarize_runs, RougeEvaluation)
+
+
+def read_evaluation(evaluation_class: type[E], path: Path) -> E:
     """Read the scores of one run on one test set.
 
     Raises:
         UserError: the file is missing, or is no evaluation of this version.
     """
-    return read_as(Evaluation, path)
-
-
-def read_as(kind: type[E], path: Path) -> E:
-    """Read the scores of one run on one test set, of one kind of them.
-
-    Raises:
-        UserError: the file is missing, or is no evaluation of this version.
-    """
     try:
-        return TypeAdapter(kind).validate_json("\n".join(read_lines(path)))
+        return TypeAdapter(evaluation_class).validate_json("\n".join(read_lines(path)))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
@@ -119,68 +98,123 @@ def read_as(kind: type[E], path: Path) -> E:
         ) from None
 
 
-def check_comparable(
-    measures: Mapping[str, Mapping[str, object]], paths: Mapping[str, Path]
-) -> None:
-    """Refuse to average what was measured differently, say by two versions of sacrebleu.
-
-    Args:
-        measures: run -> what must be equal in all, by its name.
-        paths: run -> its evaluation.
-
-    Raises:
-        UserError: two runs differ; the message names both files.
-    """
-    first, *others = measures
-    for run in others:
-        expected = measures[first]
-        for name, found in measures[run].items():
-            if found != expected[name]:
-                raise UserError(
-                    f"{paths[run]}: {name}: {found}, but {expected[name]} in {paths[first]}: a "
-                    "mean needs equal measures; delete both files and score again"
-                )
-
-
-def _measures(evaluation: Evaluation) -> dict[str, int | str]:
-    return {
-        "lines": evaluation.lines,
-        "tokenized BLEU": evaluation.bleu.tokenized.signature,
-        "detokenized BLEU": evaluation.bleu.detokenized.signature,
-        "chrF": evaluation.chrf.signature,
-        "learned metric": "none" if evaluation.learned is None else evaluation.learned.signature,
-    }
-
-
-def _mean_bleu(scores: Sequence[BleuScores]) -> MeanBleu:
-    return MeanBleu(
-        mean_score([one.tokenized for one in scores]),
-        mean_score([one.detokenized for one in scores]),
-    )
-
-
-def _mean_learned(scores: Sequence[Score | None]) -> MeanScore | None:
-    """Return the mean of a learned metric, which all runs have or none."""
-    known = [score for score in scores if score is not None]
-    return mean_score(known) if known else None
-
-
-def mean_score(scores: Sequence[Score]) -> MeanScore:
-    """Return the mean of scores of one signature."""
-    mean = mean_and_deviation([one.score for one in scores])
-    return MeanScore(mean.mean, mean.deviation, scores[0].signature)
-
-
-def mean_unknown_words(counts: Sequence[UnknownWords]) -> MeanUnknownWords:
-    """Return the means of what became of unknown words."""
-    return MeanUnknownWords(
-        mean_and_deviation([one.total for one in counts]),
-        mean_and_deviation([one.dictionary for one in counts]),
-        mean_and_deviation([one.copied for one in counts]),
-    )
-
-
 def mean_and_deviation(values: Sequence[float]) -> Mean:
     """Return the mean, and the sample's deviation unless there is a single value."""
-    deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Mean(statistics.fmean(values), deviation)
+    deviation = stdev(values) if len(values) > 1 else None
+    return Mean(fmean(values), deviation)
+
+
+def _summary(runs: Runs) -> dict[str, Any]:
+    """Return what the runs share, the means of their scores, and each run's evaluation."""
+    trees = {run: asdict(evaluation) for run, evaluation in runs.items()}
+    (run, first), *_ = runs.items()
+    summary = {name: trees[run][name] for name in first.SHARED}
+    for name in first.AVERAGED:
+        summary[name] = _averaged([tree[name] for tree in trees.values()])
+    if isinstance(first, RougeEvaluation):
+        summary["difference"] = {
+            kind: {part: summary["rouge"][kind][part]["mean"] - parts[part].score for part in parts}
+            for kind, parts in first.lead.rouge.items()
+        }
+    return {**summary, "runs": trees}
+
+
+def _averaged(trees: Sequence[Any]) -> object:
+    """Return one tree for several of the same form: a mean for each number and each score."""
+    first = trees[0]
+    if first is None:  # a learned metric that was not asked for
+        return None
+    if not isinstance(first, dict):
+        return asdict(mean_and_deviation(trees))
+    if "signature" in first:
+        mean = mean_and_deviation([tree["score"] for tree in trees])
+        return {**asdict(mean), "signature": first["signature"]}
+    return {name: _averaged([tree[name] for tree in trees]) for name in first}
+
+
+def _report(
+    stand_in: str | None, header: Mapping[str, str], tests: Mapping[str, Runs]
+) -> Iterator[str]:
+    yield from heading(stand_in, header)
+    for number, (test, runs) in enumerate(tests.items()):
+        if number:
+            yield ""
+        yield from _test_set(test, runs)
+
+
+def _test_set(test: str, runs: Runs) -> Iterator[str]:
+    """Print a test set; each line of the first block can be understood, and grepped, alone."""
+    first, *_ = runs.values()
+    by_rouge = [run for run in runs.values() if isinstance(run, RougeEvaluation)]
+    lead = by_rouge[0].by_name(by_rouge[0].lead.rouge) if by_rouge else {}
+    size = f"{first.lines} lines"
+    if by_rouge:
+        count = by_rouge[0].references
+        size += f", {count} reference{'' if count == 1 else 's'} each"
+    over = "one run" if len(runs) == 1 else f"mean ± sample deviation of {len(runs)} runs"
+    yield from underlined(f"{test}: {size}; {over} ({', '.join(runs)})")
+
+    width = max(map(len, [*first.scores(), "length ratio"]))
+    for name, score in first.scores().items():
+        mean = mean_and_deviation([run.scores()[name].score for run in runs.values()])
+        about = ""
+        if by_rouge:
+            about = f"lead ({by_rouge[0].lead.words} words) = {lead[name].score:.2f}  "
+            about += f"difference = {mean.mean - lead[name].score:+.2f}  "
+        shown = mean.text(score.DIGITS)
+        yield f"{test} {name:<{width}} = {shown:<14} {about}{score.signature}"
+    ratio = mean_and_deviation([run.length_ratio for run in runs.values()]).text(3)
+    unit = "words of the output / words of the reference"
+    yield f"{test} {'length ratio':<{width}} = {ratio:<14} {unit}"
+
+    yield ""
+    names = [f"{name} (95%)" if by_rouge else name for name in first.scores()]
+    rows = [
+        [run, *map(str, result.scores().values()), f"{result.length_ratio:.3f}"]
+        for run, result in runs.items()
+    ]
+    if by_rouge:
+        rows.append(["lead", *map(str, lead.values()), ""])
+    yield from aligned(["by run", *names, "length ratio"], rows)
+
+    if by_rouge:
+        yield ""
+        yield from _all_parts(by_rouge)
+    yield ""
+    yield from _replacements(runs)
+
+
+def _all_parts(runs: Sequence[RougeEvaluation]) -> Iterator[str]:
+    """Print recall, precision and F1, which of them the first block shows or not."""
+    rows = [
+        [
+            name,
+            *(f"{fmean(run.rouge[kind][part].score for run in runs):.2f}" for part in ROUGE_PARTS),
+            *(f"{runs[0].lead.rouge[kind][part].score:.2f}" for part in ROUGE_PARTS),
+        ]
+        for kind, name in ROUGE_NAMES.items()
+    ]
+    parts = ROUGE_PARTS.values()
+    yield from aligned(["on average", *parts, *(f"lead's {part}" for part in parts)], rows)
+
+
+def _replacements(runs: Runs) -> Iterator[str]:
+    """Print what unknown-word replacement did, by run and, where there are several, on average."""
+    first, *_ = runs.values()
+    names = list(first.scores_before())
+    counts, before, after = dict[str, Counts](), dict[str, Counts](), dict[str, Counts]()
+    for run, result in runs.items():
+        counts[run] = astuple(result.unknown_words)
+        before[run] = [score.score for score in result.scores_before().values()]
+        after[run] = [result.scores()[name].score for name in names]
+    rows = [[run, *(f"{count:,}" for count in counts[run])] for run in runs]
+    if len(runs) > 1:
+        for numbers in (counts, before, after):
+            numbers["mean"] = [fmean(column) for column in zip(*numbers.values(), strict=True)]
+        rows.append(["mean", *(f"{count:,.1f}" for count in counts["mean"])])
+    for row in rows:
+        pairs = zip(before[row[0]], after[row[0]], strict=True)
+        # The difference is of the unrounded scores.
+        row += [f"{old:.2f} -> {new:.2f} ({new - old:+.2f})" for old, new in pairs]
+    gains = [f"{name} before -> after" for name in names]
+    yield from aligned(["unknown words", "found", "by dictionary", "copied", *gains], rows)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tabulate import tabulate
+
 
 def underlined(title: str) -> Iterator[str]:
     """Yield a title and the line below it."""
@@ -21,20 +23,7 @@ def heading(stand_in: str | None, header: Mapping[str, str]) -> Iterator[str]:
 
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a table's lines: its first column aligned to the left, the others to the right."""
-    lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for first, *others in lines:
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        yield "  ".join(cells).rstrip()
-
-
-def mean_text(mean: float, deviation: float | None, digits: int) -> str:
-    """Return a mean with its deviation, if it has one."""
-    text = f"{mean:.{digits}f}"
-    return text if deviation is None else f"{text} ± {deviation:.{digits}f}"
-
-
-def gain(before: float, after: float) -> str:
-    """Return two scores and their difference, which is of the unrounded ones."""
-    return f"{before:.2f} -> {after:.2f} ({after - before:+.2f})"
+    columns = ["left", *["right"] * (len(header) - 1)]
+    # The header as a row: tabulate pads columns below headers of its own.
+    table = tabulate([header, *rows], (), "plain", disable_numparse=True, colalign=columns)
+    yield from (line.rstrip() for line in table.split("\n"))

@@ -1,19 +1,21 @@
 """The decoder's JSON lines, read back: one translation a line, in the test set's order."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.text import read_lines
+from convs2s.files.text import read_lines, write_lines
 
 UNKNOWN_WORD = "<unk>"
 """How the decoder writes an unknown word that nothing has replaced."""
+
+SHOWN = 5
+"""Sentences that a file of examples shows."""
 
 
 @dataclass(frozen=True)
@@ -31,26 +33,14 @@ class ReplacedWord:
     by: Literal["dictionary", "copied"]
 
 
-def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
-    """Return a text in which each unknown word is the next replacement, while there are any.
-
-    Args:
-        text: words before replacement.
-        replacements: in the order of the text; a copied word may itself be written ``<unk>``.
-        form: how each is written.
-    """
-
-    def next_one(unknown: re.Match[str]) -> str:
-        item = next(replacements, None)
-        return unknown[0] if item is None else form.format(item.word)
-
-    return re.sub(re.escape(UNKNOWN_WORD), next_one, text)
-
-
 @dataclass(frozen=True)
 class DecodedLine:
-    """One sentence as the decoder leaves it; ``before`` is with its unknown words."""
+    """One sentence as the decoder leaves it; ``before`` is with its unknown words.
 
+    ``line`` is its number in the test set, from 1.
+    """
+
+    line: int
     source: str
     text: str
     words: list[str]
@@ -59,11 +49,7 @@ class DecodedLine:
     replacements: list[ReplacedWord]
 
 
-@dataclass(frozen=True)
-class _Arithmetic:
-    """What a line says of how it was computed."""
-
-    precision: Literal["fp32", "bf16", "int8"]
+_LINE = TypeAdapter(DecodedLine)
 
 
 def read_translations(path: Path) -> list[DecodedLine]:
@@ -73,65 +59,91 @@ def read_translations(path: Path) -> list[DecodedLine]:
         UserError: the file is missing, a line is no translation, or the lines are not numbered
             1, 2, 3 and so on; the message names the file and the line.
     """
-    return [_parse(line, path, number) for number, line in enumerate(read_lines(path), start=1)]
+    translations: list[DecodedLine] = []
+    for expected, line in enumerate(read_lines(path), start=1):
+        place = f"{path}:{expected}"
+        with failures_of_file(
+            place, "no translation of this program's decoder; decode the test set again"
+        ):
+            translation = _LINE.validate_json(line, strict=True)
+        if translation.line != expected:
+            raise UserError(
+                f"{place}: holds the translation of line {translation.line} where line {expected} "
+                "was expected: the file is cut or out of order; decode the test set again"
+            )
+        translations.append(translation)
+    return translations
 
 
-def read_precision(path: Path) -> str:
-    """Return the precision that the decoder's output was computed in, as its first line says.
+def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
+    """Read one reference of each of the ``expected`` lines of translations.
 
     Raises:
-        UserError: the file is missing, or its first line is no translation.
+        UserError: the file is missing, or has another number of lines.
     """
-    expected = "no translation of this program's decoder; decode the test set again"
-    with failures_of_file(f"{path}:1", expected):
-        return TypeAdapter(_Arithmetic).validate_json(next(read_lines(path), "")).precision
-
-
-def _parse(line: str, path: Path, number: int) -> DecodedLine:
-    try:
-        found, decoded = _decoded_line(json.loads(line))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    lines = list(read_lines(reference))
+    if len(lines) != expected:
         raise UserError(
-            f"{path}:{number}: no translation of this program's decoder ({error!r}); "
-            "decode the test set again"
-        ) from None
-    if found != number:
-        raise UserError(
-            f"{path}:{number}: holds the translation of line {found} where line {number} was "
-            "expected: the file is cut or out of order; decode the test set again"
+            f"{translations} has {expected} lines but {reference} has {len(lines)}: a test set is "
+            "scored as a whole; decode it again, or give its own reference"
         )
-    return decoded
+    return lines
 
 
-def _decoded_line(record: dict[str, Any]) -> tuple[int, DecodedLine]:
-    """Return the number of a line and what was decoded."""
-    return record["line"], DecodedLine(
-        source=_text(record["source"]),
-        text=_text(record["text"]),
-        words=_words(record["words"]),
-        text_before=_text(record["text_before"]),
-        words_before=_words(record["words_before"]),
-        replacements=[
-            ReplacedWord(_text(item["source_word"]), _text(item["word"]), _by(item["by"]))
-            for item in record["replacements"]
-        ],
-    )
+def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
+    """Return a text in which each unknown word is the next replacement, while there are any.
+
+    Args:
+        text: words before replacement.
+        replacements: in the order of the text; a copied word may itself be written ``<unk>``.
+        form: how each is written.
+    """
+
+    def next_word(unknown: re.Match[str]) -> str:
+        item = next(replacements, None)
+        return unknown[0] if item is None else form.format(item.word)
+
+    return re.sub(re.escape(UNKNOWN_WORD), next_word, text)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("text was expected")
-    value.encode()  # no half of a surrogate pair, which no output can hold
-    return value
+def write_examples(translations: Path, reference: Path, output: Path) -> None:
+    """Write sources, translations and references of some sentences of a test set.
+
+    A score alone hides what a model does wrong. The sentences are the middles of ``SHOWN`` equal
+    parts of the test set, so that every run and model shows the same ones. The first other sentence
+    with a replaced unknown word comes last.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    system = read_translations(translations)
+    references = read_reference(reference, translations, len(system))
+    chosen = spread(len(system), SHOWN)
+    replaced = [i for i, item in enumerate(system) if item.replacements and i not in chosen]
+    chosen += replaced[:1]
+    lines = (line for i in chosen for line in _example(system[i], references[i]))
+    write_lines(output, lines)
 
 
-def _words(value: object) -> list[str]:
-    if not isinstance(value, list):
-        raise TypeError("a list was expected")
-    return [_text(word) for word in value]
+def spread(total: int, count: int) -> list[int]:
+    """Return the middles of ``count`` equal parts of ``range(total)``, or all of fewer."""
+    count = min(count, total)
+    return [(2 * part + 1) * total // (2 * count) for part in range(count)]
 
 
-def _by(value: object) -> Literal["dictionary", "copied"]:
-    if value not in ("dictionary", "copied"):
-        raise ValueError("expected dictionary or copied")
-    return "dictionary" if value == "dictionary" else "copied"
+def _example(translation: DecodedLine, reference: str) -> Iterator[str]:
+    yield f"line {translation.line}"
+    yield f"  source       {translation.source}"
+    yield f"  translation  {translation.text}"
+    yield f"  reference    {reference}"
+    if translation.replacements:
+        before = " ".join(translation.words_before)
+        yield f"  in words     {in_place(before, iter(translation.replacements), '[{}]')}"
+        origins = (
+            f"[{item.word}] is the dictionary's word for {item.source_word}"
+            if item.by == "dictionary"
+            else f"[{item.word}] is copied from the source"
+            for item in translation.replacements
+        )
+        yield f"  replaced     {'; '.join(origins)}"
+    yield ""

@@ -6,14 +6,14 @@ Jobs that translate and jobs that score ask for them; neither needs what the oth
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.errors import failures_of_file
 from convs2s.files.limits import LARGEST_LENGTH_PENALTY
-from convs2s.scoring.translations import read_precision
+from convs2s.files.text import read_lines
 
 PLAIN = 1.0
 """The paper's length penalty where none is tuned."""
@@ -26,9 +26,11 @@ class _Tuning:
     length_penalty: Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
 
 
-def _read_tuning(path: Path) -> _Tuning:
-    with failures_of_file(str(path), "no tuning of a length penalty; delete it and tune again"):
-        return TypeAdapter(_Tuning).validate_json(path.read_bytes())
+@dataclass(frozen=True)
+class _Arithmetic:
+    """What is read of the first of the decoder's JSON lines."""
+
+    precision: Literal["fp32", "bf16", "int8"]
 
 
 def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
@@ -38,12 +40,18 @@ def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> Decodi
         stated: the decoding, as config/decodings.yaml has it.
         tuned: the JSON file of the tuning; none where the number is stated, and for the list that
             the tuning goes by, whose order does not matter.
+
+    Raises:
+        UserError: the file is no tuning.
     """
     settings = DecodingSettings.model_validate(stated)
     if not isinstance(settings.length_penalty, TunedLengthPenalty):
         return settings
-    values = [_read_tuning(Path(path)) for path in tuned]
-    alpha = values[0].length_penalty if values else PLAIN
+    alpha = PLAIN
+    for path in tuned:  # at most one
+        with failures_of_file(path, "no tuning of a length penalty; delete it and tune again"):
+            tuning = TypeAdapter(_Tuning).validate_json(Path(path).read_bytes())
+        alpha = tuning.length_penalty
     return settings.model_copy(update={"length_penalty": alpha})
 
 
@@ -52,15 +60,15 @@ def decoding_as_run(
 ) -> dict[str, object]:
     """Return what a score's manifest says of its decoding: also what ``auto`` stood for.
 
-    Args:
-        stated: as of ``tuned_decoding``.
-        tuned: likewise.
-        translations: the decoder's JSON lines.
+    That is in the first of the decoder's JSON lines, ``translations``.
 
     Raises:
-        UserError: they are none, or do not say their precision.
+        UserError: a file is missing or malformed.
     """
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
     if decoding["precision"] == "auto":
-        decoding["precision"] = read_precision(translations)
+        expected = "no translation of this program's decoder; decode the test set again"
+        with failures_of_file(f"{translations}:1", expected):
+            first = next(read_lines(translations), "")
+            decoding["precision"] = TypeAdapter(_Arithmetic).validate_json(first).precision
     return decoding

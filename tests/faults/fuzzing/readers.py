@@ -31,7 +31,7 @@ from convs2s.paper.ledger import read_ledger
 from convs2s.paper.trained import read_training
 from convs2s.publish.card import model_card
 from convs2s.scoring.n_best import average_with, every_sentence, reranked
-from convs2s.scoring.rouge_words import read_exceptions
+from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.scoring.translations import read_translations
 from convs2s.text.bpe import Bpe, read_codes
 from convs2s.text.corpus_filter import added_reports

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.files.text import read_lines
-from convs2s.scoring.rouge_stem import rouge_stem
-from convs2s.scoring.rouge_words import read_exceptions
+from convs2s.scoring.rouge_stem import read_exceptions, rouge_stem
 from tests.support.rouge_rows import rouge_case
 
 CASES = {

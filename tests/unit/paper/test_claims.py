@@ -21,7 +21,7 @@ from convs2s.paper.claim_findings import Finding
 from convs2s.paper.claims import judge, verdict_of, write_claims
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
 from convs2s.paper.run_inputs import fingerprint_of
-from convs2s.scoring.sentence_statistics import bleu_of, encode
+from convs2s.scoring.bleu import bleu_of, encode_statistics
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
 BEFORE = "bleu_tokenized_before_replacement"
@@ -81,7 +81,7 @@ def with_sentences(entry: LedgerEntry, share: float, seed: int) -> LedgerEntry:
     matches = [order.binomial(np.maximum(words - n, 0), share ** (n + 1)) for n in range(4)]
     statistics = np.stack([words, words, *matches], axis=1)
     scores = {BEFORE: RunScore(bleu_of(statistics), "nrefs:1")}
-    return replace(entry, scores=scores, sentences={BEFORE: encode(statistics)})
+    return replace(entry, scores=scores, sentences={BEFORE: encode_statistics(statistics)})
 
 
 def finding(settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]) -> Finding:

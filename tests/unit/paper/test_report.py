@@ -138,6 +138,7 @@ def test_replaced_words_are_marked(page: Reader) -> None:
 
 def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
     line = DecodedLine(
+        line=1,
         source="s",
         text="t",
         words=["caHund", "sieht", "Zürich"],

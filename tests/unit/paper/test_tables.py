@@ -17,7 +17,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
 from convs2s.paper.tables import headings, write_table
-from convs2s.scoring.rouge_evaluation import evaluate_rouge
+from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]

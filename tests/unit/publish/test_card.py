@@ -14,7 +14,7 @@ from convs2s.files.text import read_json, write_json
 from convs2s.manifest import run_manifest
 from convs2s.model_file import describe_model, load_model
 from convs2s.publish.card import model_card
-from convs2s.scoring.rouge_evaluation import evaluate_rouge
+from convs2s.scoring.evaluation import evaluate_rouge
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.unit.conftest import Terminal

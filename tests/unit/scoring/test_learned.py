@@ -15,8 +15,8 @@ from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
 from convs2s.scoring import learned
 from convs2s.scoring.evaluation import evaluate_bleu
-from convs2s.scoring.learned import learned_scores
-from convs2s.scoring.summary_report import summarize_bleu
+from convs2s.scoring.learned import learned_score
+from convs2s.scoring.summary import summarize_bleu
 from tests.unit.conftest import Terminal
 
 SOURCES, HYPOTHESES, REFERENCES = ["ein Hund", "ja"], ["a dog", "no"], ["a dog", "yes"]
@@ -63,24 +63,23 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_comet_scores_source_translation_and_reference(checkpoint: Path) -> None:
     metric = LearnedMetric(name="comet", model=str(checkpoint))
-    found = learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
-    assert found.lines == [1.0, 0.5]
-    assert found.whole.score == 0.75
+    found = learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
+    assert found.score == 0.75
     digits = sha256(checkpoint)[:8]
-    assert found.whole.signature == f"COMET|version:2.2.9|model:model.ckpt@{digits}"
+    assert found.signature == f"COMET|version:2.2.9|model:model.ckpt@{digits}"
 
 
 def test_bleurt_scores_translation_and_reference(checkpoint: Path) -> None:
     folder = checkpoint.with_name("BLEURT-20")
     folder.mkdir()
     metric = LearnedMetric(name="bleurt", model=str(folder))
-    found = learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
-    assert found.whole.score == 0.5
-    signatures = {found.whole.signature}
+    found = learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
+    assert found.score == 0.5
+    signatures = {found.signature}
     for weights in ("one", "another"):
         (folder / "variables").write_text(weights)
-        found = learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
-        signatures.add(found.whole.signature)
+        found = learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
+        signatures.add(found.signature)
     assert len(signatures) == 3
     assert all(one.startswith("BLEURT|version:0.0.2|model:BLEURT-20@") for one in signatures)
 
@@ -88,12 +87,12 @@ def test_bleurt_scores_translation_and_reference(checkpoint: Path) -> None:
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     metric = LearnedMetric(name="comet", model=str(tmp_path / "model.ckpt"))
     with pytest.raises(UserError, match="no such model of COMET; nothing is downloaded"):
-        learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
+        learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
     (tmp_path / "model.ckpt").touch()
     with pytest.raises(UserError, match=r"the package unbabel-comet .*: install it, or leave"):
-        learned_scores(metric, SOURCES, HYPOTHESES, REFERENCES)
+        learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
     with pytest.raises(UserError, match="1 sources, 2 translations and 2 references"):
-        learned_scores(metric, SOURCES[:1], HYPOTHESES, REFERENCES)
+        learned_score(metric, SOURCES[:1], HYPOTHESES, REFERENCES)
 
 
 def test_its_cell_names_it_and_no_cell_is_there_without_it(

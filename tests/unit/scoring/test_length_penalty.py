@@ -14,7 +14,8 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.paper.length_penalty_curve import plot_length_penalty
-from convs2s.scoring.length_penalty import (
+from convs2s.scoring.n_best import ListedHypothesis, best, own_score, read_n_best
+from convs2s.scoring.reranking import (
     ALPHAS,
     COLUMNS,
     best_point,
@@ -22,7 +23,6 @@ from convs2s.scoring.length_penalty import (
     curve,
     tune_length_penalty,
 )
-from convs2s.scoring.n_best import ListedHypothesis, best, own_score, read_n_best
 from convs2s.scoring.tuned_settings import tuned_decoding
 from tests.unit.decoding.test_long_files import sentences
 

@@ -20,8 +20,7 @@ from convs2s.scoring.n_best import (
     read_n_best,
     unescaped,
 )
-from convs2s.scoring.oracle import first_and_oracle
-from convs2s.scoring.rescoring import rescore_n_best
+from convs2s.scoring.reranking import first_and_oracle, rescore_n_best
 from tests.support import tiny
 from tests.unit.conftest import Terminal
 
@@ -39,14 +38,14 @@ def write_list(path: Path, hypotheses: Sequence[ListedHypothesis]) -> Path:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0 ||| a b ||| LM= -1", "found 3 of the 4 fields"),
-        ("just text", "found 1 of the 4 fields"),
-        ("", "found 1 of the 4 fields"),
-        ("x ||| a ||| LM= -1 ||| -1", "the sentence is a number from 0, not 'x'"),
-        ("-1 ||| a ||| LM= -1 ||| -1", "the sentence is a number from 0, not '-1'"),
-        ("0 ||| a ||| LM= -1 ||| high", "the score is a number, not 'high'"),
-        ("0 ||| a ||| LM= -1 ||| nan", "the score is a number, not 'nan'"),
-        ("0 ||| a ||| LM= -1 ||| ", "the score is a number, not ''"),
+        ("0 ||| a b ||| LM= -1", "3 of the 4 fields"),
+        ("just text", "1 of the 4 fields"),
+        ("", "1 of the 4 fields"),
+        ("x ||| a ||| LM= -1 ||| -1", "the sentence is no number: 'x'"),
+        ("-1 ||| a ||| LM= -1 ||| -1", "the sentence is no number: '-1'"),
+        ("0 ||| a ||| LM= -1 ||| high", "the score is no number: 'high'"),
+        ("0 ||| a ||| LM= -1 ||| nan", "the score is no number: 'nan'"),
+        ("0 ||| a ||| LM= -1 ||| ", "the score is no number: ''"),
     ],
 )
 def test_a_malformed_line_is_named(

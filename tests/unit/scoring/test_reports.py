@@ -9,12 +9,10 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
-from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
+from convs2s.scoring.bleu import bleu_of, decode_statistics, detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import evaluate_bleu
-from convs2s.scoring.examples import write_examples
-from convs2s.scoring.sentence_statistics import bleu_of, decode
-from convs2s.scoring.summary import mean_and_deviation
-from convs2s.scoring.summary_report import summarize_bleu
+from convs2s.scoring.summary import mean_and_deviation, summarize_bleu
+from convs2s.scoring.translations import write_examples
 
 NAMED = {"task": "demo_en_fr", "model": "demo", "decoding": "beam5", "scale": "demo"}
 
@@ -100,7 +98,7 @@ def test_evaluation_holds_both_states(tmp_path: Path) -> None:
     assert result["before_replacement"]["bleu"]["tokenized"]["score"] < 95
     assert result["before_replacement"]["bleu"]["detokenized"]["score"] < 95
     assert result["unknown_words"] == {"total": 3, "dictionary": 2, "copied": 1}
-    made_of = {name: bleu_of(decode(text)) for name, text in result["sentences"].items()}
+    made_of = {name: bleu_of(decode_statistics(text)) for name, text in result["sentences"].items()}
     before = result["before_replacement"]
     assert made_of == {
         "bleu_tokenized": result["bleu"]["tokenized"]["score"],
@@ -149,7 +147,7 @@ def test_line_counts_must_agree(tmp_path: Path) -> None:
     ("second", "message"),
     [
         (translation(3, sentence(3)), r"test\.jsonl:2: holds the translation of line 3"),
-        ({"line": 2}, r"test\.jsonl:2: no translation of this program's decoder .*'source'"),
+        ({"line": 2}, r"test\.jsonl:2: no translation of this program's decoder.*source"),
         (7, r"test\.jsonl:2: no translation"),
     ],
 )

@@ -14,19 +14,21 @@ from convs2s.scoring.rouge import (
     RougeItem,
     RougeOptions,
     RougeScores,
+    RougeTriple,
     mean_rouge,
+    ngram_hits,
     rouge,
     rouge_items,
+    subsequence_hits,
+    triple,
 )
-from convs2s.scoring.rouge_hits import RougeTriple, ngram_hits, subsequence_hits, triple
-from convs2s.scoring.rouge_stem import rouge_stem
-from convs2s.scoring.rouge_words import RougeExceptions, read_exceptions, rouge_words
+from convs2s.scoring.rouge_stem import RougeExceptions, read_exceptions, rouge_stem
 
 PLAIN = RougeOptions()
 
 
 def words(text: str, byte_limit: int | None = None) -> list[str]:
-    return rouge_words(text, byte_limit=byte_limit, stem=False, exceptions=None)
+    return RougeOptions(byte_limit).words(text)
 
 
 def item(hypothesis: str, *references: str, options: RougeOptions = PLAIN) -> RougeItem:
@@ -68,8 +70,8 @@ def test_stems(word: str, stem: str) -> None:
 
 def test_words_of_three_letters_are_neither_stemmed_nor_looked_up() -> None:
     forms = RougeExceptions({"men": "man", "mice": "mouse"}, "")
-    found = rouge_words("Men was mice houses", byte_limit=None, stem=True, exceptions=forms)
-    assert found == ["men", "was", "mouse", "hous"]
+    options = RougeOptions(stem=True, exceptions=forms)
+    assert options.words("Men was mice houses") == ["men", "was", "mouse", "hous"]
 
 
 def test_hits_are_counted_as_often_as_in_both() -> None:

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.scoring import sentence_statistics
-from convs2s.scoring.bleu import tokenized_bleu
-from convs2s.scoring.sentence_statistics import bleu_of, decode, encode, statistics_of
+from convs2s.scoring import bleu
+from convs2s.scoring.bleu import (
+    bleu_of,
+    decode_statistics,
+    encode_statistics,
+    statistics_of,
+    tokenized_bleu,
+)
 
 HYPOTHESES = ["the cat sits on the mat", "a dog ran", "", "one two three four five"]
 REFERENCES = [
@@ -64,8 +69,8 @@ def test_of_several_references_the_nearest_length_counts() -> None:
 def test_what_is_encoded_is_decoded() -> None:
     statistics = statistics_of(lines(1000, seed=6), lines(1000, seed=7))
     statistics[0] = [70_000, 1 << 31, 69_999, 0, 0, 0]
-    text = encode(statistics)
-    assert np.array_equal(decode(text), statistics)
+    text = encode_statistics(statistics)
+    assert np.array_equal(decode_statistics(text), statistics)
     assert len(text) < 6 * 1000
 
 
@@ -85,12 +90,12 @@ def packed(plain: bytes) -> str:
     ],
 )
 def test_other_text_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_statistics, "MOST_LINES", 10)
+    monkeypatch.setattr(bleu, "MOST_LINES", 10)
     with pytest.raises(UserError, match="ledger:3: not the statistics of sentences"):
-        decode(text, "ledger:3")
+        decode_statistics(text, "ledger:3")
 
 
 def test_more_matches_than_words_are_refused() -> None:
     statistics = np.array([[2, 2, 2, 1, 0, 0], [2, 2, 2, 2, 0, 0]])
     with pytest.raises(UserError, match="sentence 2 has more matches than it has n-grams"):
-        decode(encode(statistics))
+        decode_statistics(encode_statistics(statistics))

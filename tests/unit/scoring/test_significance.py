@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from convs2s.scoring.bleu import SAMPLES, compare
-from convs2s.scoring.sentence_statistics import bleu_of, statistics_of
+from convs2s.scoring.bleu import SAMPLES, bleu_of, compare, statistics_of
 from convs2s.scoring.significance import (
     RESAMPLING_SEED,
     drawn_scores,
@@ -105,8 +104,8 @@ def test_the_bootstrap_is_that_of_two_files(worse: float) -> None:
     expected = compare(other, better, references)
     first, second = (drawn_scores(statistics_of(one, references)) for one in (other, better))
     for drawn, half in (
-        (first, expected.baseline_interval),
-        (second, expected.system_interval),
+        (first, expected.baseline.interval),
+        (second, expected.system.interval),
     ):
         low, high = np.sort(drawn)[[25, 974]]  # as sacrebleu takes them
         assert (high - low) / 2 == pytest.approx(half, abs=1e-4)

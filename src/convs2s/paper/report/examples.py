@@ -7,12 +7,12 @@ from pathlib import Path
 
 from convs2s.files.text import read_lines
 from convs2s.paper.report.recorded import RecordedScore
-from convs2s.scoring.examples import spread
 from convs2s.scoring.translations import (
     UNKNOWN_WORD,
     DecodedLine,
     in_place,
     read_translations,
+    spread,
 )
 
 _TRANSLATIONS = ".jsonl"

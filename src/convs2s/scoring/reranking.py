@@ -1,0 +1,248 @@
+"""Choices from n-best lists and what they score: rescoring, the oracle, the length penalty.
+
+A search ranks by the length penalty alpha only what it has finished: at each step it goes by
+log-probabilities alone, and when it stops does not depend on alpha either. So one n-best list with
+all finished hypotheses holds what a search with any alpha would answer, and tuning alpha on a
+development set (section 4.3: en-de's on newstest2015) needs no other search.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.errors import UserError
+from convs2s.files.text import read_lines, write_json, write_lines
+from convs2s.scoring.bleu import (
+    BleuKind,
+    Score,
+    SentenceBleu,
+    detokenized_bleu,
+    length_ratio,
+    tokenized_bleu,
+)
+from convs2s.scoring.evaluation import bleu_scores
+from convs2s.scoring.n_best import (
+    LENGTH,
+    LIKELIHOOD,
+    MODEL,
+    Criterion,
+    Group,
+    average_with,
+    best,
+    every_sentence,
+    own_score,
+    read_n_best,
+    reranked,
+)
+from convs2s.scoring.text_table import aligned, heading, underlined
+from convs2s.scoring.tuned_settings import PLAIN
+
+Reader = Callable[[str], str]
+"""From a hypothesis's text in the list to another form of it."""
+
+CHOICES = {
+    "first": "the list's own score",
+    "model": "the rescoring model's score",
+    "average": "the even average of both",
+    "oracle": "oracle, by the references",
+}
+
+ALPHAS = tuple(tenth / 10 for tenth in range(21))
+"""The length penalties that are tried: 0, 0.1, ... 2."""
+
+COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
+"""Header of the table of a tuning."""
+
+
+def first_and_oracle(
+    groups: Iterable[Group],
+    references: Sequence[Sequence[str]],
+    kind: BleuKind,
+    read: Reader = str,
+) -> tuple[list[str], list[str]]:
+    """Choose from an n-best list by its own score, and the best that could be chosen.
+
+    Which choice gives the highest BLEU of the whole set cannot be decided sentence by sentence, and
+    there are too many choices to try. So the oracle takes each sentence's hypothesis with the
+    highest smoothed BLEU of its own, of equal ones the one that the list prefers. Where that scores
+    less than the list's own choice, as in sets of a few sentences, it is the list's own.
+
+    Args:
+        groups: the list.
+        references: one or more lists of lines, in the form that ``kind`` asks for.
+        kind: by which BLEU to choose.
+        read: from a hypothesis's text in the list to the form that ``kind`` asks for.
+
+    Returns:
+        The texts of the highest scores, and those of the oracle.
+
+    Raises:
+        UserError: a sentence has no hypothesis, or the references are not as many as the sentences.
+    """
+    sentence_bleu, first, chosen = SentenceBleu(kind), list[str](), list[str]()
+    for number, group in enumerate(every_sentence(groups)):
+        texts = [read(hypothesis.text) for hypothesis in reranked(group, own_score)]
+        first.append(texts[0])
+        if all(number < len(lines) for lines in references):  # else an error when all are counted
+            lines = [lines[number] for lines in references]
+            chosen.append(max(texts, key=lambda text: sentence_bleu(text, *lines)))
+    if not first:
+        raise UserError("the n-best list is empty: give one with a hypothesis of each sentence")
+    metric = tokenized_bleu if kind == "tokenized" else detokenized_bleu
+    of_first = metric(first, *references)
+    is_better = metric(chosen, *references).score >= of_first.score
+    return first, chosen if is_better else first
+
+
+def rescore_n_best(
+    *,
+    n_best: Path,
+    raw: Path,
+    tokenized: Path,
+    translations: Path,
+    text: Path,
+    json: Path,
+    restore: Reader,
+    stand_in: str | None,
+    header: Mapping[str, str],
+    test_set: str,
+    manifest: Mapping[str, object],
+) -> None:
+    """Choose from a scored n-best list in four ways, score each, and write the average's choice.
+
+    Args:
+        n_best: the list, in words, with the feature of the rescoring model.
+        raw: the target side as published.
+        tokenized: the same in the words of the task.
+        translations: the average's choice as plain text, to write.
+        text: the report to write.
+        json: the same numbers unrounded, with the manifest.
+        restore: from words to plain text.
+        stand_in: what the data is, where it is not the paper's; it heads the report.
+        header: what the report begins with.
+        test_set: the test set's name.
+        manifest: what the numbers rest on.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
+
+    # The list is read anew for each choice, so that no more than a sentence of it is in memory.
+    def groups() -> Iterator[Group]:
+        return every_sentence(read_n_best(read_lines(n_best), str(n_best)))
+
+    def choose(criterion: Criterion) -> list[str]:
+        return [best(group, criterion).text for group in groups()]
+
+    first, oracle = first_and_oracle(groups(), [in_words], "tokenized")
+    model, average = choose(lambda one: one.feature(MODEL)), choose(average_with(MODEL))
+    choices = dict(zip(CHOICES, (first, model, average, oracle), strict=True))
+    plain = {name: list(map(restore, words)) for name, words in choices.items()}
+    bleu = {name: bleu_scores(choices[name], in_words, plain[name], published) for name in choices}
+    write_lines(translations, plain["average"])
+    about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
+    write_json(json, {**about, "bleu": bleu, "manifest": manifest})
+    kinds = ("tokenized BLEU", "detokenized BLEU")
+    rows = [[CHOICES[name], *map(str, bleu[name].by_name().values())] for name in choices]
+    signatures = (f"{kind}: {score.signature}" for kind, score in bleu["first"].by_name().items())
+    report = [
+        *heading(stand_in, header),
+        *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),
+        *aligned(["chosen by", *kinds], rows),
+        "",
+        *signatures,
+    ]
+    write_lines(text, report)
+
+
+@dataclass(frozen=True)
+class TunedPoint:
+    """What one value of alpha scores.
+
+    Attributes:
+        length_penalty: alpha.
+        tokenized: BLEU by which the best is chosen.
+        detokenized: BLEU of the same translations.
+        length_ratio: their words by those of the references.
+    """
+
+    length_penalty: float
+    tokenized: Score
+    detokenized: Score
+    length_ratio: float
+
+
+def by_length_penalty(alpha: float) -> Criterion:
+    """Return a search's final score, log-likelihood / |y|^alpha, of a hypothesis it has listed."""
+    return lambda one: float(one.feature(LIKELIHOOD) / one.feature(LENGTH) ** alpha)
+
+
+def curve(
+    groups: Iterable[Group], raw: Sequence[str], tokenized: Sequence[str], restore: Reader
+) -> list[TunedPoint]:
+    """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished.
+
+    Raises:
+        UserError: the list is malformed, or its sentences are not as many as the references.
+    """
+    chosen: dict[float, list[str]] = {alpha: [] for alpha in ALPHAS}
+    for group in every_sentence(groups):
+        for alpha, texts in chosen.items():
+            texts.append(best(group, by_length_penalty(alpha)).text)
+    points = []
+    for alpha, words in chosen.items():
+        bleu = bleu_scores(words, tokenized, [restore(line) for line in words], raw)
+        ratio = length_ratio(words, tokenized).score
+        points.append(TunedPoint(alpha, bleu.tokenized, bleu.detokenized, ratio))
+    return points
+
+
+def best_point(points: Iterable[TunedPoint]) -> TunedPoint:
+    """Return the point of the highest tokenized BLEU; of equal ones the nearest to the paper's."""
+    return max(points, key=lambda one: (one.tokenized.score, -abs(one.length_penalty - PLAIN)))
+
+
+def tune_length_penalty(
+    *,
+    n_best: Path,
+    raw: Path,
+    tokenized: Path,
+    tsv: Path,
+    json: Path,
+    restore: Reader,
+    header: Mapping[str, str | None],
+    manifest: Mapping[str, object],
+) -> None:
+    """Tune the length penalty on an n-best list and write its curve and the best value.
+
+    Args:
+        n_best: the list, in words, all hypotheses that a search has finished.
+        raw: the target side as published.
+        tokenized: the target side in words.
+        tsv: the curve to write, a row a value.
+        json: ``length_penalty`` and what it rests on, to write.
+        restore: from words to plain text.
+        header: what the tuning is of: task, model, run, decoding, test set, scale.
+        manifest: what the numbers rest on.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    """
+    published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
+    points = curve(read_n_best(read_lines(n_best), str(n_best)), published, in_words, restore)
+    rows = (
+        f"{point.length_penalty}\t{point.tokenized.score}\t{point.detokenized.score}"
+        f"\t{point.length_ratio}"
+        for point in points
+    )
+    write_lines(tsv, [COLUMNS, *rows])
+    chosen = best_point(points)
+    result = {
+        **header,
+        "lines": len(published),
+        "length_penalty": chosen.length_penalty,
+        "tokenized_bleu": chosen.tokenized,
+        "manifest": manifest,
+    }
+    write_json(json, result)
