@@ -11,7 +11,7 @@ from convs2s.data.vocabulary import read_vocabulary
 from convs2s.errors import UserError
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import read_lines
-from convs2s.paper.example_record import read_example
+from convs2s.paper.attention_maps import read_example
 from convs2s.paper.phrase_map import read_phrase_map
 from convs2s.paper.report.claims import read_claims
 from convs2s.paper.trained import read_training

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from convs2s.config.paper import Row, Table
-from convs2s.paper.example_record import ExampleAttention, LayerCount
+from convs2s.paper.attention_maps import ExampleAttention, LayerCount
 from convs2s.paper.report.write import write_report
 from convs2s.paper.run_inputs import fingerprint_of
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.manifest import run_manifest
-from convs2s.paper.example_attention import attend_to_example, sentence_of
+from convs2s.paper.attention import attend_to_example, sentence_of
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
 

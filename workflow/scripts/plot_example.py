@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.paper.example import plot_example
+from convs2s.paper.attention_maps import plot_example
 from convs2s.pipeline.job import job
 
 snakemake: Any

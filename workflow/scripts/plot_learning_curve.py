@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.paper.figures import plot_learning_curve
+from convs2s.paper.curves import plot_learning_curve
 from convs2s.pipeline.job import job
 
 snakemake: Any

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.paper.length_penalty_curve import plot_length_penalty
+from convs2s.paper.curves import plot_length_penalty
 from convs2s.pipeline.job import job
 
 snakemake: Any

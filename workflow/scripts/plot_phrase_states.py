@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.paper.phrase_plot import plot_phrase_states
+from convs2s.paper.phrase_map import plot_phrase_states
 from convs2s.pipeline.job import job
 
 snakemake: Any

@@ -23,7 +23,7 @@ def add_attention(command: argparse.ArgumentParser) -> None:
 
 def _attention(arguments: argparse.Namespace) -> None:
     from convs2s.model_file import describe_model
-    from convs2s.paper.example_attention import example_of
+    from convs2s.paper.attention import example_of
     from convs2s.paper.report.attention_page import attention_page
 
     model: Path = arguments.model

@@ -1,10 +1,96 @@
-"""Where each decoder layer looks while it writes one sentence (the paper's figure 3)."""
+"""The attention of a model's decoder layers: on a sentence, or on a line of a decoded test set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+import torch
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.attention import attention_of
-from convs2s.paper.figures import attention_maps
+from convs2s.decoding.translate import LineTranslator
+from convs2s.errors import UserError
+from convs2s.files.text import read_lines, write_json
+from convs2s.paper.attention_maps import ExampleAttention, LayerCount, plot_attention_maps
+
+_DIGITS = 4
+
+
+def attend_to_example(
+    *,
+    model: Path,
+    sentence: str,
+    settings: DecodingSettings,
+    header: Mapping[str, str],
+    stand_in: str | None,
+    output: Path,
+    manifest: Mapping[str, object],
+) -> None:
+    """Write what `example_of` returns as a JSON file, with a manifest of what it rests on.
+
+    Raises:
+        UserError: the model has no attention.
+    """
+    example = example_of(model, sentence, settings, header, stand_in)
+    write_json(output, {**asdict(example), "manifest": manifest})
+
+
+def example_of(
+    model: Path,
+    sentence: str,
+    settings: DecodingSettings,
+    header: Mapping[str, str],
+    stand_in: str | None,
+) -> ExampleAttention:
+    """Translate a sentence and return where each decoder layer looks meanwhile.
+
+    Args:
+        model: the model file.
+        sentence: raw text.
+        settings: how to search.
+        header: task, model, run and scale.
+        stand_in: what the data is, where it is not the paper's.
+
+    Raises:
+        UserError: the model has no attention.
+    """
+    torch.set_num_threads(1)  # it is one sentence
+    translator = LineTranslator([model], settings, "cpu")
+    (translation,) = translator.translate([sentence])
+    weights = np.round(translator.attention(translation).weights.astype(np.float64), _DIGITS)
+    source, target = translation.source_tokens, translation.tokens
+    # No text of the sentence: a ledger takes no signature that a page could read as markup.
+    lengths = f"{len(source)} tokens of source and {len(target)} of translation"
+    signature = f"{lengths}, {header['model']} {header['run']}"
+    return ExampleAttention(
+        **header,
+        stand_in=stand_in,
+        source=sentence,
+        source_tokens=[*source, SPECIAL_TOKENS[END]],
+        translation=translation.text,
+        target_tokens=[*target, SPECIAL_TOKENS[END]],
+        layers=LayerCount(len(weights), signature),
+        weights=weights.tolist(),
+    )
+
+
+def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> str:
+    """Return the sentence that is shown: the stated one, else a line (from 1) of the file ``text``.
+
+    Raises:
+        UserError: the file has no such line.
+    """
+    if stated is not None:
+        return stated
+    assert line is not None
+    sentence = next(read_lines(text[0], line - 1), None)
+    if sentence is None:
+        raise UserError(
+            f"config/scales: example_line is {line}, but {text[0]} has fewer: name one of them"
+        )
+    return sentence
 
 
 def plot_attention(
@@ -23,4 +109,4 @@ def plot_attention(
         UserError: the test set has no such line, or the model has no attention.
     """
     attention = attention_of(model, translations, line)
-    attention_maps(attention.weights, attention.source, attention.target, heading, outputs)
+    plot_attention_maps(attention.weights, attention.source, attention.target, heading, outputs)

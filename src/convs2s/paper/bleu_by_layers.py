@@ -3,23 +3,20 @@
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import altair as alt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.paper.cells import Cell, table_of
-from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
+from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.paper.results import Result, entries_of, results
 
-_LINE = 64
-"""Characters in a line of the note on what was not run."""
+_LINE = 64  # characters of the note on what was not run
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,6 @@ def plot_bleu_by_layers(
 ) -> None:
     """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV.
 
-    On stand-in data each panel has a BLEU axis of its own, as only the shapes compare.
-
     Args:
         settings: the configuration.
         name: of the figure in config/paper.yaml, which has a row for each network.
@@ -67,45 +62,32 @@ def plot_bleu_by_layers(
         points: the CSV file.
     """
     ours_by_row = results(cells, entries_of(settings, cells, scores, published))
-    found = draw(settings, name, ours_by_row, outputs)
+    drawn = draw(settings, name, ours_by_row, outputs)
     with atomic_text(points) as stream:
-        pd.DataFrame(map(asdict, found)).to_csv(stream, index=False, lineterminator="\n")
+        pd.DataFrame(map(asdict, drawn)).to_csv(stream, index=False, lineterminator="\n")
 
 
 def draw(
     settings: Settings, name: str, ours_by_row: Iterable[Result], outputs: Sequence[Path]
 ) -> list[Depth]:
-    """Draw what the runs of the figure's cells scored, and return what is drawn.
-
-    Args:
-        settings: the configuration.
-        name: of the figure in config/paper.yaml.
-        ours_by_row: what its cells show.
-        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
-    """
+    """Draw what the runs of the figure's cells scored, and return what is drawn."""
     printed, stand_in = table_of(settings, name), settings.scale.stand_in
-    found = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
-    with style(size=COLUMN_FONT):
-        figure = Figure(figsize=(COLUMN_WIDTH, 4.2), layout="constrained")
-        ours, papers = figure.subplots(2, 1, sharex=True, sharey=stand_in is None)
-        _draw_ours(ours, found)
-        _draw_papers(papers, found)
-        papers.set_xlabel(f"layers of the encoder or decoder\n{_absent(found)}".rstrip())
-        figure.supylabel("tokenized BLEU (0 to 100) before replacement", fontsize=COLUMN_FONT)
-        note_stand_in(figure, stand_in)
-        save(figure, outputs)
-    return found
+    drawn = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
+    panels = layer_panels(drawn, on_stand_in=stand_in is not None)
+    heading = ["tokenized BLEU (0 to 100) before replacement"]
+    save_figure(panels, outputs, heading=heading, stand_in=stand_in)
+    return drawn
 
 
-def depths(printed: Table, shown: Iterable[int], found: Iterable[Result]) -> Iterator[Depth]:
+def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure in the paper's order.
 
     Args:
         printed: the figure; ``x`` of its rows counts layers.
         shown: which rows the scale has, from 0.
-        found: what the runs of its cells scored.
+        ours_by_row: what the runs of its cells scored.
     """
-    ours = {result.cell.address.row: result for result in found}
+    ours = {result.cell.address.row: result for result in ours_by_row}
     for number in shown:
         row = printed.rows[number]
         assert row.group is not None
@@ -121,56 +103,82 @@ def depths(printed: Table, shown: Iterable[int], found: Iterable[Result]) -> Ite
         )
 
 
-def _draw_ours(axes: Axes, found: Sequence[Depth]) -> None:
-    for (side, rows), look in zip(_sides(found), LOOKS, strict=False):
-        run = {row.layers: row.bleu for row in rows if row.bleu is not None}
-        bars = [row.deviation or 0.0 for row in rows if row.bleu is not None]
-        axes.errorbar(
-            list(run),
-            list(run.values()),
-            yerr=bars if any(bars) else None,
-            label=side,
-            capsize=1.5,
-            elinewidth=0.8,
-            linewidth=1,
-            markersize=3,
-            **asdict(look),
+def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
+    """Return two panels: our BLEU by the number of layers, and the paper's.
+
+    Args:
+        networks: those of the figure.
+        on_stand_in: each panel has a BLEU axis of its own, as only the shapes compare.
+    """
+    ours, papers = (
+        [
+            {"network": row.side, "layers": row.layers, "bleu": value, "whose": whose}
+            | {"deviation": f"{deviation:.2f}" if deviation else "none"}
+            | {"low": value - (deviation or 0), "high": value + (deviation or 0)}
+            for row in networks
+            for value, deviation in [values(row)]
+            if value is not None
+        ]
+        for whose, values in (
+            ("ours", lambda row: (row.bleu, row.deviation)),
+            ("paper", lambda row: (row.paper, None)),
         )
-    if any(row.deviation is not None for row in found):
-        axes.set_title("ours, mean ± standard deviation over seeds")
-    else:
-        axes.set_title("ours" if any(row.seeds for row in found) else "ours: not run")
-    axes.legend()
-
-
-def _draw_papers(axes: Axes, found: Sequence[Depth]) -> None:
-    for (_, rows), look in zip(_sides(found), LOOKS, strict=False):
-        stated = {row.layers: row.paper for row in rows if row.paper is not None}
-        axes.plot(
-            list(stated),
-            list(stated.values()),
-            linewidth=1,
-            markersize=4,
-            markerfacecolor="none",
-            **asdict(look),
-        )
-    axes.set_title("the paper's printed values (tables 7 and 8)")
-    axes.set_xlim(0, 1 + max(row.layers for row in found))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5]))
-
-
-def _sides(found: Sequence[Depth]) -> list[tuple[str, list[Depth]]]:
-    return [(side, list(rows)) for side, rows in groupby(found, key=lambda row: row.side)]
-
-
-def _absent(found: Sequence[Depth]) -> str:
-    """Say which networks were not run; nothing where all were."""
-    absent = [
-        f"{side} {spans([row.layers for row in rows if not row.seeds])}"
-        for side, rows in _sides(found)
-        if not all(row.seeds for row in rows)
+    )
+    title = "ours, mean ± standard deviation over seeds"
+    if all(row.deviation is None for row in networks):
+        title = "ours" if ours else "ours: not run"
+    shared = None if on_stand_in else [*ours, *papers]
+    sides = list(dict.fromkeys(row.side for row in networks))
+    most = max((row.layers for row in networks), default=1)
+    absent = []
+    for side in sides:
+        missing = [row.layers for row in networks if row.side == side and not row.seeds]
+        if missing:
+            absent.append(f"{side} {spans(missing)}")
+    note = textwrap.wrap("not run: " + "; ".join(absent), _LINE) if absent else []
+    label = "layers of the encoder or decoder"
+    return [
+        _panel(ours, shared or ours, sides, most, [label]).properties(title=title),
+        _panel(papers, shared or papers, sides, most, [label, *note]).properties(
+            title="the paper's printed values (tables 7 and 8)"
+        ),
     ]
-    return textwrap.fill("not run: " + "; ".join(absent), _LINE) if absent else ""
+
+
+def _panel(
+    rows: list[dict[str, Any]],
+    on_axis: list[dict[str, Any]],
+    sides: list[str],
+    most_layers: int,
+    label: list[str],
+) -> alt.LayerChart:
+    """Return one panel, whose BLEU axis has room for the values ``on_axis``."""
+    domain = padded(row[end] for row in on_axis for end in ("low", "high"))
+    color = alt.Color("network:N", title=None, scale=alt.Scale(domain=sides, range=COLORS))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X(
+            "layers:Q",
+            title=label,
+            scale=alt.Scale(domain=[0, most_layers + 1], nice=False),
+            axis=alt.Axis(tickMinStep=1, format="d"),
+        ),
+        color=color,
+        tooltip=[
+            alt.Tooltip("network:N"),
+            alt.Tooltip("layers:Q", title="Layers"),
+            alt.Tooltip("whose:N", title="value of"),
+            alt.Tooltip("bleu:Q", title="BLEU", format=".2f"),
+            alt.Tooltip("deviation:N", title="deviation over seeds"),
+        ],
+    )
+    scale = alt.Scale(domain=domain, nice=False)
+    y, low = (alt.Y(f"{field}:Q", title="BLEU", scale=scale) for field in ("bleu", "low"))
+    shape = alt.Shape("network:N", title=None, scale=alt.Scale(domain=sides, range=SHAPES))
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=shape)
+    # A line through no value would be a complaint in the browser's console.
+    lines = [base.mark_line(strokeWidth=1.5).encode(y=y)] if rows else []
+    bars = [base.mark_rule().encode(y=low, y2="high:Q")] if rows else []
+    return alt.LayerChart(layer=[*bars, *lines, points]).properties(height=160)
 
 
 def spans(numbers: Sequence[int]) -> str:

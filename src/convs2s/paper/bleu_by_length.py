@@ -1,19 +1,19 @@
 """BLEU by sentence length, and by how rare the words are (Sutskever et al. 2014, figure 3)."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+import altair as alt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files.text import atomic_text, read_lines
-from convs2s.paper.plotting import COLUMN_FONT, COLUMN_WIDTH, LOOKS, note_stand_in, save, style
+from convs2s.paper.charts import COLORS, SHAPES, save_figure
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best
 from convs2s.scoring.translations import read_translations
@@ -85,12 +85,16 @@ def plot_bleu_by_length(
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
         translated.append([best(group, own_score).text for group in groups])
     for file, lines in zip((source, system, baseline), [sources, *translated], strict=False):
-        _check_lines(file, len(lines), reference, len(references))
+        if len(lines) != len(references):
+            raise UserError(
+                f"{file} has {len(lines)} lines or lists but {reference} has {len(references)}: "
+                "give translations of this test set, one of each line"
+            )
     curves = dict(zip(names, translated, strict=True))
-    found = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
+    scored = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
     with atomic_text(points) as stream:
-        pd.DataFrame(found).to_csv(stream, index=False, lineterminator="\n")
-    _draw(found, stand_in, outputs)
+        pd.DataFrame(scored).to_csv(stream, index=False, lineterminator="\n")
+    save_figure([_panel(scored, by) for by in AXES], outputs, stand_in=stand_in)
 
 
 def ranks(vocabulary: Path) -> dict[str, int]:
@@ -145,39 +149,28 @@ def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArra
     return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
 
 
-def _check_lines(file: Path | None, lines: int, reference: Path, expected: int) -> None:
-    if lines != expected:
-        raise UserError(
-            f"{file} has {lines} lines or lists but {reference} has {expected}: give translations "
-            "of this test set, one of each line"
-        )
-
-
-def _draw(points: Sequence[GroupBleu], stand_in: str | None, outputs: Sequence[Path]) -> None:
-    with style(size=COLUMN_FONT):
-        figure = Figure(figsize=(COLUMN_WIDTH, 4.4), layout="constrained")
-        panels = figure.subplots(2, 1, sharey=True)
-        for axes, by in zip(panels, AXES, strict=True):
-            _draw_curves(axes, [point for point in points if point.by == by])
-            axes.set_xlabel(AXES[by])
-        panels[0].set_ylim(0, 1.05 * max(1.0, *(point.bleu for point in points)))  # of both
-        figure.supylabel("tokenized BLEU (0 to 100)", fontsize=COLUMN_FONT)
-        panels[0].legend()
-        note_stand_in(figure, stand_in)
-        save(figure, outputs)
-
-
-def _draw_curves(axes: Axes, points: Sequence[GroupBleu]) -> None:
-    """Draw the curves of one panel; the groups stand side by side, as they are equally large."""
-    curves = dict.fromkeys(point.curve for point in points)
-    for curve, look in zip(curves, LOOKS, strict=False):
-        scores = [point.bleu for point in points if point.curve == curve]
-        axes.plot(
-            range(len(scores)), scores, label=curve, linewidth=1, markersize=3, **asdict(look)
-        )
-    first = [point for point in points if point.curve == next(iter(curves))]
-    spans = [_span(point.lowest, point.highest) for point in first]
-    axes.set_xticks(range(len(spans)), spans, rotation=45, ha="right")
+def _panel(points: Sequence[GroupBleu], by: str) -> alt.LayerChart:
+    """Return the curves by length or rank; groups stand side by side, as they are equally large."""
+    curves = list(dict.fromkeys(point.curve for point in points))
+    drawn = [point for point in points if point.by == by]
+    rows: list[dict[str, object]] = [
+        {"curve": curve, "bleu": point.bleu, "group": number}
+        for curve in curves
+        for number, point in enumerate(point for point in drawn if point.curve == curve)
+    ]
+    # Groups may have equal labels, so they are told apart by number.
+    spans = [_span(point.lowest, point.highest) for point in drawn if point.curve == curves[0]]
+    axis = alt.Axis(labelAngle=-45, labelExpr=f"{json.dumps(spans)}[datum.value]")
+    # The axis goes from 0 and is that of both panels.
+    domain = [0, 1.05 * max(1.0, *(point.bleu for point in points))]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("group:O", sort=None, title=AXES[by], axis=axis),
+        y=alt.Y("bleu:Q", title="tokenized BLEU (0 to 100)", scale=alt.Scale(domain=domain)),
+        color=alt.Color("curve:N", title=None, scale=alt.Scale(domain=curves, range=COLORS)),
+    )
+    shape = alt.Shape("curve:N", title=None, scale=alt.Scale(domain=curves, range=SHAPES))
+    marks = base.mark_point(filled=True, opacity=1).encode(shape=shape)
+    return alt.LayerChart(layer=[base.mark_line(), marks]).properties(height=150)
 
 
 def _span(lowest: float, highest: float) -> str:

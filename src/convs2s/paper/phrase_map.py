@@ -1,12 +1,16 @@
-"""Where phrases lie by the states of an encoder: what is written of them, and read again."""
+"""Where phrases lie by the states of an encoder: the record, and the figure made of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import altair as alt
+import pandas as pd
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
+from convs2s.files.text import atomic_text
+from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 
 
 @dataclass(frozen=True)
@@ -66,3 +70,64 @@ def read_phrase_map(path: Path) -> PhraseMap:
     """
     with failures_of_file(str(path), "no map of phrases; delete it and ask for it again"):
         return TypeAdapter(PhraseMap).validate_json(path.read_bytes())
+
+
+def plot_phrase_states(
+    *, projections: Sequence[Path], outputs: Sequence[Path], points: Path
+) -> None:
+    """Draw the projections of phrases, a panel for each, and write what is drawn as CSV.
+
+    Args:
+        projections: JSON files of :func:`convs2s.paper.phrase_states.project_phrases`.
+        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
+        points: the CSV file.
+    """
+    maps = list(map(read_phrase_map, projections))
+    rows = [
+        {"task": shown.task, "model": shown.model, "run": shown.run, "phrases": shown.name}
+        | asdict(state)
+        | {"tokens": " ".join(state.tokens)}
+        for shown in maps
+        for state in shown.states
+    ]
+    panels = list(map(_panel, maps))
+    save_figure(panels, outputs, stand_in=maps[0].stand_in, shares_colors=False)
+    with atomic_text(points) as stream:
+        pd.DataFrame(rows).to_csv(stream, index=False, lineterminator="\n")
+
+
+def _panel(shown: PhraseMap) -> Panel:
+    """Return one set: a color and a shape for each meaning, numbers for the listed phrases."""
+    labels = [
+        f"{number}  {state.phrase}" + (f" ({state.unknown} unknown)" if state.unknown else "")
+        for number, state in enumerate(shown.states, start=1)
+    ]
+    looks = [state.meaning % len(COLORS) for state in shown.states]
+    rows: list[dict[str, object]] = [
+        {"phrase": label, "number": number, "x": state.x, "y": state.y}
+        # Points of two meanings may lie close together, so their numbers stand on either side.
+        | {"side": state.meaning % 2}
+        for number, (label, state) in enumerate(zip(labels, shown.states, strict=True), start=1)
+    ]
+    first, second = (f"{100 * share:.0f}%" for share in shown.explained)
+    across, up = (
+        alt.Scale(domain=padded(values), nice=False)
+        for values in ([state.x for state in shown.states], [state.y for state in shown.states])
+    )
+    colors = alt.Scale(domain=labels, range=[COLORS[look] for look in looks])
+    shapes = alt.Scale(domain=labels, range=[SHAPES[look] for look in looks])
+    legend = alt.Legend(columns=1, title=None)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("x:Q", title=f"component 1 ({first} of the variance)", scale=across),
+        y=alt.Y("y:Q", title=f"component 2 ({second})", scale=up),
+        color=alt.Color("phrase:N", scale=colors, legend=legend),
+    )
+    points = base.mark_point(filled=True, opacity=1).encode(
+        shape=alt.Shape("phrase:N", scale=shapes, legend=legend)
+    )
+    numbers = [
+        base.mark_text(dy=shift).encode(text="number:N").transform_filter(f"datum.side == {side}")
+        for side, shift in enumerate((-9, 10))
+    ]
+    title = [shown.title, shown.source]
+    return alt.LayerChart(layer=[points, *numbers]).properties(title=title, height=180)

@@ -11,9 +11,8 @@ from convs2s.decoding.attention import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
-from convs2s.paper.example import plot_example
-from convs2s.paper.example_attention import attend_to_example, sentence_of
-from convs2s.paper.example_record import read_example
+from convs2s.paper.attention import attend_to_example, sentence_of
+from convs2s.paper.attention_maps import plot_example, read_example
 from tests.support.documents import svg_texts
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
@@ -62,7 +61,7 @@ def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> Non
     plot_example(example=example, outputs=outputs)
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts, found = svg_texts(outputs[0]), read_example(example)
-    maps = {f"decoder layer {number}" for number in range(1, found.layers.score + 1)}
-    assert maps | {"source tokens", "tokens of the translation", "attention (share)"} <= texts
+    maps = {f"layer {number}" for number in range(1, found.layers.score + 1)}
+    assert maps | {"source", "target", "attention (share)"} <= texts
     assert {*found.source_tokens, *found.target_tokens} <= texts
     assert "STAND-IN DATA: a test's" in texts

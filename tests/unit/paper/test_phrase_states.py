@@ -16,8 +16,7 @@ from convs2s.decoding.final_states import final_states
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
-from convs2s.paper.phrase_map import read_phrase_map
-from convs2s.paper.phrase_plot import plot_phrase_states
+from convs2s.paper.phrase_map import plot_phrase_states, read_phrase_map
 from convs2s.paper.phrase_states import pca, project_phrases, share_between
 from tests.support.documents import svg_texts
 from tests.support.plain_lstm import PlainLstm

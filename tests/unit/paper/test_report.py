@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from convs2s.paper.report.charts import attention_charts, layers_chart
 
 from convs2s.config.load import load
 from convs2s.config.paper import Table
-from convs2s.paper.report.charts import attention_charts, layers_chart
 from convs2s.paper.report.costs import cost
 from convs2s.paper.report.examples import _words
 from convs2s.paper.report.exhibits import ShownCell, ShownTable

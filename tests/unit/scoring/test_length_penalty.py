@@ -13,7 +13,7 @@ from convs2s.decoding.n_best_files import list_n_best
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
-from convs2s.paper.length_penalty_curve import plot_length_penalty
+from convs2s.paper.curves import plot_length_penalty
 from convs2s.scoring.n_best import ListedHypothesis, best, own_score, read_n_best
 from convs2s.scoring.reranking import (
     ALPHAS,

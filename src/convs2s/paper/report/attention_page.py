@@ -1,7 +1,7 @@
 """One sentence's attention as a page that needs nothing else: the report's view of it, alone."""
 
 from convs2s.attention_view import view
-from convs2s.paper.example_record import ExampleAttention
+from convs2s.paper.attention_maps import ExampleAttention
 from convs2s.paper.report.template import own, rendered
 
 _READY = 'document.documentElement.dataset.ready = "yes";\n'

@@ -11,9 +11,11 @@ from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
+from convs2s.paper.bleu_by_layers import Depth
 from convs2s.paper.report.recorded import RecordedScore
 from convs2s.paper.trained import Training
 
+_DEVIATION = re.compile(r"± *([0-9.]+)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _PAPER, _OURS, _DIFFERENCE = " (paper)", " (ours)", " (difference)"
 _BESIDE = ("Runs", "Test set", "Lines", "Metric", "Notes")
@@ -117,6 +119,29 @@ def leading_number(text: str) -> float | None:
     """Return the number that a cell begins with; None without one."""
     found = _NUMBER.match(text)
     return float(found[0]) if found else None
+
+
+def networks(printed: Table, shown: Sequence[int], table: ShownTable) -> list[Depth]:
+    """Return the networks of a figure by layers, from its table."""
+    places = [
+        next(place for place, name in enumerate(table.header) if name.endswith(whose))
+        for whose in (_PAPER, _OURS)
+    ]
+    depths = []
+    for number, cells in zip(shown, table.rows, strict=True):
+        row, (paper, ours) = printed.rows[number], (cells[place] for place in places)
+        deviation = _DEVIATION.search(ours.text)
+        depths.append(
+            Depth(
+                side=row.group or "",
+                layers=int(row.x or 0),
+                paper=paper.number,
+                bleu=ours.number,
+                deviation=float(deviation[1]) if deviation else None,
+                seeds=len(ours.runs),
+            )
+        )
+    return depths
 
 
 def _runs_of_cells(

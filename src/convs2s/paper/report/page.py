@@ -4,10 +4,10 @@ import base64
 from collections.abc import Mapping
 from importlib.resources import files
 
-import altair as alt
 import vl_convert
 
 from convs2s.attention_view import view
+from convs2s.paper.charts import VEGA_LITE
 from convs2s.paper.report.template import own, rendered
 
 _DRAWS = "window.vegaEmbed = vegaEmbed;"
@@ -37,8 +37,7 @@ def embedded(image: bytes) -> str:
 
 def _charts_program() -> str:
     """Return Vega, Vega-Lite and what embeds them, of the version that Altair writes for."""
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    return str(vl_convert.javascript_bundle(_DRAWS, vl_version=version))
+    return str(vl_convert.javascript_bundle(_DRAWS, vl_version=VEGA_LITE))
 
 
 def _tables_program() -> str:

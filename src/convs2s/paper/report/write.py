@@ -10,17 +10,14 @@ import numpy as np
 
 from convs2s.config.paper import Table
 from convs2s.files.text import atomic_text
-from convs2s.paper.example_record import ExampleAttention, read_example
-from convs2s.paper.report.charts import (
-    ChartSpec,
-    attention_charts,
-    layers_chart,
-    learning_curves,
-)
+from convs2s.paper.attention_maps import ExampleAttention, attention_maps, read_example
+from convs2s.paper.bleu_by_layers import layer_panels
+from convs2s.paper.charts import ChartSpec, as_spec
+from convs2s.paper.curves import learning_curves
 from convs2s.paper.report.claims import read_claims
 from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
 from convs2s.paper.report.examples import examples
-from convs2s.paper.report.exhibits import ShownTable, read_table
+from convs2s.paper.report.exhibits import ShownTable, networks, read_table
 from convs2s.paper.report.page import embedded, render
 from convs2s.paper.report.recorded import read_ledger, trainings
 from convs2s.paper.trained import Training
@@ -49,7 +46,7 @@ class Exhibit:
         name: of its files.
         printed: as the configuration has it.
         table: its values beside ours.
-        chart: a plot that answers to the pointer; None where it has none.
+        charts: panels that answer to the pointer.
         picture: the address of a plot drawn before; None where it has none.
         attention: maps, where it shows some.
         cost: what its trainings took.
@@ -58,7 +55,7 @@ class Exhibit:
     name: str
     printed: Table
     table: ShownTable
-    chart: ChartSpec | None
+    charts: Sequence[ChartSpec]
     picture: str | None
     attention: Sequence[ShownAttention]
     cost: TableCost
@@ -72,13 +69,13 @@ class ModelRuns:
         task: its name.
         model: its name.
         runs: those trainings.
-        chart: their learning curves; None where no history is there.
+        charts: their learning curves; none where no history is there.
     """
 
     task: str
     model: str
     runs: Sequence[Training]
-    chart: ChartSpec | None
+    charts: Sequence[ChartSpec]
 
 
 def write_report(
@@ -108,7 +105,7 @@ def write_report(
         UserError: an input is malformed.
     """
     paths = [Path(path) for path in inputs]
-    content = _content(tables, shown, paths, attention_of, output)
+    content = _content(tables, shown, paths, attention_of, output, stand_in)
     with atomic_text(output) as stream:
         stream.write(render({**content, "scale": scale, "stand_in": stand_in}))
 
@@ -119,6 +116,7 @@ def _content(
     paths: Sequence[Path],
     attention_of: str | None,
     output: Path,
+    stand_in: str | None,
 ) -> dict[str, object]:
     """Return what the page shows, by the names that its template has for it."""
     named = {path.name: path for path in paths if path.parent == output.parent}
@@ -129,7 +127,7 @@ def _content(
     for name, printed in tables.items():
         table = read_table(name, printed, shown[name], named[f"{name}.csv"], scores, trained)
         attention = maps if name == attention_of else ()
-        exhibits.append(_exhibit(name, printed, shown[name], table, named, attention))
+        exhibits.append(_exhibit(name, printed, shown[name], table, named, attention, stand_in))
     return {
         "exhibits": exhibits,
         "claims": read_claims(named["claims.json"]),
@@ -146,8 +144,9 @@ def _content(
 def _attention(path: Path) -> ShownAttention:
     example = read_example(path)
     weights = np.array(example.weights)  # (layers, target, source)
-    charts = attention_charts(weights, example.source_tokens, example.target_tokens)
-    return ShownAttention(example, charts)
+    maps = attention_maps(weights, example.source_tokens, example.target_tokens, has_legend=False)
+    described = "attention: source on the y-axis, target on the x-axis"
+    return ShownAttention(example, [as_spec(panel, described) for panel in maps])
 
 
 def _exhibit(
@@ -157,11 +156,15 @@ def _exhibit(
     table: ShownTable,
     named: Mapping[str, Path],
     maps: Sequence[ShownAttention],
+    stand_in: str | None,
 ) -> Exhibit:
-    chart = layers_chart(printed, shown, table) if printed.is_by_layers else None
+    charts = []
+    if printed.is_by_layers:
+        panels = layer_panels(networks(printed, shown, table), on_stand_in=stand_in is not None)
+        charts = [as_spec(panel, printed.title) for panel in panels]
     drawn = named.get(f"{name}.svg")
-    picture = embedded(drawn.read_bytes()) if drawn and chart is None and not maps else None
-    return Exhibit(name, printed, table, chart, picture, maps, table_cost(table))
+    picture = embedded(drawn.read_bytes()) if drawn and not charts and not maps else None
+    return Exhibit(name, printed, table, charts, picture, maps, table_cost(table))
 
 
 def _models(trained: Sequence[Training]) -> list[ModelRuns]:
@@ -169,8 +172,10 @@ def _models(trained: Sequence[Training]) -> list[ModelRuns]:
     found = []
     for (task, model), group in groupby(trained, key=lambda run: (run.task, run.model)):
         runs = list(group)
-        known = [run for run in runs if run.epochs]
-        found.append(ModelRuns(task, model, runs, learning_curves(known) if known else None))
+        known = {run.run: run.epochs for run in runs if run.epochs}
+        panels = learning_curves(known) if known else []
+        charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
+        found.append(ModelRuns(task, model, runs, charts))
     return found
 
 

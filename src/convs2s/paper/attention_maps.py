@@ -1,0 +1,195 @@
+"""Where each decoder layer looks while it writes one sentence (the paper's figure 3)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from convs2s.errors import failures_of_file
+from convs2s.paper.charts import PANEL_WIDTH, Panel, save_figure
+
+_LONGEST_LABEL = 24  # characters
+_SMALLEST_CELL, _LARGEST_CELL, _LARGEST_MAP = 14, 28, 430  # pixels
+_FONT_SHARE = 0.68  # of a cell's height, so that labels of neighbors do not touch
+
+
+@dataclass(frozen=True)
+class LayerCount:
+    """How many decoder layers attend.
+
+    Attributes:
+        score: their number.
+        signature: of what sentence, by which model.
+    """
+
+    score: int
+    signature: str
+
+
+@dataclass(frozen=True)
+class ExampleAttention:
+    """The attention of a model that translates one sentence.
+
+    Attributes:
+        task, model, run: whose model it is.
+        scale: of the run.
+        stand_in: what its data is, where it is not the paper's.
+        source: the sentence.
+        source_tokens: what the model reads of it, ``</s>`` last.
+        translation: of the sentence.
+        target_tokens: what the model writes, ``</s>`` last.
+        layers: those of the decoder that attend.
+        weights: (layers, target, source), each row over the source summing to 1.
+    """
+
+    task: str
+    model: str
+    run: str
+    scale: str
+    stand_in: str | None
+    source: str
+    source_tokens: Sequence[str]
+    translation: str
+    target_tokens: Sequence[str]
+    layers: LayerCount
+    weights: Sequence[Sequence[Sequence[float]]]
+
+    def strongest(self) -> list[tuple[str, list[str]]]:
+        """Return each target token with the source token that each layer looks at most."""
+        places = np.array(self.weights).argmax(axis=2).T  # (target, layers)
+        return [
+            (token, [self.source_tokens[place] for place in row])
+            for token, row in zip(self.target_tokens, places, strict=True)
+        ]
+
+
+def read_example(path: Path) -> ExampleAttention:
+    """Read an example; its manifest is for people.
+
+    Raises:
+        UserError: the file is no example.
+    """
+    with failures_of_file(str(path), "no example's attention; delete it and ask for it again"):
+        return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
+
+
+def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
+    """Draw a heat map for each decoder layer, two side by side, at a column's width.
+
+    Args:
+        example: JSON file of :func:`convs2s.paper.attention.attend_to_example`.
+        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
+    """
+    shown = read_example(example)
+    source, target = shown.source_tokens, shown.target_tokens
+    cell = max(4, PANEL_WIDTH // 2 // len(target))
+    panels = attention_maps(np.array(shown.weights), source, target, cell=cell)
+    save_figure(panels, outputs, stand_in=shown.stand_in, columns=2)
+
+
+def plot_attention_maps(
+    weights: NDArray[np.floating[Any]],
+    source: Sequence[str],
+    target: Sequence[str],
+    heading: str,
+    outputs: Sequence[Path],
+) -> None:
+    """Draw a heat map for each attention layer, in as many columns as suit a screen.
+
+    Args:
+        weights: (layers, target, source), each row over the source summing to 1.
+        source: a word or token for each source position.
+        target: the same for the target.
+        heading: whose attention it is.
+        outputs: where to write the figure; the suffix says the format (.svg, .png).
+    """
+    cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))))
+    panels = attention_maps(weights, source, target, cell=cell)
+    columns = map_columns(len(panels), len(source), len(target))
+    save_figure(panels, outputs, heading=[heading], columns=columns)
+
+
+def map_columns(layers: int, sources: int, targets: int) -> int:
+    """Return the columns with which maps are about twice as wide as high, as a screen is."""
+    return min(layers, math.ceil(math.sqrt(2 * layers * sources / targets)))
+
+
+def attention_maps(
+    weights: NDArray[np.floating[Any]],
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    cell: int = 16,
+    has_legend: bool = True,
+) -> list[Panel]:
+    """Return a heat map for each attention layer, the source on the y-axis as in figure 3.
+
+    Args:
+        weights: (layers, target, source), each row over the source summing to 1.
+        source: a word or token for each source position.
+        target: the same for the target.
+        cell: pixels of a word, both ways.
+        has_legend: says what the colors stand for.
+
+    Raises:
+        ValueError: the words are not as many as the attention's positions.
+    """
+    _, targets, sources = weights.shape
+    if (targets, sources) != (len(target), len(source)):
+        raise ValueError(
+            f"attention over {targets} target and {sources} source positions, but there are "
+            f"{len(target)} target and {len(source)} source words"
+        )
+    # A word may stand in a sentence twice, so a place is told by its number, which no label shows.
+    word = "slice(datum.label, indexof(datum.label, ' ') + 1)"
+    size = min(10.0, _FONT_SHARE * cell)
+    axis = alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size, labelLimit=0)
+    scale = alt.Scale(scheme="magma", reverse=True, domain=[0, 1])
+    # Symbols: a gradient would bring an id into the SVG that counts up within a process.
+    legend = alt.Legend(
+        type="symbol", symbolType="square", values=[0, 0.25, 0.5, 0.75, 1], format="~g"
+    )
+    tooltip = [
+        alt.Tooltip("source:N"),
+        alt.Tooltip("target:N"),
+        alt.Tooltip("w:Q", title="attention", format=".3f"),
+    ]
+    down = axis.copy()
+    down.labelAngle = -90
+    color = alt.Color(
+        "w:Q", title="attention (share)", scale=scale, legend=legend if has_legend else None
+    )
+    panels: list[Panel] = []
+    for number, layer in enumerate(weights, start=1):
+        rows = [
+            {"s": f"{i} {shorten(source[i])}", "t": f"{j} {shorten(target[j])}"}
+            | {"source": source[i], "target": target[j], "w": round(float(layer[j, i]), 4)}
+            for j in range(targets)
+            for i in range(sources)
+        ]
+        chart = (
+            alt.Chart(alt.InlineData(values=rows))
+            .mark_rect(aria=False, stroke="white", strokeWidth=0.5)
+            .encode(
+                x=alt.X("t:O", sort=None, title="target", axis=down),
+                y=alt.Y("s:O", sort=None, title="source", axis=axis),
+                color=color,
+                tooltip=tooltip,
+            )
+        )
+        size_of_cell = alt.Step(cell)
+        panels.append(
+            chart.properties(width=size_of_cell, height=size_of_cell, title=f"layer {number}")
+        )
+    return panels
+
+
+def shorten(word: str) -> str:
+    """Return a word that is not too long for a label."""
+    return word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"

@@ -1,0 +1,128 @@
+"""What all figures share: colors, one look, and the files that they are written to.
+
+A panel is an Altair chart. The report shows the panels of a figure one by one, and they answer to
+the pointer there; a file holds all of them.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import altair as alt
+import vl_convert
+
+from convs2s.files.atomic import atomic_path
+
+Panel = alt.Chart | alt.LayerChart
+
+ChartSpec = dict[str, object]
+"""A Vega-Lite specification."""
+
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The version of Vega-Lite that Altair writes for."""
+
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
+"""Okabe and Ito's, which all eyes tell apart."""
+
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+"""Of points: they tell apart without color too."""
+
+PANEL_WIDTH = 300
+"""Pixels: a figure of one column of panels fits a column of a paper of two."""
+
+_GREY = "#7f8790"  # seen on both a light and a dark ground
+_LINE = 80  # characters of a heading
+_PNG_SCALE = 1.5
+# vl-convert brings the first, so that every machine lays text out alike; browsers have its likes.
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+# A PDF lists what a page uses in the order of a hash table, which is another each time.
+_PDF_RESOURCES = re.compile(rb"(?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,}")
+
+
+def as_spec(panel: Panel, description: str) -> ChartSpec:
+    """Return a panel for a page: as wide as its place, described for those who do not see it."""
+    if panel.width is alt.Undefined:
+        panel = panel.properties(width="container")
+    look = _look("system-ui", "transparent")
+    spec: ChartSpec = panel.properties(description=description, config=look).to_dict()
+    return spec
+
+
+def save_figure(
+    panels: Sequence[Panel],
+    outputs: Iterable[Path],
+    *,
+    heading: Sequence[str] = (),
+    stand_in: str | None = None,
+    columns: int = 1,
+    shares_colors: bool = True,
+) -> None:
+    """Write a figure to each path, in the format of its suffix; equal figures have equal bytes.
+
+    Args:
+        panels: its parts, row by row.
+        outputs: paths that end in .svg, .png or .pdf.
+        heading: lines above it.
+        stand_in: what its data is, where it is not the paper's.
+        columns: panels in a row.
+        shares_colors: one legend of colors goes for all panels.
+    """
+    sized = [
+        panel.properties(width=PANEL_WIDTH) if panel.width is alt.Undefined else panel
+        for panel in panels
+    ]
+    figure = alt.concat(*sized, columns=columns, spacing=12)
+    if not shares_colors:
+        figure = figure.resolve_scale(color="independent", shape="independent")
+    lines = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
+    if lines:
+        wrapped = [part for line in lines for part in textwrap.wrap(line, _LINE) or [""]]
+        figure = figure.properties(title=wrapped)
+    figure = figure.properties(config=_look(_FONT, "white"))
+    drawn = vl_convert.vegalite_to_svg(figure.to_dict(), vl_version=VEGA_LITE)
+    for output in outputs:
+        with atomic_path(output) as temporary:
+            if output.suffix == ".svg":
+                temporary.write_text(drawn, "utf-8")
+            elif output.suffix == ".png":
+                temporary.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
+            else:
+                temporary.write_bytes(_PDF_RESOURCES.sub(_sort_lines, vl_convert.svg_to_pdf(drawn)))
+
+
+def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
+    """Return the ends of an axis with room around its values; of none, 0 or 1 to 1 or 10."""
+    known = list(values)
+    if not known:
+        return [1.0, 10.0] if is_log else [0.0, 1.0]
+    low, high = min(known), max(known)
+    if is_log:
+        return [low / 1.1, high * 1.1]
+    room = 0.06 * (high - low) or 1.0
+    return [low - room, high + room]
+
+
+def _look(font: str, background: str) -> alt.Config:
+    axis = alt.AxisConfig(labelLimit=0, titleLimit=0, titleFontWeight="normal")
+    # One weight: a PDF of one font has the same bytes each time, several come in any order.
+    legend = alt.LegendConfig(
+        orient="bottom",
+        labelLimit=0,
+        titleFontWeight="normal",
+        symbolFillColor=_GREY,
+        symbolStrokeColor=_GREY,
+    )
+    title = alt.TitleConfig(anchor="start", fontSize=11, fontWeight="normal", limit=0)
+    return alt.Config(
+        axis=axis,
+        background=background,
+        font=font,
+        legend=legend,
+        title=title,
+        view=alt.ViewConfig(stroke="transparent"),
+    )
+
+
+def _sort_lines(match: re.Match[bytes]) -> bytes:
+    return b"".join(sorted(match[0].splitlines(keepends=True)))
