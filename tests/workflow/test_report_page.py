@@ -49,7 +49,7 @@ def test_all_is_drawn_and_nothing_complains(page: Page, results: PaperResults) -
         assert page.run(f"{table}.closest('.dt-container') !== null")
     drawn = "[...document.querySelectorAll('.chart')].every(one => one.querySelector('svg'))"
     assert page.run(drawn)
-    assert page.run("document.querySelectorAll('.chart svg').length") == 2 + 1 + 8
+    assert page.run("document.querySelectorAll('.chart svg').length") == 2 * 2 + 2 + 8
     assert page.run("[...document.images].every(one => one.complete && one.naturalWidth)")
     assert HOSTILE in page.run("document.querySelector('#table4 tbody').textContent")
 

@@ -9,9 +9,10 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
-from convs2s.paper.bleu_by_layers import depths, plot_bleu_by_layers, spans
+from convs2s.paper.bleu_by_layers import Depth, depths, layer_panels, plot_bleu_by_layers, spans
 from convs2s.paper.cells import Cell
 from convs2s.paper.results import entries_of, results
+from convs2s.paper.charts import as_spec
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
 
@@ -107,3 +108,26 @@ def test_without_any_run_the_papers_values_are_drawn(paper: Settings, tmp_path: 
 def test_neighbors_are_joined() -> None:
     assert spans([1, 2, 3, 5, 8, 9]) == "1-3, 5, 8-9"
     assert spans([]) == ""
+
+
+def test_a_panel_draws_what_there_is() -> None:
+    both = Depth("encoder", 1, 20.61, 22.5, 0.2, 2)
+    absent = replace(both, bleu=None, deviation=None, seeds=0)
+
+    def layers(network: Depth) -> list[int]:
+        panels = layer_panels([network], on_stand_in=False)
+        return [len(as_spec(panel, "a figure")["layer"]) for panel in panels]  # type: ignore[arg-type]
+
+    # Deviations, a line and points; a line through no value would be a complaint in a browser.
+    assert layers(both) == [3, 3]
+    assert layers(absent) == [1, 3]
+    assert layers(replace(absent, paper=None)) == [1, 1]
+
+
+def test_each_side_has_its_color_in_the_file_and_in_the_report(paper: Settings) -> None:
+    networks = [Depth(side, 5, 20.0, 21.0, None, 1) for side in ("encoder", "decoder")]
+    colors = [
+        as_spec(panel, "a figure")["layer"][-1]["encoding"]["color"]["scale"]  # type: ignore[index]
+        for panel in layer_panels(networks, on_stand_in=True)
+    ]
+    assert [scale["domain"] for scale in colors] == [["encoder", "decoder"]] * 2

@@ -48,7 +48,8 @@ def attention(layers: int, targets: int, sources: int) -> NDArray[np.float32]:
 
 
 def test_figures_load_without_torch() -> None:
-    code = "import sys, convs2s.paper.curves, convs2s.paper.attention_maps; sys.exit('torch' in sys.modules)"
+    modules = "convs2s.paper.curves, convs2s.paper.attention_maps"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from convs2s.paper.report.charts import attention_charts, layers_chart
 
 from convs2s.config.load import load
 from convs2s.config.paper import Table
+from convs2s.paper.attention_maps import attention_maps
+from convs2s.paper.charts import as_spec
 from convs2s.paper.report.costs import cost
 from convs2s.paper.report.examples import _words
-from convs2s.paper.report.exhibits import ShownCell, ShownTable
 from convs2s.paper.report.recorded import read_ledger, trainings
 from convs2s.scoring.translations import DecodedLine, ReplacedWord
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
@@ -72,8 +72,9 @@ def test_every_table_and_figure_is_there(page: Reader, tables: dict[str, Table])
     assert len(set(page.identifiers)) == len(page.identifiers)
     said = " ".join(page.said)
     assert all(table.title in said for table in tables.values())
-    # Two models' curves, figure 2, eight layers; and the LSTM paper's figure as a picture.
-    assert sum(one.get("class") == "chart" for one in page.all("div")) == 2 + 1 + 8
+    # Two panels of each of two models' curves, and of figure 2; eight layers; and the LSTM paper's
+    # figure as a picture.
+    assert sum(one.get("class") == "chart" for one in page.all("div")) == 2 * 2 + 2 + 8
     assert [one["alt"] for one in page.all("img")] == [tables["lstm_figure2"].title]
 
 
@@ -186,29 +187,10 @@ def test_costs_count_each_training_once(results: PaperResults) -> None:
     assert (unknown.trainings, unknown.untimed, unknown.core_hours) == (4, 4, 0)
 
 
-def test_a_figure_of_layers_draws_what_there_is(tables: dict[str, Table]) -> None:
-    printed = tables["figure2"].model_copy(update={"rows": tables["figure2"].rows[:2]})
-    header = ["Network", "Layers", "BLEU (paper)", "BLEU (ours)"]
-
-    def layers(*values: tuple[str, str]) -> int:
-        texts = [("encoder", "1", *value) for value in values]
-        rows = [[ShownCell(text, None, kind_of(text)) for text in row] for row in texts]
-        spec = layers_chart(printed, (0, 1), ShownTable(header, rows))
-        drawn = [] if spec is None else spec["layer"]
-        assert isinstance(drawn, list)
-        return len(drawn)
-
-    def kind_of(text: str) -> str:
-        return "ours" if text.startswith("22") else "absent" if text == "not run" else "text"
-
-    assert layers(("20.61", "22.50 ± 0.20"), ("", "not run")) == 2
-    assert layers(("20.61", "not run"), ("", "not run")) == 1
-    assert layers(("", "not run"), ("", "not run")) == 0
-
-
 def test_a_map_tells_repeated_words_apart() -> None:
-    (spec,) = attention_charts(np.array([[[0.25, 0.25, 0.5]]]), ["the", "the", "</s>"], ["die"])
-    datasets = spec["datasets"]
+    weights = np.array([[[0.25, 0.25, 0.5]]])
+    (panel,) = attention_maps(weights, ["the", "the", "</s>"], ["die"])
+    datasets = as_spec(panel, "a map")["datasets"]
     assert isinstance(datasets, dict)
     (rows,) = datasets.values()
     assert [row["s"] for row in rows] == ["0 the", "1 the", "2 </s>"]
