@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -103,6 +102,23 @@ def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) 
         )
 
 
+@dataclass(frozen=True)
+class _Value:
+    """A point of a panel, with the deviation over seeds where there are several."""
+
+    side: str
+    layers: int
+    bleu: float
+    whose: str
+    deviation: float | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the bar that shows the deviation."""
+        half = self.deviation or 0.0
+        return self.bleu - half, self.bleu + half
+
+
 def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
@@ -110,20 +126,16 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
         networks: those of the figure.
         on_stand_in: each panel has a BLEU axis of its own, as only the shapes compare.
     """
-    ours, papers = (
-        [
-            {"network": row.side, "layers": row.layers, "bleu": value, "whose": whose}
-            | {"deviation": f"{deviation:.2f}" if deviation else "none"}
-            | {"low": value - (deviation or 0), "high": value + (deviation or 0)}
-            for row in networks
-            for value, deviation in [values(row)]
-            if value is not None
-        ]
-        for whose, values in (
-            ("ours", lambda row: (row.bleu, row.deviation)),
-            ("paper", lambda row: (row.paper, None)),
-        )
-    )
+    ours = [
+        _Value(row.side, row.layers, row.bleu, "ours", row.deviation)
+        for row in networks
+        if row.bleu is not None
+    ]
+    papers = [
+        _Value(row.side, row.layers, row.paper, "paper", None)
+        for row in networks
+        if row.paper is not None
+    ]
     title = "ours, mean ± standard deviation over seeds"
     if all(row.deviation is None for row in networks):
         title = "ours" if ours else "ours: not run"
@@ -146,14 +158,20 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
 
 
 def _panel(
-    rows: list[dict[str, Any]],
-    on_axis: list[dict[str, Any]],
+    values: Sequence[_Value],
+    on_axis: Sequence[_Value],
     sides: list[str],
     most_layers: int,
     label: list[str],
 ) -> alt.LayerChart:
     """Return one panel, whose BLEU axis has room for the values ``on_axis``."""
-    domain = padded(row[end] for row in on_axis for end in ("low", "high"))
+    rows: list[dict[str, object]] = [
+        {"network": value.side, "layers": value.layers, "bleu": value.bleu, "whose": value.whose}
+        | {"low": value.ends[0], "high": value.ends[1]}
+        | {"deviation": "none" if value.deviation is None else f"{value.deviation:.2f}"}
+        for value in values
+    ]
+    domain = padded(end for value in on_axis for end in value.ends)
     color = alt.Color("network:N", title=None, scale=alt.Scale(domain=sides, range=COLORS))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from convs2s.paper.charts import COLORS, Panel, padded, save_figure
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
-_RING = alt.MarkDef(type="point", filled=False, size=160, strokeWidth=1.5)
+_RING_SIZE = 160  # square pixels
 
 
 def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
@@ -38,6 +39,17 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
     save_figure(learning_curves({history.parent.name: record.epochs}), outputs, heading=lines)
 
 
+@dataclass(frozen=True)
+class _Point:
+    """An epoch of a run on one of its two curves, ``validation`` or ``training``."""
+
+    run: str
+    data: str
+    epoch: int
+    perplexity: float
+    rate: float
+
+
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
     """Return two panels: perplexity by epoch, the lowest ringed; and the learning rate.
 
@@ -46,25 +58,6 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
     Args:
         runs: name -> epochs of each run of one model, of one epoch at least.
     """
-    rows: list[dict[str, Any]] = [
-        {"run": run, "data": data, "epoch": row.epoch}
-        | {"perplexity": value, "rate": row.learning_rate}
-        for run, epochs in runs.items()
-        for row in epochs
-        for data, value in (
-            ("validation", row.valid_perplexity),
-            ("training", perplexity(row.train_loss)),
-        )
-    ]
-    best_epochs = {run: _best(epochs).epoch for run, epochs in runs.items()}
-    validation = [row for row in rows if row["data"] == "validation"]
-    best = [row for row in validation if row["epoch"] == best_epochs[row["run"]]]
-    drops = [
-        {"run": run, "epoch": now.epoch - 0.5}
-        for run, epochs in runs.items()
-        for last, now in pairwise(epochs)
-        if now.learning_rate < last.learning_rate
-    ]
     last_epoch = max(row.epoch for epochs in runs.values() for row in epochs)
     x = alt.X(
         "epoch:Q",
@@ -72,6 +65,11 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         axis=alt.Axis(tickMinStep=1, format="d", tickCount=min(last_epoch, 12), grid=False),
     )
     color = alt.Color("run:N", scale=alt.Scale(domain=list(runs), range=COLORS))
+    dash = alt.StrokeDash(
+        "data:N",
+        scale=alt.Scale(domain=["validation", "training"], range=[[1, 0], [5, 2]]),
+        legend=alt.Legend(symbolType="stroke", symbolSize=400),
+    )
     tooltip = [
         alt.Tooltip("run:N"),
         alt.Tooltip("data:N"),
@@ -79,49 +77,53 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         alt.Tooltip("perplexity:Q", format=".5~g"),
         alt.Tooltip("rate:Q", title="learning rate", format=".3~g"),
     ]
-    rules = alt.Chart(alt.InlineData(values=drops)).mark_rule(strokeDash=[1, 2]).encode(x=x)
-    rules = rules.encode(color=color)
-    point: alt.OverlayMarkDef | bool = (
-        alt.OverlayMarkDef(size=30) if last_epoch <= _MOST_POINTS else False
-    )
-    curves = alt.Chart(alt.InlineData(values=rows)).mark_line(point=point)
-    curves = curves.encode(
-        x=x,
-        y=_log_axis("perplexity", [row["perplexity"] for row in rows]),
-        color=color,
-        strokeDash=alt.StrokeDash(
-            "data:N",
-            scale=alt.Scale(domain=["validation", "training"], range=[[1, 0], [5, 2]]),
-            legend=alt.Legend(symbolType="stroke", symbolSize=400),
-        ),
-        tooltip=tooltip,
-    )
-    rings = alt.Chart(alt.InlineData(values=best), mark=_RING)
-    rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
-    rates = [row["rate"] for row in validation]
-    levels = sorted(set(rates))
-    steps = alt.Chart(alt.InlineData(values=validation)).mark_line(interpolate="step", point=point)
-    steps = steps.encode(
-        x=x,
-        y=_log_axis("rate", rates, title="learning rate", ticks=levels if len(levels) < 6 else ()),
-        color=color,
-        tooltip=tooltip,
-    )
-    return [
-        alt.LayerChart(layer=[rules, curves, rings]).properties(height=220),
-        alt.LayerChart(layer=[rules, steps]).properties(height=80),
+    validation = [
+        _Point(run, "validation", row.epoch, row.valid_perplexity, row.learning_rate)
+        for run, epochs in runs.items()
+        for row in epochs
     ]
+    training = [
+        _Point(run, "training", row.epoch, perplexity(row.train_loss), row.learning_rate)
+        for run, epochs in runs.items()
+        for row in epochs
+    ]
+    best_epochs = {run: _best(epochs).epoch for run, epochs in runs.items()}
+    best = [point for point in validation if point.epoch == best_epochs[point.run]]
+    drops = [
+        {"run": run, "epoch": now.epoch - 0.5}
+        for run, epochs in runs.items()
+        for last, now in pairwise(epochs)
+        if now.learning_rate < last.learning_rate
+    ]
+    dot: Any = alt.OverlayMarkDef(size=30) if last_epoch <= _MOST_POINTS else False
+    rules = alt.Chart(alt.InlineData(values=drops)).mark_rule(strokeDash=[1, 2])
+    curves = _chart([*validation, *training]).mark_line(point=dot)
+    y = _log_axis("perplexity", [point.perplexity for point in (*validation, *training)])
+    curves = curves.encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tooltip)
+    rings = _chart(best).mark_point(filled=False, size=_RING_SIZE)
+    rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
+    steps = _chart(validation).mark_line(interpolate="step", point=dot)
+    rate = _log_axis("rate", [point.rate for point in validation], title="learning rate")
+    steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
+    upper, lower = [curves, rings], [steps]
+    return [
+        alt.LayerChart(layer=[rules.encode(x=x, color=color), *layers]).properties(height=height)
+        for layers, height in ((upper, 220), (lower, 80))
+    ]
+
+
+def _chart(points: Sequence[_Point]) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=list(map(asdict, points))))
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
     return min(epochs, key=lambda row: row.valid_perplexity)
 
 
-def _log_axis(
-    field: str, values: Sequence[float], *, title: str | None = None, ticks: Sequence[float] = ()
-) -> alt.Y:
-    """Return a logarithmic axis that reads 20, 50, 100 instead of 10 to the power of something."""
-    axis = alt.Axis(format="~g", values=list(ticks)) if ticks else alt.Axis(format="~g")
+def _log_axis(field: str, values: Sequence[float], *, title: str | None = None) -> alt.Y:
+    """Return a logarithmic axis, labeled 20, 50, 100; of few values it has a tick for each."""
+    levels = sorted(set(values))
+    axis = alt.Axis(format="~g", values=levels) if len(levels) <= 5 else alt.Axis(format="~g")
     scale = alt.Scale(type="log", nice=False, domain=padded(values, is_log=True))
     return alt.Y(f"{field}:Q", title=title or field, scale=scale, axis=axis)
 
@@ -156,8 +158,8 @@ def plot_length_penalty(
     x = alt.X("penalty:Q", title=None, scale=alt.Scale(zero=False))
     y = alt.Y("score:Q", title=ordinate, scale=alt.Scale(zero=False))
     curves = alt.Chart(alt.InlineData(values=rows)).mark_line(point=True).encode(x, y, color)
-    ring = alt.Chart(alt.InlineData(values=[{"penalty": alpha, "score": score}]), mark=_RING)
-    ring = ring.encode(x, y, color=alt.value(COLORS[0]))
+    ring = alt.Chart(alt.InlineData(values=[{"penalty": alpha, "score": score}]))
+    ring = ring.mark_point(filled=False, size=_RING_SIZE).encode(x, y, color=alt.value(COLORS[0]))
     ratio = (
         alt.Chart(alt.InlineData(values=tried))
         .mark_line(point=True)
