@@ -146,48 +146,48 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target)} target and {len(source)} source words"
         )
+    # Symbols: a gradient would bring an id into the SVG that counts up within a process.
+    legend = alt.Legend(type="symbol", symbolType="square", values=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    color = alt.Color(
+        "w:Q",
+        title="attention (share)",
+        scale=alt.Scale(scheme="magma", reverse=True, domain=[0, 1]),
+        legend=legend if has_legend else None,
+    )
+    return [
+        _layer_map(layer, source, target, cell).encode(color=color).properties(title=f"layer {n}")
+        for n, layer in enumerate(weights, start=1)
+    ]
+
+
+def _layer_map(
+    weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str], cell: int
+) -> alt.Chart:
+    """Return the map of one layer's weights (target, source), without its colors."""
     # A word may stand in a sentence twice, so a place is told by its number, which no label shows.
     word = "slice(datum.label, indexof(datum.label, ' ') + 1)"
-    size = min(10.0, _FONT_SHARE * cell)
-    axis = alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size, labelLimit=0)
-    scale = alt.Scale(scheme="magma", reverse=True, domain=[0, 1])
-    # Symbols: a gradient would bring an id into the SVG that counts up within a process.
-    legend = alt.Legend(
-        type="symbol", symbolType="square", values=[0, 0.25, 0.5, 0.75, 1], format="~g"
-    )
-    tooltip = [
-        alt.Tooltip("source:N"),
-        alt.Tooltip("target:N"),
-        alt.Tooltip("w:Q", title="attention", format=".3f"),
+    rows: list[dict[str, object]] = [
+        {"s": f"{i} {shorten(source_word)}", "t": f"{j} {shorten(target_word)}"}
+        | {"source": source_word, "target": target_word, "w": round(float(weights[j, i]), 4)}
+        for j, target_word in enumerate(target)
+        for i, source_word in enumerate(source)
     ]
-    down = axis.copy()
-    down.labelAngle = -90
-    color = alt.Color(
-        "w:Q", title="attention (share)", scale=scale, legend=legend if has_legend else None
+    size = min(10.0, _FONT_SHARE * cell)
+    across, down = (
+        alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size, labelAngle=angle)
+        for angle in (-90, 0)
     )
-    panels: list[Panel] = []
-    for number, layer in enumerate(weights, start=1):
-        rows = [
-            {"s": f"{i} {shorten(source[i])}", "t": f"{j} {shorten(target[j])}"}
-            | {"source": source[i], "target": target[j], "w": round(float(layer[j, i]), 4)}
-            for j in range(targets)
-            for i in range(sources)
-        ]
-        chart = (
-            alt.Chart(alt.InlineData(values=rows))
-            .mark_rect(aria=False, stroke="white", strokeWidth=0.5)
-            .encode(
-                x=alt.X("t:O", sort=None, title="target", axis=down),
-                y=alt.Y("s:O", sort=None, title="source", axis=axis),
-                color=color,
-                tooltip=tooltip,
-            )
-        )
-        size_of_cell = alt.Step(cell)
-        panels.append(
-            chart.properties(width=size_of_cell, height=size_of_cell, title=f"layer {number}")
-        )
-    return panels
+    chart = alt.Chart(alt.InlineData(values=rows), width=alt.Step(cell), height=alt.Step(cell))
+    squares: alt.Chart = chart.mark_rect(aria=False, stroke="white", strokeWidth=0.5).encode(
+        x=alt.X("t:O", sort=None, title="target", axis=across),
+        y=alt.Y("s:O", sort=None, title="source", axis=down),
+        tooltip=[
+            alt.Tooltip("source:N"),
+            alt.Tooltip("target:N"),
+            alt.Tooltip("w:Q", title="attention", format=".3f"),
+        ],
+    )
+    return squares
 
 
 def shorten(word: str) -> str:

@@ -32,7 +32,7 @@ PANEL_WIDTH = 300
 """Pixels: a figure of one column of panels fits a column of a paper of two."""
 
 _GREY = "#7f8790"  # seen on both a light and a dark ground
-_LINE = 80  # characters of a heading
+_LINE = 68  # characters of a heading
 _PNG_SCALE = 1.5
 # vl-convert brings the first, so that every machine lays text out alike; browsers have its likes.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"

@@ -11,8 +11,8 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.bleu_by_layers import Depth, depths, layer_panels, plot_bleu_by_layers, spans
 from convs2s.paper.cells import Cell
-from convs2s.paper.results import entries_of, results
 from convs2s.paper.charts import as_spec
+from convs2s.paper.results import entries_of, results
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
 
