@@ -16,7 +16,7 @@ import torch
 from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.yaml_file import read_yaml
-from convs2s.data.sgm import read_segments
+from convs2s.data.formats import read_segments
 from convs2s.data.store import TokenStore
 from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member

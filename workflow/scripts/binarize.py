@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.task import DatasetMetadata
-from convs2s.data.blocks import rows_of_block
 from convs2s.data.dataset import binarize
+from convs2s.data.store import block_rows
 from convs2s.pipeline.job import job
+from convs2s.text.corpus_filter import pairs_kept
 
 snakemake: Any
 
@@ -20,5 +21,5 @@ with job(snakemake):
         description=Path(snakemake.output.description),
         metadata=DatasetMetadata.model_validate(snakemake.params.metadata),
         most_tokens=snakemake.params.most_tokens,
-        rows=block and rows_of_block(block, Path(snakemake.input.pairs)),
+        rows=block and block_rows(block, pairs_kept(Path(snakemake.input.pairs))),
     )

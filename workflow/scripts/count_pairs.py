@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.task import CorpusMetadata
-from convs2s.data.pair_counts import count_pairs
+from convs2s.data.counts import count_pairs
 from convs2s.pipeline.job import job
 
 snakemake: Any

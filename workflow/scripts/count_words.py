@@ -3,15 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.blocks import rows_of_block
+from convs2s.data.store import block_rows
 from convs2s.data.word_counts import count_words
 from convs2s.pipeline.job import job
+from convs2s.text.corpus_filter import pairs_kept
 
 snakemake: Any
 
 with job(snakemake):
     count_words(
         text=Path(snakemake.input.text),
-        rows=rows_of_block(snakemake.wildcards.block, Path(snakemake.input.pairs)),
+        rows=block_rows(snakemake.wildcards.block, pairs_kept(Path(snakemake.input.pairs))),
         output=Path(snakemake.output[0]),
     )

@@ -6,17 +6,20 @@ Paper, section 4.2: batches of sentences of similar length; each epoch shuffles 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from convs2s.config.model import BatchLimits
-from convs2s.data.length_sort import Lengths, Order, in_order, sort_by_length
-from convs2s.data.store import TokenStore
+from convs2s.data.store import Lengths, TokenStore
 from convs2s.data.vocabulary import END, PADDING
 
 Indices = npt.NDArray[np.int64]
+Order = npt.NDArray[np.signedinteger[Any]]
+
+SORT_CHUNK = 1 << 20
+"""Rows sorted at a time; it bounds the temporary arrays and does not change the result."""
 
 INT32_ROWS = 1 << 31
 """Rows that 32-bit indices can count."""
@@ -93,23 +96,52 @@ def plan_batches(
     shuffled = generator.permutation(len(starts))
     starts, ends = starts[shuffled], ends[shuffled]
     if limits.split == "separate":
-        starts, ends = _cut_batches(starts, ends, longest, limits.micro_batch_tokens)
+        cuts: list[int] = []
+        last = []  # the places in cuts of each batch's last micro-batch
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            micro_batches = cut_starts(longest[start:end], None, limits.micro_batch_tokens)
+            cuts.extend((start + micro_batches).tolist())
+            last.append(len(cuts) - 1)
+        starts = np.array(cuts, np.int64)
+        batch_ends, ends = ends, np.roll(starts, -1)
+        ends[last] = batch_ends
     return EpochPlan(order, starts, ends)
 
 
-def _cut_batches(
-    starts: Indices, ends: Indices, longest: Lengths, micro_batch_tokens: int | None
-) -> tuple[Indices, Indices]:
-    """Return the starts and ends of each batch's micro-batches, in the batches' order."""
-    cuts: list[int] = []
-    last = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        cuts.extend((start + cut_starts(longest[start:end], None, micro_batch_tokens)).tolist())
-        last.append(len(cuts) - 1)
-    micro_starts = np.array(cuts, np.int64)
-    micro_ends = np.roll(micro_starts, -1)
-    micro_ends[last] = ends
-    return micro_starts, micro_ends
+def sort_by_length(order: Order, lengths: Lengths) -> Order:
+    """Return the rows of ``order`` by growing length; rows of equal length keep their order.
+
+    A counting sort: apart from the result its memory is that of one chunk and one number for each
+    length. numpy's own sorts return 8 bytes a row and need as much again while they work.
+
+    Args:
+        order: (N,), rows.
+        lengths: (N,), the length of each row, in the order of the store.
+    """
+    counts = np.zeros(int(lengths.max(initial=0)) + 1, np.int64)
+    for start in range(0, len(lengths), SORT_CHUNK):
+        counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=len(counts))
+    place = (np.cumsum(counts) - counts).tolist()  # where the next row of each length goes
+    result = np.empty_like(order)
+    for start in range(0, len(order), SORT_CHUNK):
+        rows = order[start : start + SORT_CHUNK]
+        keys = lengths[rows]
+        rows = rows[np.argsort(keys, kind="stable")]
+        counts = np.bincount(keys)
+        ends = np.cumsum(counts)
+        for length in np.flatnonzero(counts).tolist():
+            run = rows[ends[length] - counts[length] : ends[length]]
+            result[place[length] : place[length] + len(run)] = run
+            place[length] += len(run)
+    return result
+
+
+def in_order(lengths: Lengths, order: Order) -> Lengths:
+    """Return ``lengths[order]``, by chunks: numpy first copies 4-byte indices to 8-byte ones."""
+    result = np.empty(len(order), lengths.dtype)
+    for start in range(0, len(order), SORT_CHUNK):
+        result[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]
+    return result
 
 
 def cut(
@@ -139,18 +171,14 @@ def cut_starts(lengths: Lengths, sentences: int | None, tokens: int | None) -> I
         starts.append(start)
         # The first row's length already says that no run from here can be longer than this.
         window = lengths[start : start + max(1, min(most, tokens // int(lengths[start])))]
-        start += _rows_within(window, tokens)
+        longest = int(window.max())
+        if len(window) * longest <= tokens:
+            start += len(window)
+            continue
+        fit = max(1, tokens // longest)  # so many fit whichever they are
+        grown = np.maximum.accumulate(window)[fit:] * np.arange(fit + 1, len(window) + 1)
+        start += fit + int(np.searchsorted(grown, tokens, side="right"))
     return np.array(starts, np.int64)
-
-
-def _rows_within(lengths: Lengths, tokens: int) -> int:
-    """Return how many leading rows, at least one, hold at most ``tokens`` padded tokens."""
-    longest = int(lengths.max())
-    if len(lengths) * longest <= tokens:
-        return len(lengths)
-    fit = max(1, tokens // longest)  # so many fit whichever they are
-    grown = np.maximum.accumulate(lengths)[fit:] * np.arange(fit + 1, len(lengths) + 1)
-    return fit + int(np.searchsorted(grown, tokens, side="right"))
 
 
 def collate(

@@ -1,16 +1,13 @@
 """Raw parallel text: from downloaded or local files to one file per side, and to shards of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path, PurePath
-from typing import TextIO
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import parse_file_reference
-from convs2s.data.records import read_field
-from convs2s.data.sgm import Segment, read_segments
-from convs2s.data.talks import is_of_talks, spoken_lines
+from convs2s.data.formats import Segment, read_field, read_segments, spoken_lines
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
@@ -56,10 +53,13 @@ def extract_corpus(
             sides of a pair of files differ in their number of lines, or nothing is left to write.
     """
     read = count = 0
-    with _atomic_texts(output) as streams:
+    with ExitStack() as stack:
+        # Streams are closed before either file gets its name.
+        paths = [stack.enter_context(atomic_path(path)) for path in output]
+        write_pair = stack.enter_context(_pair_writer(paths))
         for read, pair in enumerate(_read_pairs(pairs, downloads), start=1):
             if hold_out is None or (read % hold_out.every == 0) == hold_out.held:
-                _write(pair, streams)
+                write_pair(pair)
                 count += 1
         if not count:
             sources = " ".join(source for source, _ in pairs)
@@ -109,9 +109,9 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
         parts = [[stack.enter_context(atomic_path(p)) for p in sides] for sides in outputs]
         for index, part in enumerate(parts):
             size = count * (index + 1) // len(parts) - count * index // len(parts)
-            with _open_all(part) as streams:
+            with _pair_writer(part) as write_pair:
                 for pair in islice(pairs, size):
-                    _write(pair, streams)
+                    write_pair(pair)
     return count
 
 
@@ -120,31 +120,51 @@ def gather_shards(*, shards: Sequence[Path], output: Path) -> None:
     join_texts(shards, output)
 
 
-def _write(pair: tuple[str, str], streams: Sequence[TextIO]) -> None:
-    for line, stream in zip(pair, streams, strict=True):
-        stream.write(line + "\n")
-
-
 @contextmanager
-def _open_all(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
-    with ExitStack() as stack:
-        yield [stack.enter_context(open_text(path)) for path in paths]
+def _pair_writer(paths: Sequence[Path]) -> Iterator[Callable[[tuple[str, str]], None]]:
+    """Open both sides and yield what writes a pair of lines to them."""
+    with open_text(paths[0]) as source, open_text(paths[1]) as target:
 
+        def write_pair(pair: tuple[str, str]) -> None:
+            source.write(pair[0] + "\n")
+            target.write(pair[1] + "\n")
 
-@contextmanager
-def _atomic_texts(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
-    """Open several files for writing; they get their names when all of them are complete."""
-    with (
-        ExitStack() as stack,
-        _open_all([stack.enter_context(atomic_path(path)) for path in paths]) as streams,
-    ):
-        yield streams
+        yield write_pair
 
 
 def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[tuple[str, str]]:
-    for source, target in pairs:
-        with _open_side(source, downloads) as left, _open_side(target, downloads) as right:
-            yield from _align(*left, *right)
+    """Yield the line pairs of pairs of files.
+
+    Where a side is longer, both are counted to their ends for the message. Segments to which their
+    files give different ids are refused: they are no translations.
+    """
+    for references in pairs:
+        with ExitStack() as stack:
+            (source, source_lines), (target, target_lines) = (
+                stack.enter_context(_open_side(reference, downloads)) for reference in references
+            )
+            source_count = target_count = 0
+            for left, right in zip_longest(source_lines, target_lines):
+                source_count += left is not None
+                target_count += right is not None
+                if left is None or right is None:
+                    continue
+                if (
+                    isinstance(left, Segment)
+                    and isinstance(right, Segment)
+                    and not left.is_beside(right)
+                ):
+                    own, other = (
+                        f"{segment.place[1]} of document {segment.place[0]}"
+                        for segment in (left, right)
+                    )
+                    raise UserError(
+                        f"{source}: its segment {source_count} has the id {own}, but that of "
+                        f"{target} has {other}: both files need the same segments in the same order"
+                    )
+                yield left, right
+            if source_count != target_count:
+                raise misaligned(source, source_count, target, target_count)
 
 
 @contextmanager
@@ -155,36 +175,11 @@ def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream, name)
+        file = PurePath(member or path)
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
-        elif {".sgm", ".xml"} & set(PurePath(member or path).suffixes[-2:]):
+        elif {".sgm", ".xml"} & set(file.suffixes[-2:]):
             lines = read_segments(lines, name)
-        elif is_of_talks(PurePath(member or path).name):
+        elif file.name.startswith("train.tags."):
             lines = spoken_lines(lines)
         yield name, lines
-
-
-def _align(
-    source: str, source_lines: Iterator[str], target: str, target_lines: Iterator[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield line pairs; where one side is longer, count both to their ends for the message."""
-    source_count = target_count = 0
-    for left, right in zip_longest(source_lines, target_lines):
-        source_count += left is not None
-        target_count += right is not None
-        if left is not None and right is not None:
-            if isinstance(left, Segment) and isinstance(right, Segment):
-                _check_places(source, left, target, right, source_count)
-            yield left, right
-    if source_count != target_count:
-        raise misaligned(source, source_count, target, target_count)
-
-
-def _check_places(source: str, left: Segment, target: str, right: Segment, number: int) -> None:
-    """Refuse segments that their files give different ids: they are no translations."""
-    if not left.is_beside(right):
-        own, other = (f"{one.place[1]} of document {one.place[0]}" for one in (left, right))
-        raise UserError(
-            f"{source}: its segment {number} has the id {own}, but that of {target} has {other}: "
-            "both files need the same segments in the same order"
-        )

@@ -1,17 +1,19 @@
 """From a filtered corpus to numbers: BPE codes, vocabularies, token stores."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
 from convs2s.config.task import DatasetMetadata
-from convs2s.data.line_encoder import LineEncoder
 from convs2s.data.store import join_stores, require_prepared, write_store
 from convs2s.data.vocabulary import (
+    END,
     UNKNOWN,
+    Vocabulary,
     most_frequent,
     read_counts,
     read_vocabulary,
@@ -24,25 +26,25 @@ from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 
 class StoreDescription(DatasetMetadata):
-    """What stands beside a token store, in JSON."""
+    """What stands beside a token store, in JSON; tokens are counted with ``</s>``."""
 
     pairs: int
     """Rows of the store."""
     dropped: int
     """Pairs that it leaves out, as a side has more tokens than the task's ``clean.tokens``."""
     source_tokens: int
-    """Tokens of the source side, ``</s>`` counted."""
     source_unknown: int
-    """Those of them that are unknown."""
     target_tokens: int
-    """Tokens of the target side."""
     target_unknown: int
-    """Those of them that are unknown."""
     sha256: str
     """Checksum of the store."""
 
 
 _COUNTS = ("pairs", "dropped", "source_tokens", "source_unknown", "target_tokens", "target_unknown")
+
+# Words whose indices are remembered, about 400 bytes each: text is mostly made of words that came a
+# short while ago, and a corpus may have any number of others.
+_CACHED_WORDS = 1 << 15
 
 
 def read_description(path: Path) -> StoreDescription:
@@ -109,6 +111,29 @@ def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings)
     return Bpe(read_codes(codes), frequent, settings.glossaries)
 
 
+def line_encoder(bpe: Bpe | None, vocabulary: Vocabulary) -> Callable[[str], list[int]]:
+    """Return what turns a line of a side into the indices of its tokens, ``</s>`` at the end.
+
+    Args:
+        bpe: what splits the line's words; None keeps them whole.
+        vocabulary: the side's types; a token or word that is none of them is ``<unk>``.
+    """
+
+    @lru_cache(_CACHED_WORDS)
+    def indices_of(word: str) -> tuple[int, ...]:
+        tokens = [word] if bpe is None else bpe.tokens(word)
+        return tuple(vocabulary.encode(tokens)[:-1])
+
+    def encode(line: str) -> list[int]:
+        indices: list[int] = []
+        for word_indices in map(indices_of, line.split()):
+            indices += word_indices
+        indices.append(END)
+        return indices
+
+    return encode
+
+
 def binarize(
     *,
     text: Sequence[Path],
@@ -135,42 +160,30 @@ def binarize(
         rows: the pairs to take, counted from 0; None for all.
     """
     codes: list[Path | None] = [*bpe_codes] or [None]
-    encoders = [
-        LineEncoder(splitter(side, table, metadata.vocabulary), read_vocabulary(table))
+    encode_source, encode_target = (
+        line_encoder(splitter(side, table, metadata.vocabulary), read_vocabulary(table))
         for side, table in zip((codes[0], codes[-1]), vocabularies, strict=True)
-    ]
-    source, target = text
-    start = 0 if rows is None else rows.start
-    pairs = read_line_pairs(source, target, start, mark=NO_MARK)
+    )
     counts = Counter(dict.fromkeys(_COUNTS, 0))
-    chosen = pairs if rows is None else islice(pairs, len(rows))
-    encoded = _counted(_encoded(chosen, encoders), most_tokens, counts)
-    counts["pairs"] = write_store(store, encoded)
+
+    def encoded_pairs() -> Iterator[tuple[list[int], list[int]]]:
+        source_text, target_text = text
+        start = 0 if rows is None else rows.start
+        pairs = read_line_pairs(source_text, target_text, start, mark=NO_MARK)
+        for source_line, target_line in pairs if rows is None else islice(pairs, len(rows)):
+            source, target = encode_source(source_line), encode_target(target_line)
+            if most_tokens is not None and max(len(source), len(target)) > most_tokens + 1:
+                counts["dropped"] += 1
+                continue
+            for side, tokens in (("source", source), ("target", target)):
+                counts[f"{side}_tokens"] += len(tokens)
+                counts[f"{side}_unknown"] += tokens.count(UNKNOWN)
+            yield source, target
+
+    counts["pairs"] = write_store(store, encoded_pairs())
     if counts["dropped"]:
         print(f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens")
     _describe(store, description, metadata, counts)
-
-
-def _encoded(
-    pairs: Iterable[tuple[str, str]], encoders: Sequence[LineEncoder]
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield pairs of lines as indices, each side with its ``</s>``."""
-    for source, target in pairs:
-        yield encoders[0](source), encoders[1](target)
-
-
-def _counted(
-    pairs: Iterable[tuple[list[int], list[int]]], most_tokens: int | None, counts: Counter[str]
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the pairs that are not too long, and count their tokens; count the others."""
-    for indices in pairs:
-        if most_tokens is not None and max(map(len, indices)) > most_tokens + 1:
-            counts["dropped"] += 1
-            continue
-        for side, tokens in zip(("source", "target"), indices, strict=True):
-            counts[f"{side}_tokens"] += len(tokens)
-            counts[f"{side}_unknown"] += tokens.count(UNKNOWN)
-        yield indices
 
 
 def join_blocks(

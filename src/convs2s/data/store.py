@@ -7,16 +7,19 @@ Uncompressed list arrays give offsets and values straight from the memory map, s
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from convs2s.data.length_sort import Lengths
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
+
+Lengths = npt.NDArray[np.integer[Any]]
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -32,20 +35,14 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
     """Write (source, target) index lists, each ending in ``</s>``; return the number of pairs."""
     count = 0
     rest = iter(pairs)
-    with (
-        atomic_path(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, _SCHEMA) as writer,
-    ):
-        while rows := _write_batch(writer, islice(rest, ROWS_PER_BATCH)):
-            count += rows
+    with _new_store(path) as writer:
+        while (batch := _record_batch(islice(rest, ROWS_PER_BATCH))).num_rows:
+            writer.write_batch(batch)
+            count += batch.num_rows
     return count
 
 
-def _write_batch(
-    writer: pa.RecordBatchFileWriter, rows: Iterable[tuple[list[int], list[int]]]
-) -> int:
-    """Write rows as a record batch, if there are any; return their number."""
+def _record_batch(rows: Iterable[tuple[list[int], list[int]]]) -> pa.RecordBatch:
     # Arrays, as an index takes four bytes there and more in lists.
     values = array("i"), array("i")
     offsets = array("i", [0]), array("i", [0])
@@ -53,53 +50,56 @@ def _write_batch(
         for side, indices in enumerate(row):
             values[side].extend(indices)
             offsets[side].append(len(values[side]))
-    columns = [
-        pa.ListArray.from_arrays(*(_int32(numbers) for numbers in pair))
-        for pair in zip(offsets, values, strict=True)
+    numbers = [
+        pa.Array.from_buffers(pa.int32(), len(part), [None, pa.py_buffer(part)])
+        for part in (*offsets, *values)
     ]
-    batch = pa.record_batch(columns, schema=_SCHEMA)
-    if batch.num_rows:
-        writer.write_batch(batch)
-    return int(batch.num_rows)
+    columns = [pa.ListArray.from_arrays(*numbers[side::2]) for side in range(2)]
+    return pa.record_batch(columns, schema=_SCHEMA)
 
 
-def _int32(numbers: "array[int]") -> pa.Array:
-    return pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
+@contextmanager
+def _new_store(path: str | Path) -> Iterator[pa.RecordBatchFileWriter]:
+    with (
+        atomic_path(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, _SCHEMA) as writer,
+    ):
+        yield writer
+
+
+def block_rows(block: str, rows: int) -> range:
+    """Return the rows of a block such as ``2-of-16`` of a text with so many rows.
+
+    Jobs count and number the blocks of a training text side by side. All but the last one with rows
+    hold whole record batches, so that the blocks' stores end to end are the text's. Where there are
+    fewer batches than blocks, some have none.
+    """
+    number, of = map(int, block.split("-of-"))
+    batches = -(-rows // ROWS_PER_BATCH)
+    ends = [min(rows, batches * part // of * ROWS_PER_BATCH) for part in (number - 1, number)]
+    return range(*ends)
 
 
 def join_stores(parts: Sequence[Path], path: Path) -> None:
     """Write stores end to end as one, in whole record batches.
 
     Args:
-        parts: stores of the rows that ``convs2s.data.blocks`` gives, less those that were dropped.
+        parts: stores of the rows that :func:`block_rows` gives, less those that were dropped.
         path: what to write: byte for byte what ``write_store`` makes of all their rows.
     """
-    with (
-        atomic_path(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, _SCHEMA) as writer,
-    ):
-        for batch in _whole_batches(parts):
-            writer.write_batch(batch)
-
-
-def _whole_batches(parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of stores in batches of which all but the last one are full."""
     rest = _SCHEMA.empty_table()
-    for part in parts:
-        reader = pa.ipc.open_file(pa.memory_map(str(part)))
-        for index in range(reader.num_record_batches):
-            batch = reader.get_batch(index)
-            rest = pa.concat_tables([rest, pa.Table.from_batches([batch])])
-            while rest.num_rows >= ROWS_PER_BATCH:
-                yield _one_batch(rest.slice(0, ROWS_PER_BATCH))
-                rest = rest.slice(ROWS_PER_BATCH)
-    if rest.num_rows:
-        yield _one_batch(rest)
-
-
-def _one_batch(rows: pa.Table) -> pa.RecordBatch:
-    return rows.combine_chunks().to_batches()[0]
+    with _new_store(path) as writer:
+        for part in parts:
+            reader = pa.ipc.open_file(pa.memory_map(str(part)))
+            for index in range(reader.num_record_batches):
+                batch = pa.Table.from_batches([reader.get_batch(index)])
+                rest = pa.concat_tables([rest, batch])
+                while rest.num_rows >= ROWS_PER_BATCH:
+                    writer.write_table(rest.slice(0, ROWS_PER_BATCH).combine_chunks())
+                    rest = rest.slice(ROWS_PER_BATCH)
+        if rest.num_rows:
+            writer.write_table(rest.combine_chunks())
 
 
 def require_prepared(path: Path) -> None:

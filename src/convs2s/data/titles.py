@@ -3,13 +3,13 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.corpus import TITLE_FILES
 from convs2s.config.file_reference import parse_file_reference
-from convs2s.data.records import read_columns
+from convs2s.data.formats import read_columns
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.text import text_lines, write_json, write_lines
@@ -78,9 +78,17 @@ def write_title_corpus(
         UserError: a table is missing or malformed, or a part would be empty.
     """
     read, papers = 0, dict[str, Paper]()
-    for record, paper in enumerate(_read_papers(records, downloads), start=1):
-        read = record
-        papers.setdefault(paper.identifier, paper)
+    for reference in records:
+        parsed = parse_file_reference(reference)
+        path = parsed.path(downloads)
+        name = f"{path}#{parsed.member}" if parsed.member else str(path)
+        with open_member(path, parsed.member) as stream:
+            columns = ("arxiv_id", "title", "abstract")
+            for written, title, abstract in read_columns(text_lines(stream, name), columns, name):
+                identifier = arxiv_identifier(written)
+                paper = Paper(identifier, first_sentence(abstract), " ".join(title.split()))
+                papers.setdefault(identifier, paper)
+                read += 1
     kept, dropped = _worth_keeping(papers.values())
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
@@ -96,26 +104,9 @@ def write_title_corpus(
         write_lines(outputs / f"{part}.title", (paper.title for paper in of_part))
     formulas = sum("$" in paper.sentence + paper.title for paper in kept)
     sizes = {part: len(of_part) for part, of_part in parts.items()}
-    found = TitleCounts(read, len(papers), dropped, formulas, sizes)
-    write_json(counts, found)
-    return found
-
-
-def _read_papers(records: Sequence[str], downloads: Path) -> Iterator[Paper]:
-    for reference in records:
-        parsed = parse_file_reference(reference)
-        path = parsed.path(downloads)
-        name = f"{path}#{parsed.member}" if parsed.member else str(path)
-        with open_member(path, parsed.member) as stream:
-            lines = text_lines(stream, name)
-            for identifier, title, abstract in read_columns(
-                lines, ("arxiv_id", "title", "abstract"), name
-            ):
-                yield Paper(
-                    arxiv_identifier(identifier),
-                    first_sentence(abstract),
-                    " ".join(title.split()),
-                )
+    result = TitleCounts(read, len(papers), dropped, formulas, sizes)
+    write_json(counts, result)
+    return result
 
 
 def arxiv_identifier(written: str) -> str:
@@ -123,12 +114,12 @@ def arxiv_identifier(written: str) -> str:
 
     So 0704.0090 is found as ``704.009``, and 1604.04038 as ``1604.0403800000001``.
     """
-    found = _NUMERIC_ID.fullmatch(written)
-    if not found:
+    match = _NUMERIC_ID.fullmatch(written)
+    if not match:
         return written  # of before 2007, such as cs/0607081
-    month = int(found[1])
+    month = int(match[1])
     digits = 5 if month >= _FIVE_DIGITS_SINCE else 4
-    number = round(float(f"0.{found[2]}") * 10**digits)
+    number = round(float(f"0.{match[2]}") * 10**digits)
     return f"{month:04d}.{number:0{digits}d}"
 
 

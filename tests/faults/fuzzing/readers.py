@@ -17,8 +17,7 @@ from convs2s.config.load import load
 from convs2s.config.model import read_training_settings
 from convs2s.data.corpus import extract_corpus
 from convs2s.data.dataset import read_description
-from convs2s.data.records import read_columns, read_field
-from convs2s.data.sgm import read_segments
+from convs2s.data.formats import read_columns, read_field, read_segments
 from convs2s.data.store import SIDES, TokenStore
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.decoding.growing_output import growing_output

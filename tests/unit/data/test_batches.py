@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from convs2s.config.model import BatchLimits
-from convs2s.data import length_sort
+from convs2s.data import batches
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store
 from convs2s.data.vocabulary import END
@@ -98,7 +98,7 @@ def test_a_plan_is_that_of_the_plain_implementation(limits: BatchLimits) -> None
 def test_the_chunks_of_the_sort_do_not_change_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = limited(64, None, None)
     whole = np.concatenate(list(plan(limits)))
-    monkeypatch.setattr(length_sort, "SORT_CHUNK", 1009)
+    monkeypatch.setattr(batches, "SORT_CHUNK", 1009)
     np.testing.assert_array_equal(whole, np.concatenate(list(plan(limits))))
 
 
@@ -121,7 +121,7 @@ def test_an_empty_store_makes_an_empty_plan() -> None:
 def test_planning_takes_a_few_bytes_a_pair(
     limits: BatchLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(length_sort, "SORT_CHUNK", PAIRS // 50)
+    monkeypatch.setattr(batches, "SORT_CHUNK", PAIRS // 50)
     lengths = SOURCE.astype(np.uint16), TARGET.astype(np.uint16)
     tracemalloc.start()
     made = plan_batches(*lengths, limits, np.random.default_rng(1))

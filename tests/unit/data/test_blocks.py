@@ -10,9 +10,9 @@ import pytest
 
 from convs2s.config.corpus import CleanLimits, Languages, VocabularySettings
 from convs2s.config.task import CorpusMetadata, DatasetMetadata
-from convs2s.data import blocks, store, word_counts
-from convs2s.data.blocks import block_rows, rows_of_block
+from convs2s.data import store, word_counts
 from convs2s.data.corpus import Sides, gather_shards, shard_corpus
+from convs2s.data.counts import count_pairs
 from convs2s.data.dataset import (
     binarize,
     build_vocabulary,
@@ -20,14 +20,13 @@ from convs2s.data.dataset import (
     learn_bpe,
     read_description,
 )
-from convs2s.data.pair_counts import count_pairs
-from convs2s.data.store import ROWS_PER_BATCH, TokenStore
+from convs2s.data.store import ROWS_PER_BATCH, TokenStore, block_rows
 from convs2s.data.vocabulary import read_counts
 from convs2s.data.word_counts import add_word_counts, added_counts, count_words
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
-from convs2s.text.corpus_filter import tokenize_and_filter
+from convs2s.text.corpus_filter import pairs_kept, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 
 LANGUAGES = ("en", "fr")
@@ -116,7 +115,7 @@ class Preparations:
         for language, text, counts in zip(LANGUAGES, self.sides("zst"), words, strict=True):
             tables = self.parts("words", f"{language}.tsv.zst")
             for name, table in zip(self.names, tables, strict=True):
-                count_words(text=text, rows=rows_of_block(name, self.report), output=table)
+                count_words(text=text, rows=block_rows(name, pairs_kept(self.report)), output=table)
             add_word_counts(tables=tables, output=counts)
         learn_bpe(words=words, output=self.codes, merges=VOCABULARY.merges)
         kept = VOCABULARY.model_dump(include={"threshold", "glossaries", "minimum_count"})
@@ -135,7 +134,7 @@ class Preparations:
                 description=description,
                 metadata=DATASET,
                 most_tokens=MOST_TOKENS,
-                rows=rows_of_block(name, self.report),
+                rows=block_rows(name, pairs_kept(self.report)),
             )
         store, description = self.folder / "train.arrow", self.folder / "dataset.json"
         join_blocks(
@@ -162,8 +161,7 @@ def prepare(raw: Sides, folder: Path, shards: int, recipe: str = "moses_train") 
 def test_results_do_not_depend_on_the_number_of_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (store, blocks):
-        monkeypatch.setattr(module, "ROWS_PER_BATCH", 8)
+    monkeypatch.setattr(store, "ROWS_PER_BATCH", 8)
     monkeypatch.setattr(word_counts, "_TYPES_IN_MEMORY", 16)
     raw = write_raw(tmp_path)
     one, *others = (prepare(raw, tmp_path / str(shards), shards) for shards in (1, 3, 16))

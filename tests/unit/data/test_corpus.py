@@ -11,7 +11,7 @@ from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.options import MOST_SHARDS
 from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_corpus
-from convs2s.data.sgm import read_segments
+from convs2s.data.formats import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.compressed import decompressed_file

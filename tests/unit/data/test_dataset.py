@@ -7,6 +7,7 @@ import pytest
 
 from convs2s.config.corpus import Languages, VocabularySettings
 from convs2s.config.task import DatasetMetadata
+from convs2s.data.counts import count_dataset
 from convs2s.data.dataset import (
     binarize,
     build_vocabulary,
@@ -15,7 +16,6 @@ from convs2s.data.dataset import (
     read_description,
     splitter,
 )
-from convs2s.data.dataset_counts import count_dataset
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, UNKNOWN, most_frequent, read_counts, write_counts
 from convs2s.data.word_counts import count_words

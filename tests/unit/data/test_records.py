@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from convs2s.data.records import read_columns, read_field
+from convs2s.data.formats import read_columns, read_field
 from convs2s.errors import UserError
 
 RECORDS = [

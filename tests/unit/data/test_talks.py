@@ -9,7 +9,7 @@ import pytest
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.load import load
 from convs2s.data.corpus import extract_corpus
-from convs2s.data.talks import spoken_lines
+from convs2s.data.formats import spoken_lines
 from convs2s.files.text import read_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation

@@ -11,7 +11,7 @@ from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.load import load
 from convs2s.config.task import Task
 from convs2s.data.corpus import extract_corpus, extract_reference
-from convs2s.data.records import read_columns, read_field
+from convs2s.data.formats import read_columns, read_field
 from convs2s.data.titles import arxiv_identifier, write_title_corpus
 from convs2s.download.archives import open_member
 from convs2s.files.checksums import sha256

@@ -1,0 +1,71 @@
+"""How many pairs were read, dropped and why, and kept: tables for people."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from convs2s.config.task import CorpusMetadata
+from convs2s.data.dataset import read_description
+from convs2s.files.text import write_json, write_lines
+from convs2s.scoring.text_table import aligned, underlined
+from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, added_reports, read_report
+
+
+def count_pairs(
+    *, shards: Sequence[Path], valid: Path, total: Path, table: Path, metadata: CorpusMetadata
+) -> None:
+    """Write the sum of the training shards' reports as JSON, and a table beside the paper's number.
+
+    Args:
+        shards: the reports of the training text's shards.
+        valid: the report of the validation text.
+        total: the sum, to write.
+        table: the table, to write.
+        metadata: what stands beside the numbers.
+    """
+    train = added_reports(shards)
+    write_json(total, train)
+    sides = train, read_report(valid)
+    clean = metadata.clean
+    limits = {
+        "empty": "a side without words",
+        "too_short": f"fewer than {clean.minimum} words",
+        "long_word": f"a word of over {LONGEST_WORD} characters",
+    }
+    if clean.maximum is not None:
+        limits["too_long"] = f"over {clean.maximum} words"
+    if clean.ratio is not None:
+        limits["ratio"] = f"one side over {clean.ratio} times as long"
+    rows = [["read", *(f"{side['read']:,}" for side in sides)]]
+    for reason in REASONS:
+        if reason in limits:
+            numbers = (f"{side['dropped'][reason]:,}" for side in sides)
+            rows.append([f"dropped: {limits[reason]}", *numbers])
+    rows.append(["kept", *(f"{side['kept']:,}" for side in sides)])
+    lines = _table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
+    if metadata.paper_pairs:
+        lines += ["", f"The paper trains on {metadata.paper_pairs:,} pairs."]
+    write_lines(table, lines)
+
+
+def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
+    """Write a table of the pairs of token stores, and of those that were too long for them.
+
+    Args:
+        train: what stands beside the training store.
+        valid: what stands beside the validation store.
+        table: the table, to write.
+        most_tokens: of a side of a pair; None for any number.
+    """
+    sides = read_description(train), read_description(valid)
+    rows = [["kept by words", *(f"{side.pairs + side.dropped:,}" for side in sides)]]
+    if most_tokens is not None:
+        numbers = (f"{side.dropped:,}" for side in sides)
+        rows.append([f"dropped: over {most_tokens} tokens", *numbers])
+    rows.append(["kept", *(f"{side.pairs:,}" for side in sides)])
+    write_lines(table, _table(f"Token pairs of {sides[0].task}", sides[0].stand_in, rows))
+
+
+def _table(title: str, stand_in: str | None, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table's lines under its title, below a line that says what stands in for data."""
+    marked = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
+    return [*marked, *underlined(title), "", *aligned(["", "training", "validation"], rows)]

@@ -1,0 +1,183 @@
+"""Formats of text from elsewhere: records, WMT's test sets in sgm, IWSLT's transcripts of talks."""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import unescape
+from html.entities import html5
+
+from convs2s.errors import UserError
+from convs2s.files.limits import LONGEST_SEGMENT_BYTES
+
+_FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
+
+# Of sgm only these tags are read, as upstream's files are not well-formed XML: newstest2014 holds a
+# raw &, some wrap segments in <p> or <hl>.
+_TAG = re.compile(r"<(?:doc|seg)\b[^<>]*>|</seg\s*>", re.IGNORECASE)
+_NUMBER = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
+_ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
+_BLANKS = " \t\r\n"  # not str.strip's: a no-break space belongs to the text
+
+# Of the lines about a talk, the title and the description are text, translated like all other; an
+# address, numbers, keywords and names are not.
+_ABOUT = re.compile(r"\s*</?(?:doc|url|keywords|speaker|talkid|reviewer|translator)\b[^<>]*>")
+_TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
+
+
+def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
+    """Yield a field of each JSON line as one line of text, its blanks single spaces.
+
+    Args:
+        lines: the file's lines.
+        field: NAME of a text, or of a list of texts, which are joined by spaces; NAME[N] of item N
+            of a list, counted from 0: an empty line where the list is shorter.
+        name: how errors call the file.
+
+    Raises:
+        UserError: a line is no JSON object, has no such field, or that is no text.
+    """
+    match = _FIELD.fullmatch(field)
+    if not match:
+        raise UserError(f"{name}: expected a field NAME or NAME[N] after #, not {field!r}")
+    key, item = match["name"], match["number"]
+    for number, line in enumerate(lines, start=1):
+        place = f"{name}:{number}"
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{place}: not JSON: {error.msg}; expected one record a line") from None
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{place}: not a record: {error}") from None
+        if not isinstance(record, dict):
+            raise UserError(f"{place}: expected a JSON object in braces")
+        if key not in record:
+            raise UserError(f"{place}: no field '{key}'; there are {', '.join(record)}")
+        texts = [record[key]] if isinstance(record[key], str) else record[key]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"{place}: '{key}' is neither text nor a list of it")
+        if item:
+            texts = texts[int(item) :][:1]
+        joined = " ".join(" ".join(texts).split())
+        try:
+            joined.encode("utf-8")  # JSON can write halves of characters, which no file can hold
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"{place}: '{key}' holds \\u{ord(joined[error.start]):04x} alone, which is half a "
+                "character: write the whole one, or leave it out"
+            ) from None
+        yield joined
+
+
+def read_columns(
+    lines: Iterable[str], columns: Sequence[str], name: str
+) -> Iterator[tuple[str, ...]]:
+    """Yield columns of a tab-separated table, whose quoted fields may hold tabs and line feeds.
+
+    Args:
+        lines: the table's lines without their line feeds; the first one names the columns.
+        columns: those wanted.
+        name: how errors call the table.
+
+    Raises:
+        UserError: a column is missing, a row has too few fields, or a quote is never closed.
+    """
+    rows = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
+    try:
+        header = next(rows, [])
+        missing = [column for column in columns if column not in header]
+        if missing:
+            raise UserError(
+                f"{name}:1: no column {', '.join(missing)}: expected a tab-separated table whose "
+                "first line names its columns"
+            )
+        places = [header.index(column) for column in columns]
+        for row in rows:
+            if len(row) != len(header):
+                raise UserError(
+                    f"{name}:{rows.line_num}: {len(row)} fields, but the first line names "
+                    f"{len(header)}"
+                )
+            yield tuple(row[place] for place in places)
+    except csv.Error as error:
+        raise UserError(f"{name}:{rows.line_num}: not a tab-separated table: {error}") from None
+
+
+class Segment(str):
+    """The text of a segment on one line.
+
+    Attributes:
+        place: the ids of its document and its own; None for one that is not stated.
+    """
+
+    __slots__ = ("place",)
+    place: tuple[str | None, str | None]
+
+    def is_beside(self, other: "Segment") -> bool:
+        """Whether nothing says that the two are segments of different places."""
+        pairs = zip(self.place, other.place, strict=True)
+        return all(own == theirs or None in (own, theirs) for own, theirs in pairs)
+
+
+def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
+    """Yield the text of each segment, in the order of the file.
+
+    Args:
+        lines: the file's lines.
+        name: how errors call the file.
+
+    Raises:
+        UserError: a ``<seg>`` is not closed or not opened (with its line), or there is none.
+    """
+    opened = count = number = length = 0
+    document = own = None
+    parts: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        position = 0
+        for tag in _TAG.finditer(line):
+            closes = tag[0].startswith("</")
+            if tag[0][1:4].lower() == "doc":
+                document = _id(tag[0])
+                continue
+            if closes != bool(opened):
+                raise UserError(f"{name}:{number}: unexpected {tag[0]}: segments cannot be nested")
+            if closes:
+                segment = Segment(_joined([*parts, line[position : tag.start()]]))
+                segment.place = document, own
+                yield segment
+                count += 1
+            own = _id(tag[0])
+            opened, parts, position, length = 0 if closes else number, [], tag.end(), 0
+        if opened:
+            parts.append(line[position:])
+            length += len(parts[-1])
+            if length > LONGEST_SEGMENT_BYTES:
+                raise UserError(f"{name}:{opened}: this <seg> is too long to be a sentence")
+    if opened:
+        raise UserError(f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends")
+    if not count:
+        raise UserError(f"{name}: no <seg> in its {number} lines: is it really an sgm file?")
+
+
+def _id(tag: str) -> str | None:
+    match = _NUMBER.search(tag)
+    return match[1] if match else None
+
+
+def _joined(parts: list[str]) -> str:
+    """Return the parts of a segment as one line of text without entities."""
+
+    def character(entity: re.Match[str]) -> str:
+        # An unknown name is left as it is written, where unescape would take a part of it.
+        known = entity[1].startswith("#") or f"{entity[1]};" in html5
+        return unescape(entity[0]) if known else entity[0]
+
+    text = " ".join(filter(None, (part.strip(_BLANKS) for part in parts)))
+    return _ENTITY.sub(character, text).replace("\n", " ")
+
+
+def spoken_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield what is text in a transcript of talks: lines without tags, none about the talk."""
+    for line in lines:
+        if not _ABOUT.match(line):
+            yield _TAG_OF_TEXT.sub("", line).strip(" \t\r")
