@@ -10,9 +10,7 @@ from snakemake.io import strip_wildcard_constraints
 from snakemake.logging import logger
 
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import check_mirrors, check_targets, doubts
-from convs2s.pipeline.asked_files import check_file
-from convs2s.pipeline.overrides import check_names
+from convs2s.pipeline.asked import check_file, check_mirrors, check_names, check_targets, doubts
 
 
 def jobs_of(target):

@@ -22,7 +22,6 @@ def _config(arguments: argparse.Namespace) -> None:
 
     from convs2s.config.load import load
     from convs2s.config.reference_page import reference, task_table, template
-    from convs2s.config.settings import effective
 
     if arguments.reference:
         sys.stdout.write(reference())
@@ -32,5 +31,5 @@ def _config(arguments: argparse.Namespace) -> None:
         sys.stdout.write(task_table(load(Path.cwd())))
     else:
         settings = load(Path.cwd())
-        values = effective(settings, arguments.task, arguments.model, arguments.decoding).plain()
+        values = settings.effective(arguments.task, arguments.model, arguments.decoding)
         yaml.safe_dump(values, sys.stdout, sort_keys=False, allow_unicode=True)

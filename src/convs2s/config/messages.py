@@ -65,6 +65,16 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
     return f"unknown {noun} '{name}'; expected {'one of ' if len(names) > 1 else ''}{listed}"
 
 
+def check_known(where: str, noun: str, name: str | None, known: Iterable[str]) -> None:
+    """Check that a name, if one is stated, is one of those that there are.
+
+    Raises:
+        UserError: it is not; the nearest known one is named.
+    """
+    if name is not None and name not in known:
+        raise UserError(f"{where}: {unknown(noun, name, known)}")
+
+
 def place_of(location: Sequence[str | int], value: object) -> Place:
     """Follow pydantic's location through a value; what is not found names a union's branch."""
     place: list[str | int] = []

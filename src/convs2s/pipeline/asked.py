@@ -5,12 +5,12 @@ a KeyError, without the name that was meant.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from convs2s.config.file_reference import without_credentials
-from convs2s.config.messages import unknown
+from convs2s.config.messages import check_known, unknown
 from convs2s.config.runs import RUN_PATTERN
 from convs2s.config.settings import Settings, check_replacement, check_selection
 from convs2s.config.task import Task
@@ -21,15 +21,16 @@ from convs2s.layout import Layout
 _OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper", "shown"}
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
-_RUN = re.compile(f"{RUN_PATTERN}|released")
+_RUN = f"{RUN_PATTERN}|released"
 _OF_COMPARISON = re.compile(
     r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\.(?P<baseline>.+)-vs-(?P<system>.+)\.(?:txt|json)"
 )
-# TESTSET.DECODING.WHAT; a test set's rescored lists have no decoding of their own.
-_OF_TEST_SET = re.compile(r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\.(?P<what>.+)")
+# TESTSET.DECODING.REST; phrases have no test set, rescored lists no decoding of their own.
+_OF_TEST_SET = re.compile(
+    r"(?P<testset>(?!phrases\.|training\.)[^.]+)\.(?P<decoding>[^.]+)\."
+    rf"(?:(?:re)?scored-by-(?P<scorer>.+)-(?:{_RUN})\.)?.+"
+)
 _NO_DECODING = {"scored", "rescored"}
-_NO_TEST_SET = {"phrases", "training"}
-_OF_SCORER = re.compile(rf"(?:re)?scored-by-(?P<model>.+)-(?:{RUN_PATTERN}|released)\..+")
 _OF_ATTENTION = re.compile(r".+\.attention\d+\.\w+|.+\.example\.json")
 _OF_ONE_MODEL = re.compile(rf"(?:curve|history|training|model)\..+|{_OF_ATTENTION.pattern}")
 
@@ -48,11 +49,7 @@ def doubts(tasks: Mapping[str, Task]) -> list[str]:
 
 
 def check_mirrors(mirrors: Iterable[str]) -> None:
-    """Refuse a folder of ``mirrors`` that is not there, before hours of work end at it.
-
-    Raises:
-        UserError: one of them is missing, or no folder.
-    """
+    """Refuse a folder of ``mirrors`` that is not there, before hours of work end at it."""
     for mirror in mirrors:
         if "://" not in mirror and not Path(mirror).is_dir():
             raise UserError(
@@ -61,8 +58,36 @@ def check_mirrors(mirrors: Iterable[str]) -> None:
             )
 
 
+def check_names(
+    option: str,
+    names: Iterable[str],
+    jobs: Collection[str],
+    targets: Mapping[str, Iterable[str]],
+) -> None:
+    """Check that an option speaks of jobs: Snakemake ignores what it says of anything else.
+
+    Args:
+        option: the option, for the message; a profile's key of that name is the same to Snakemake.
+        names: the names that it sets something for.
+        jobs: the rules that run something.
+        targets: those of the names that are rules which only ask for files, each with the jobs that
+            make these.
+
+    Raises:
+        UserError: one of the names is a target, or no rule.
+    """
+    for name in names:
+        if name in targets:
+            namesakes = [job for job in jobs if job.startswith(f"{name}_")]
+            its_jobs = ", ".join(dict.fromkeys([*namesakes, *targets[name]]))
+            raise UserError(f"{option} {name}: is a target, not a job; its jobs: {its_jobs}")
+        check_known(f"{option} {name}", "job", name, jobs)
+
+
 def check_targets(targets: Iterable[str], rules: Collection[str], settings: Settings) -> None:
     """Refuse a target with a name in it that nothing has, and say which one is near.
+
+    Any other word, and any path outside of the results, is Snakemake's affair.
 
     Args:
         targets: names of rules, and paths, as they were typed.
@@ -73,69 +98,33 @@ def check_targets(targets: Iterable[str], rules: Collection[str], settings: Sett
         UserError: a task, model, run, test set, decoding or scale is not known.
     """
     for target in sorted({*targets} - {*rules}):
-        if re.fullmatch(r"\w+", target):
-            _check_name(target, rules, settings)
-        else:
+        if not re.fullmatch(r"\w+", target):
             _check_folder(target, Path(settings.scale.results_dir))
-            _check_scale(target, Path(settings.scale.results_dir))
             if not Path(target).exists():
                 _check_path(target, settings)
+        elif target in settings.tasks:
+            raise _report_instead(target, target, settings)
+        elif get_close_matches(target, rules, n=1):
+            raise UserError(f"{target}: {unknown('target', target, rules)}")
 
 
-def _check_name(target: str, rules: Collection[str], settings: Settings) -> None:
-    """Check what is neither a rule nor a path; any other word is Snakemake's affair."""
-    if target in settings.tasks:
-        _refuse_task(target, target, settings)
-    if get_close_matches(target, rules, n=1):
-        raise UserError(f"{target}: {unknown('target', target, rules)}")
-
-
-def _refuse_task(target: str, task: str, settings: Settings) -> None:
+def _report_instead(target: str, task: str, settings: Settings) -> UserError:
     report = Layout(settings.scale.results_dir, "").task(task).report(settings.tasks[task].metric)
-    raise UserError(f"{target}: is a task, not a target: ask for {report}")
+    return UserError(f"{target}: is a task, not a target: ask for {report}")
 
 
 def _check_folder(path: str, results: Path) -> None:
-    """Refuse ``result/demo_en_fr/bleu.txt``: a folder that is like that of the results."""
-    first, *place = Path(path).parts or [""]
-    if place and first != results.parts[0] and get_close_matches(first, results.parts[:1]):
+    """Refuse a folder that is like that of the results, and that of another scale's results."""
+    first, *rest = Path(path).parts or [""]
+    if rest and first != results.parts[0] and get_close_matches(first, results.parts[:1]):
         raise UserError(f"{path}: unknown folder '{first}'; did you mean '{results.parts[0]}'?")
-
-
-def _check_path(path: str, settings: Settings) -> None:
-    """Check the names in a path of the results folder; any other one is Snakemake's affair."""
-    results = Path(settings.scale.results_dir)
-    if not Path(path).is_relative_to(results):
-        return
-    task, *place = Path(path).relative_to(results).parts or [""]
-    if task == "scales" and place:
-        raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
-    if task in _OTHER_FOLDERS:
-        return
-    _known(path, "task", task, [*settings.tasks, *sorted(_OTHER_FOLDERS)])
-    if not place:
-        _refuse_task(path, task, settings)
-    if place[0] == "models" and len(place) == 4:
-        model, run, file = place[1:]
-        _known(path, "model", model, settings.models)
-        check_selection(path, model, settings.tasks[task], settings)
-        _check_run(path, model, run, file, settings.tasks[task].corpus.tests, settings)
-    if place[0] == "compare" and (found := _OF_COMPARISON.fullmatch(place[-1])):
-        _known(path, "test set", found["testset"], [*settings.tasks[task].corpus.tests, "valid"])
-        _known(path, "decoding", found["decoding"], settings.decodings)
-        for side in ("baseline", "system"):
-            _known(path, "model", found[side], settings.models)
-
-
-def _check_scale(path: str, results: Path) -> None:
-    """Refuse a path beside the folder of the scale at hand: it is of another scale."""
     above = results.parent.parent
     if results.parent.name != "scales" or not Path(path).is_relative_to(above):
         return
     place = Path(path).relative_to(above)
     if not place.parts or Path(path).is_relative_to(results):
         return
-    if place.parts[:1] == ("scales",):
+    if place.parts[0] == "scales":
         raise UserError(f"{path}: belongs to another scale: add --config scale={place.parts[1]}")
     raise UserError(
         f"{path}: belongs to another scale than {results.name}, whose results are below {results}: "
@@ -143,28 +132,77 @@ def _check_scale(path: str, results: Path) -> None:
     )
 
 
-def _check_run(
-    path: str, model: str, run: str, file: str, testsets: Collection[str], settings: Settings
-) -> None:
-    if not _RUN.fullmatch(run):
+def _check_path(path: str, settings: Settings) -> None:
+    """Check the names in a path of the results folder."""
+    results = Path(settings.scale.results_dir)
+    if not Path(path).is_relative_to(results):
+        return
+    name, *place = Path(path).relative_to(results).parts or [""]
+    if name == "scales" and place:
+        raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
+    if name in _OTHER_FOLDERS:
+        return
+    check_known(path, "task", name, [*settings.tasks, *_OTHER_FOLDERS])
+    if not place:
+        raise _report_instead(path, name, settings)
+    task = settings.tasks[name]
+    testsets = [*task.corpus.tests, "valid"]
+    if place[0] == "models" and len(place) == 4:
+        model, run, file = place[1:]
+        check_known(path, "model", model, settings.models)
+        check_selection(path, model, task, settings)
+        _check_run(path, run, file)
+        if _OF_ATTENTION.fullmatch(file) and settings.models[model].architecture.kind == "lstm":
+            raise UserError(f"{path}: '{model}' is an LSTM and has no attention to show")
+        if names := _OF_TEST_SET.fullmatch(file):
+            check_known(path, "test set", names["testset"], testsets)
+            if names["decoding"] not in _NO_DECODING:
+                check_known(path, "decoding", names["decoding"], settings.decodings)
+                check_replacement(path, model, names["decoding"], settings)
+            check_known(path, "model", names["scorer"], settings.models)
+    if place[0] == "compare" and (names := _OF_COMPARISON.fullmatch(place[-1])):
+        check_known(path, "test set", names["testset"], testsets)
+        check_known(path, "decoding", names["decoding"], settings.decodings)
+        for side in ("baseline", "system"):
+            check_known(path, "model", names[side], settings.models)
+
+
+def _check_run(path: str, run: str, file: str) -> None:
+    if not re.fullmatch(_RUN, run):
         raise UserError(
             f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of the "
             "first seeds, such as ensemble2"
         )
     if run.startswith("ensemble") and _OF_ONE_MODEL.fullmatch(file):
         raise UserError(f"{path}: is of one model, not of an ensemble: ask for that of seed1")
-    if _OF_ATTENTION.fullmatch(file) and settings.models[model].architecture.kind == "lstm":
-        raise UserError(f"{path}: '{model}' is an LSTM and has no attention to show")
-    found = _OF_TEST_SET.fullmatch(file)
-    if found and found["testset"] not in _NO_TEST_SET:
-        _known(path, "test set", found["testset"], [*testsets, "valid"])
-        if found["decoding"] not in _NO_DECODING:
-            _known(path, "decoding", found["decoding"], settings.decodings)
-            check_replacement(path, model, found["decoding"], settings)
-        if scorer := _OF_SCORER.fullmatch(found["what"]):
-            _known(path, "model", scorer["model"], settings.models)
 
 
-def _known(path: str, what: str, name: str, known: Collection[str]) -> None:
-    if name not in known:
-        raise UserError(f"{path}: {unknown(what, name, known)}")
+def check_file(path: str, patterns: Iterable[str], is_made: Callable[[str], bool]) -> None:
+    """Refuse a path that no rule makes, where rules make others in the same folder.
+
+    Args:
+        path: as it was typed.
+        patterns: the outputs of all rules, with wildcards such as ``{task}``.
+        is_made: whether a rule makes a path.
+
+    Raises:
+        UserError: it says which file is near, or what there is.
+    """
+    if is_made(path):
+        return
+    folder, _, file = path.rpartition("/")
+    given = file.split(".")
+    names, filled = set(), set()
+    for pattern in patterns:
+        above, _, name = pattern.rpartition("/")
+        if re.fullmatch("[^/]+".join(map(re.escape, re.split(r"\{\w+\}", above))), folder):
+            names.add(name)
+            # What the path states between its dots stands for the wildcards.
+            parts = name.split(".")
+            for place in range(min(len(parts), len(given))):
+                parts[place] = given[place] if "{" in parts[place] else parts[place]
+            filled.add(".".join(parts))
+    made = [name for name in filled if is_made(f"{folder}/{name}")]
+    if names:
+        near = get_close_matches(file, made, n=1)
+        raise UserError(f"{path}: {unknown('file', file, near or names)}")

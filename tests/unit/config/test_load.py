@@ -10,7 +10,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.model import ModelSettings
-from convs2s.config.settings import Settings, effective
+from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT, Headline
 from convs2s.errors import UserError
 from tests.support.user_task import TASK
@@ -140,15 +140,15 @@ def test_a_row_has_what_its_table_says_of_all_rows(settings: Settings) -> None:
 
 
 def test_effective_takes_the_headline_unless_told(settings: Settings) -> None:
-    usual = effective(settings, "demo_en_fr")
-    assert (usual.model_name, usual.decoding_name) == ("demo", "beam5")
-    other = effective(settings, "demo_en_fr", "small", "greedy")
-    assert convs2s(other.model).embedding == 256
-    assert other.decoding.beam == 1
+    usual = settings.effective("demo_en_fr")
+    assert (usual["model"]["name"], usual["decoding"]["name"]) == ("demo", "beam5")
+    other = settings.effective("demo_en_fr", "small", "greedy")
+    assert other["model"]["architecture"]["embedding"] == 256
+    assert other["decoding"]["beam"] == 1
 
 
 def test_effective_is_printed_as_yaml(settings: Settings) -> None:
-    plain = effective(settings, "demo_en_fr").plain()
+    plain = settings.effective("demo_en_fr")
     assert yaml.safe_load(yaml.safe_dump(plain)) == plain
     assert [part.get("name") for part in plain.values()] == [
         "demo_en_fr",
@@ -163,7 +163,7 @@ def test_effective_is_printed_as_yaml(settings: Settings) -> None:
 
 def test_effective_names_the_nearest_task(settings: Settings) -> None:
     with pytest.raises(UserError, match="unknown task 'demo_en_fx'; did you mean 'demo_en_fr'"):
-        effective(settings, "demo_en_fx")
+        settings.effective("demo_en_fx")
 
 
 def test_unknown_names_are_refused(settings: Settings) -> None:

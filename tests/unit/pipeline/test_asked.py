@@ -10,7 +10,13 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import check_mirrors, check_targets, doubts
+from convs2s.pipeline.asked import (
+    check_file,
+    check_mirrors,
+    check_names,
+    check_targets,
+    doubts,
+)
 from tests.support.user_task import TASK
 
 RULES = ["demo", "paper", "tables", "train_model"]
@@ -171,3 +177,83 @@ def test_text_without_blanks_is_told_of(settings: Settings) -> None:
     assert line.startswith("mine: text in 'zh' has no blanks between words, and no preparation")
     split = own | {"preparation": {"train": "none", "test": "none"}}
     assert doubts({"mine": Task.named("mine", split)}) == []
+
+
+# ---- files that no rule makes ----
+
+PATTERNS = [
+    "results/{task}/bleu.txt",
+    "results/{task}/examples.txt",
+    "results/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
+    "results/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.svg",
+    "results/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.txt",
+]
+MADE_RUN = "results/one/models/small/seed1"
+MADE = re.compile(
+    r"results/one/(bleu|examples)\.txt|results/one/compare/test\.beam5\.a-vs-b\.txt|"
+    r"results/one/models/small/seed1/test\.beam5\.(bleu\.json|attention\d\.svg)"
+)
+
+
+def is_made(path: str) -> bool:
+    return MADE.fullmatch(path) is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("results/one/bleuu.txt", "unknown file 'bleuu.txt'; did you mean 'bleu.txt'?"),
+        (
+            f"{MADE_RUN}/test.beam5.blue.json",
+            "unknown file 'test.beam5.blue.json'; did you mean 'test.beam5.bleu.json'?",
+        ),
+        (
+            "results/one/compare/test.beam5.a.b.txt",
+            "unknown file 'test.beam5.a.b.txt'; expected {testset}.{decoding}."
+            "{baseline}-vs-{system}.txt",
+        ),
+        (
+            "results/one/zzz",
+            "unknown file 'zzz'; expected one of bleu.txt, examples.txt",
+        ),
+    ],
+)
+def test_the_nearest_file_of_the_folder_is_named(path: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(f'{path}: {message}')}$"):
+        check_file(path, PATTERNS, is_made)
+
+
+@pytest.mark.parametrize(
+    "path", ["results/one/bleu.txt", f"{MADE_RUN}/test.beam5.attention3.svg", "results/a/b/c/d/e/f"]
+)
+def test_what_is_made_and_what_no_folder_is_known_of_pass(path: str) -> None:
+    check_file(path, PATTERNS, is_made)
+
+
+# ---- settings for single jobs ----
+
+JOBS = ["align_words", "build_dictionary", "train_model", "download_file"]
+TARGETS = {"train": ["train_model"], "align": ["build_dictionary"]}
+
+
+def test_jobs_are_accepted() -> None:
+    check_names("--set-threads", ["train_model", "build_dictionary"], JOBS, {})
+    check_names("--set-threads", [], JOBS, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("train", "is a target, not a job; its jobs: train_model"),
+        ("align", "is a target, not a job; its jobs: align_words, build_dictionary"),
+        ("trian_model", "unknown job 'trian_model'; did you mean 'train_model'?"),
+        (
+            "xyz",
+            "unknown job 'xyz'; expected one of align_words, build_dictionary, download_file, "
+            "train_model",
+        ),
+    ],
+)
+def test_other_names_are_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(f'--set-threads {name}: {message}')}$"):
+        check_names("--set-threads", ["build_dictionary", name], JOBS, TARGETS)
