@@ -69,8 +69,12 @@ def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
 @pytest.mark.parametrize(
     ("option", "name", "message"),
     [
-        ("--set-resources", "train:runtime=2880", "is a target, not a job; its job is train_model"),
-        ("--set-threads", "decode_testset=2", "is not a job; did you mean 'decode_test_set'?"),
+        ("--set-resources", "train:runtime=2880", "is a target, not a job; its jobs: train_model"),
+        (
+            "--set-threads",
+            "decode_testset=2",
+            "unknown job 'decode_testset'; did you mean 'decode_test_set'?",
+        ),
     ],
 )
 def test_settings_of_no_job_are_refused(
@@ -79,7 +83,7 @@ def test_settings_of_no_job_are_refused(
     done = checkout.shell(f"snakemake {TARGET} --profile profiles/slurm {option} {name}")
     assert done.code == 1
     wrong = re.split("[:=]", name)[0]
-    assert done.errors == [f"error: {option} {wrong}: {wrong!r} {message}"]
+    assert done.errors == [f"error: {option} {wrong}: {message}"]
     assert "Traceback" not in done.said
     assert checkout.files("results") == []
 
@@ -90,7 +94,7 @@ def test_a_profile_that_sets_something_for_a_target_is_refused(checkout: Checkou
     done = checkout.shell(f"snakemake {TARGET} --profile profiles/slurm")
     assert done.code == 1
     (error,) = done.errors
-    assert error.startswith("error: --set-resources demo: 'demo' is a target, not a job")
+    assert error.startswith("error: --set-resources demo: is a target, not a job")
 
 
 @pytest.mark.parametrize(
