@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.manifest import run_manifest
-from convs2s.paper.training_speed import measure_training_speed
+from convs2s.paper.trained import measure_training_speed
 from convs2s.pipeline.job import job
 
 snakemake: Any

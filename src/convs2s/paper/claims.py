@@ -1,7 +1,7 @@
 """Whether what the papers say in words holds here, by the runs that the ledger has."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -9,8 +9,17 @@ from pathlib import Path
 from convs2s.config.claims import CellName
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text, write_json
-from convs2s.paper.claim_evidence import EntriesOfCells, Evidence, entries_by_cell, evidence
-from convs2s.paper.claim_findings import LEVEL, Finding, Verdict, compare_cells, follow_trend
+from convs2s.paper.claim_findings import (
+    LEVEL,
+    EntriesOfCells,
+    Evidence,
+    Finding,
+    Verdict,
+    compare_cells,
+    entries_by_cell,
+    evidence,
+    follow_trend,
+)
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.table_formats import Sheet, csv, markdown
 
@@ -36,22 +45,17 @@ class JudgedClaim:
     untested: str | None
 
 
-def judge(settings: Settings, runs: EntriesOfCells) -> list[JudgedClaim]:
-    """Return every claim of config/claims.yaml with its verdict.
-
-    Args:
-        settings: the configuration.
-        runs: of each cell the entries of the runs that it shows.
-    """
+def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
+    """Return every claim of config/claims.yaml with its verdict."""
 
     @cache
     def cell(name: CellName) -> Evidence:
-        return evidence(settings, name, runs)
+        return evidence(settings, name, entries)
 
     judged = []
     for name, claim in settings.claims.items():
-        compared = [compare_cells(settings, one, cell) for one in claim.comparisons]
-        findings = (*compared, *(follow_trend(settings, one, cell) for one in claim.trends))
+        compared = [compare_cells(settings, cells, cell) for cells in claim.comparisons]
+        findings = (*compared, *(follow_trend(settings, trend, cell) for trend in claim.trends))
         verdict = verdict_of(finding.verdict for finding in findings)
         judged.append(
             JudgedClaim(name, claim.says, claim.source, verdict, findings, claim.untested)
@@ -79,17 +83,20 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             for each comparison, or .json with all of it unrounded.
     """
     judged = judge(settings, entries_by_cell(read_ledger(ledger)))
+    scale, stand_in = settings.options.scale, settings.scale.stand_in
     for output in outputs:
         if output.suffix == ".json":
-            write_json(output, {**_about(settings), "claims": [asdict(one) for one in judged]})
+            about = {"scale": scale, "stand_in": stand_in, "level": LEVEL}
+            write_json(output, {**about, "claims": [asdict(claim) for claim in judged]})
             continue
+        if output.suffix == ".csv":
+            described = scale + (" (STAND-IN DATA)" if stand_in else "")
+            rows = [{**row, "Scale": described} for row in _rows_of_findings(judged)]
+            text = csv(Sheet([], rows, "Verdict", {}, {}, ()))
+        else:
+            text = "\n#".join(map(markdown, printed_claims(settings, judged)))
         with atomic_text(output) as stream:
-            stream.write(_FORMATS[output.suffix](settings, judged))
-
-
-def _about(settings: Settings) -> dict[str, object]:
-    stand_in = settings.scale.stand_in
-    return {"scale": settings.options.scale, "stand_in": stand_in, "level": LEVEL}
+            stream.write(text)
 
 
 def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[Sheet, Sheet]:
@@ -101,10 +108,25 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
         f"Scale: {settings.options.scale}. A verdict needs p < {LEVEL:g}, of one side; "
         "how it comes about: docs/claims.md.",
     ]
-    claims = Sheet(headings, _summary(judged), "Verdict", {"Notes": "{}"}, {}, ())
+    rows = []
+    for claim in judged:
+        counts = Counter(finding.verdict for finding in claim.findings)
+        order: tuple[Verdict, ...] = ("held", "not held", "undecided", "not run")
+        counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict])
+        rows.append(
+            {
+                "Claim": claim.name,
+                "What the paper says": claim.says,
+                "Source": claim.source,
+                "Verdict": claim.verdict,
+                "Comparisons": counted or "none",
+                "Notes": claim.untested or "",
+            }
+        )
+    claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"}, {}, ())
     findings = Sheet(
         ["Comparisons: differences are positive where they are as the claim says"],
-        _details(judged),
+        _rows_of_findings(judged),
         "Verdict",
         {"Metric": "{}", "Notes": "{}"},
         {},
@@ -113,56 +135,14 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     return claims, findings
 
 
-def _markdown(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
-    claims, findings = map(markdown, printed_claims(settings, judged))
-    return f"{claims}\n#{findings}"
-
-
-def _csv(settings: Settings, judged: Sequence[JudgedClaim]) -> str:
-    stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
-    scale = settings.options.scale + stand_in
-    rows = [{**row, "Scale": scale} for row in _details(judged)]
-    return csv(Sheet([], rows, "Verdict", {}, {}, ()))
-
-
-_FORMATS = {".md": _markdown, ".csv": _csv}
-
-
-def _summary(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
-    """Return a row for each claim."""
+def _rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
+    """Return a row for each comparison, and one for a claim that has none."""
     return [
         {
             "Claim": claim.name,
-            "What the paper says": claim.says,
+            "Says": claim.says,
             "Source": claim.source,
-            "Verdict": claim.verdict,
-            "Comparisons": _counted(claim.findings),
-            "Notes": claim.untested or "",
-        }
-        for claim in judged
-    ]
-
-
-def _counted(findings: Sequence[Finding]) -> str:
-    """Say how many findings there are of each verdict."""
-    counts = Counter(finding.verdict for finding in findings)
-    order: tuple[Verdict, ...] = ("held", "not held", "undecided", "not run")
-    return (
-        ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "none"
-    )
-
-
-def _details(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
-    """Return a row for each comparison, and one for a claim that has none."""
-    return [row for claim in judged for row in _rows(claim)]
-
-
-def _rows(claim: JudgedClaim) -> Iterator[dict[str, str]]:
-    about = {"Says": claim.says, "Source": claim.source, "Verdict of the claim": claim.verdict}
-    for finding in claim.findings or [Finding("", note=claim.untested)]:
-        yield {
-            "Claim": claim.name,
-            **about,
+            "Verdict of the claim": claim.verdict,
             "Comparison": finding.comparison,
             "Verdict": finding.verdict,
             "Difference (paper)": _signed(finding.printed),
@@ -176,6 +156,9 @@ def _rows(claim: JudgedClaim) -> Iterator[dict[str, str]]:
             "Metric": finding.metric or "",
             "Notes": finding.note or "",
         }
+        for claim in judged
+        for finding in claim.findings or [Finding("", note=claim.untested)]
+    ]
 
 
 def _signed(value: float | None) -> str:

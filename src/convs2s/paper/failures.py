@@ -18,7 +18,7 @@ _LONGEST = 160
 
 
 def failures_of(
-    cells: Iterable[Cell], layout: Layout, logs: str, there: Callable[[str], Path] = Path
+    cells: Iterable[Cell], layout: Layout, logs: str, real_path: Callable[[str], Path] = Path
 ) -> dict[str, str]:
     """Return why the numbers of runs are not there: their path -> the reason that a log states.
 
@@ -28,24 +28,33 @@ def failures_of(
         cells: whose runs are looked at.
         layout: of the results.
         logs: the folder of the logs.
-        there: gives where a path really is, for a module with a prefix.
+        real_path: gives where a path really is, for a module with a prefix.
     """
-    found = {}
+    failures = {}
     for cell in cells:
-        for run, path in zip(cell.runs, cell.paths, strict=True):
-            if path in found or there(path).exists():
+        for file in cell.files:
+            if file.path in failures or real_path(file.path).exists():
                 continue
             folder = f"{logs}/{cell.task}/{cell.model}"
-            trained = {
-                layout.task(cell.task).model(cell.model, one): f"{folder}/{one}/train.log"
-                for one in members(run)
+            training_logs = {
+                layout.task(cell.task).model(cell.model, member): f"{folder}/{member}/train.log"
+                for member in members(file.run)
             }
-            asked = [there(log) for model, log in trained.items() if not there(model).exists()]
-            asked = asked or _logs_of(there(f"{folder}/{run}"), cell)
-            reason = next(filter(None, map(reason_in, asked)), None)
+            files = [
+                real_path(log)
+                for model, log in training_logs.items()
+                if not real_path(model).exists()
+            ]
+            if not files:
+                # All models are there: the latest of the jobs between them and the numbers.
+                folder_of_run = real_path(f"{folder}/{file.run}")
+                jobs = [*cell.jobs, *cell.tuning_jobs("*")]
+                files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
+                files.sort(key=lambda log: -log.stat().st_mtime)
+            reason = next(filter(None, map(reason_in, files)), None)
             if reason:
-                found[path] = reason
-    return found
+                failures[file.path] = reason
+    return failures
 
 
 def reason_in(log: Path) -> str | None:
@@ -59,10 +68,3 @@ def reason_in(log: Path) -> str | None:
     stated = _STATED.match(last)
     reason = (stated[1] or stated[2]) if stated else last if _FAULT.match(last) else None
     return reason and (reason if len(reason) <= _LONGEST else f"{reason[: _LONGEST - 3]}...")
-
-
-def _logs_of(folder: Path, cell: Cell) -> list[Path]:
-    """Return the logs of the jobs between a run's model and a cell's numbers, latest first."""
-    stems = [*cell.jobs, *cell.tuning_jobs("*")]
-    logs = [log for stem in stems for log in folder.glob(f"{stem}.log")]
-    return sorted(logs, key=lambda log: -log.stat().st_mtime)

@@ -1,6 +1,6 @@
 """docs/results.md: every table of a scale from a ledger alone, with no results folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells
 from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.ledger import LedgerEntry
-from convs2s.paper.results import Result, results
+from convs2s.paper.results import results
 from convs2s.paper.table_formats import markdown
 from convs2s.paper.tables import sheet
 
-_OF_WHAT_IS_MISSING = ("Command", "Cost")
+_OF_MISSING_RUNS = ("Command", "Cost")
 """Footnotes that a table of a results folder has; the page is read by those who run nothing."""
 
 
@@ -36,73 +36,38 @@ def write_results_page(
         discussion: Markdown that stands before the numbers.
         output: the Markdown file.
     """
-    found = _found(settings, entries)
+    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
+    tables = {
+        name: results(cells(settings, name, layout.run_files), entries) for name in settings.paper
+    }
+    shown = [result for table in tables.values() for result in table]
+    wanted = {fingerprint for result in shown for fingerprint in result.cell.fingerprints}
+    made = {entry.fingerprint for result in shown for entry in result.entries.values()}
+    judged = judge(
+        settings, {result.cell.address: list(result.entries.values()) for result in shown}
+    )
+    parts = [
+        f"# What did runs at scale {settings.options.scale} give?\n",
+        f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md)); no number of a table "
+        "is typed.",
+        f"{len(made):,} of {len(wanted):,} files of numbers that the tables rest on are there.\n",
+        discussion,
+        *("#" + markdown(printed) for printed in printed_claims(settings, judged)),
+    ]
     figures = output.with_suffix("")
     figures.mkdir(exist_ok=True)
-    plots = {name: f"{figures.name}/{name}.svg" for name in _drawn(settings)}
-    for name, address in plots.items():
-        bleu_by_layers.draw(settings, name, found[name], [output.parent / address])
-    with atomic_text(output) as stream:
-        stream.write(_page(settings, found, ledger, discussion, plots))
-
-
-def _page(
-    settings: Settings,
-    found: Mapping[str, Sequence[Result]],
-    ledger: str,
-    discussion: str,
-    plots: Mapping[str, str],
-) -> str:
-    """Return the page as Markdown."""
-    parts = [*_head(settings, found, ledger), discussion, *_claims(settings, found)]
-    for name, shown in found.items():
-        printed = sheet(settings, name, shown)
-        rows = [
-            {heading: text for heading, text in row.items() if heading not in _OF_WHAT_IS_MISSING}
-            for row in printed.rows
-        ]
+    for name, table in tables.items():
+        printed = sheet(settings, name, table)
         footnotes = {
             heading: form
             for heading, form in printed.footnotes.items()
-            if heading not in _OF_WHAT_IS_MISSING
+            if heading not in _OF_MISSING_RUNS
         }
-        parts.append("#" + markdown(replace(printed, rows=rows, footnotes=footnotes)))
-        if name in plots:
-            parts.append(f"![{settings.paper[name].title}]({plots[name]})\n")
-    return "\n".join(parts)
-
-
-def _found(settings: Settings, entries: Sequence[LedgerEntry]) -> dict[str, list[Result]]:
-    """Return table -> what its cells show."""
-    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    return {
-        name: list(results(cells(settings, name, layout.run_files), entries))
-        for name in settings.paper
-    }
-
-
-def _drawn(settings: Settings) -> list[str]:
-    """Return the figures whose rows have a place on an axis of layers."""
-    return [name for name, printed in settings.paper.items() if printed.is_by_layers]
-
-
-def _head(settings: Settings, found: Mapping[str, Sequence[Result]], ledger: str) -> Iterator[str]:
-    """Yield the title, what the page is made from, and how much of it is there."""
-    scale = settings.options.scale
-    shown = [result for table in found.values() for result in table]
-    wanted = {one for result in shown for one in result.cell.fingerprints}
-    there = {entry.fingerprint for result in shown for entry in result.entries.values()}
-    yield f"# What did runs at scale {scale} give?\n"
-    made = f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md))"
-    yield f"{made}; no number of a table is typed."
-    yield f"{len(there):,} of {len(wanted):,} files of numbers that the tables rest on are there.\n"
-
-
-def _claims(settings: Settings, found: Mapping[str, Sequence[Result]]) -> Iterator[str]:
-    """Yield the claims with their verdicts, as sections."""
-    runs = {
-        result.cell.address: list(result.entries.values())
-        for table in found.values()
-        for result in table
-    }
-    yield from ("#" + markdown(one) for one in printed_claims(settings, judge(settings, runs)))
+        left_out = [*printed.left_out, *_OF_MISSING_RUNS]
+        parts.append("#" + markdown(replace(printed, footnotes=footnotes, left_out=left_out)))
+        if settings.paper[name].is_by_layers:
+            plot = figures / f"{name}.svg"
+            bleu_by_layers.draw(settings, name, table, [plot])
+            parts.append(f"![{settings.paper[name].title}]({figures.name}/{plot.name})\n")
+    with atomic_text(output) as stream:
+        stream.write("\n".join(parts))

@@ -1,5 +1,6 @@
-"""A training that tables rest on: what its history and its record say of it, and what it took."""
+"""A training that tables rest on: what its history and its record say, how fast it was."""
 
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,9 +10,9 @@ from typing import Annotated, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from convs2s.errors import failures_of_file
+from convs2s.errors import UserError, failures_of_file
 from convs2s.files.limits import MOST_PROCESSES
-from convs2s.files.text import read_json
+from convs2s.files.text import read_json, write_json
 from convs2s.training.history import EpochRecord, read_history
 
 _SECONDS_PER_HOUR = 3600
@@ -25,6 +26,8 @@ class _Manifest(TypedDict):
 
     workers: NotRequired[_Processes]
     threads: NotRequired[_Processes]
+    processor: NotRequired[object]
+    gpu: NotRequired[object]
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -81,14 +84,18 @@ class Training:
     @property
     def manifest(self) -> Mapping[str, object]:
         """What made it: versions, machine, recipe."""
-        found = self.summary.get("manifest", {})
-        assert isinstance(found, Mapping)
-        return found
+        manifest = self.summary.get("manifest", {})
+        assert isinstance(manifest, Mapping)
+        return manifest
 
     @property
     def seconds(self) -> float | None:
         """How long the updates of its epochs took, over all attempts; None without a history."""
-        timed = [one.tokens / one.tokens_per_second for one in self.epochs if one.tokens_per_second]
+        timed = [
+            epoch.tokens / epoch.tokens_per_second
+            for epoch in self.epochs
+            if epoch.tokens_per_second
+        ]
         return sum(timed) if timed else None
 
     @property
@@ -106,29 +113,53 @@ class Training:
 def read_training(
     task: str, model: str, run: str, folder: Path, is_there: Callable[[Path], bool] = Path.is_file
 ) -> Training:
-    """Read what there is of a training.
-
-    Args:
-        task: its name.
-        model: likewise.
-        run: likewise.
-        folder: where its files are.
-        is_there: says of a file whether it can be read.
+    """Read what there is of a training: is_there says of a file whether it can be read.
 
     Raises:
         UserError: a file is no JSON.
     """
     history, record = folder / "history.jsonl", folder / "training.json"
     epochs = read_history(history).epochs if is_there(history) else ()
-    return Training(task, model, run, folder, epochs, _summary(record) if is_there(record) else {})
+    summary = _read_record(record) if is_there(record) else {}
+    return Training(task, model, run, folder, epochs, summary)
 
 
-def _summary(record: Path) -> Mapping[str, object]:
-    found = read_json(record)
-    with failures_of_file(str(record), "no record of a training: train again"):
-        return _record().validate_python(found)
+def measure_training_speed(
+    *, history: Path, training: Path, output: Path, manifest: Mapping[str, object]
+) -> None:
+    """Write the median over the epochs of target tokens per second (section 5.5).
+
+    The median, as an epoch in which the machine was busy otherwise says nothing of the network.
+
+    Args:
+        history: the trainer's ``history.jsonl``.
+        training: the trainer's ``training.json``, whose manifest names the device.
+        output: the JSON file to write.
+        manifest: what the number rests on.
+
+    Raises:
+        UserError: the history is missing or holds no epoch.
+    """
+    rates = [epoch.tokens_per_second for epoch in read_history(history).epochs]
+    if not rates:
+        raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
+    record = _read_record(training)
+    with failures_of_file(str(training), "no record of a training: train again"):
+        made = record["manifest"]
+        signature = (
+            f"median over {len(rates)} epochs, {made.get('gpu') or made['processor']}, "
+            f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
+        )
+    speed = {"score": statistics.median(rates), "signature": signature}
+    write_json(output, {"target_tokens_per_second": speed, "manifest": manifest})
+
+
+def _read_record(path: Path) -> _Record:
+    content = read_json(path)
+    with failures_of_file(str(path), "no record of a training: train again"):
+        return _record_form().validate_python(content)
 
 
 @cache
-def _record() -> TypeAdapter[_Record]:
+def _record_form() -> TypeAdapter[_Record]:
     return TypeAdapter(_Record)

@@ -16,8 +16,7 @@ from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.paper import claim_findings
 from convs2s.paper.cells import CellAddress
-from convs2s.paper.claim_evidence import entries_by_cell
-from convs2s.paper.claim_findings import Finding
+from convs2s.paper.claim_findings import Finding, entries_by_cell
 from convs2s.paper.claims import judge, verdict_of, write_claims
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
 from convs2s.paper.run_inputs import fingerprint_of

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
-from convs2s.paper.training_speed import measure_training_speed
+from convs2s.paper.trained import measure_training_speed
 from convs2s.training.history import EpochRecord, without_absent
 
 
