@@ -13,8 +13,7 @@ from convs2s.config.claims import CellName, CellsCompared, Trend, printed_number
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import MEASURES, CellAddress
 from convs2s.paper.ledger import LedgerEntry
-from convs2s.scoring.bleu import SAMPLES
-from convs2s.scoring.sentence_statistics import decode
+from convs2s.scoring.bleu import SAMPLES, decode_statistics
 from convs2s.scoring.significance import (
     LEAST_POINTS,
     DrawnScores,
@@ -262,7 +261,7 @@ def _drawn_scores(entry: LedgerEntry, measure: str) -> DrawnScores:
 
 @cache  # a cell stands in several comparisons
 def _drawn_from(sentences: str, where: str) -> DrawnScores:
-    return drawn_scores(decode(sentences, where))
+    return drawn_scores(decode_statistics(sentences, where))
 
 
 def _decided(finding: Finding, test: str, effect: Effect) -> Finding:

@@ -85,8 +85,8 @@ class LedgerEntry:
         revision: of the code.
         date: the UTC day of the file.
         inputs: what the configuration states that the numbers depend on (`run_inputs`).
-        sentences: measure -> what its sentences add to it, as `scoring.sentence_statistics` encodes
-            it, for tokenized BLEU.
+        sentences: measure -> what its sentences add to it, as `scoring.bleu` encodes it,
+            for tokenized BLEU.
         origin: the published ledger that it was taken from; None of a run made here.
     """
 

@@ -141,20 +141,20 @@ class RunInputs:
         stated = decoding.model_dump(mode="json")
         if not stated["cuda_graphs"]:
             del stated["cuda_graphs"]  # as in ledgers that are older than this setting
-        return (
-            stated if tuned_on is None else stated | {"tuned": self._test_set(task_name, tuned_on)}
-        )
+        if tuned_on is not None:
+            stated["tuned"] = self._test_set(task_name, tuned_on)
+        return stated
 
     def _files(self, references: Iterable[str]) -> Inputs:
         """Return what is known of files: checksums of downloads, versions of what is generated."""
-        locations = [parse_file_reference(one).location for one in dict.fromkeys(references)]
+        locations = [parse_file_reference(file).location for file in dict.fromkeys(references)]
         downloads = sorted({location for location in locations if location.startswith("http")})
         generated = [location for location in locations if location.startswith("demo://")]
         inputs: dict[str, object] = {}
         if downloads:
             known = {url: known_download(url, self._settings.downloads) for url in downloads}
             inputs["checksums"] = {
-                url: one and (one.sha256 or one.md5) for url, one in known.items()
+                url: file and (file.sha256 or file.md5) for url, file in known.items()
             }
         if generated:
             folders = sorted({location.split("/")[2] for location in generated})
