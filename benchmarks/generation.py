@@ -28,9 +28,9 @@ import torch
 from convs2s.config.architecture import Architecture, ConvS2SArchitecture, parse_architecture
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
-from convs2s.decoding.formats import OutputFormat
+from convs2s.decoding.parallel import translate_chunks
+from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator, Translation
-from convs2s.decoding.workers import ChunkTranslator, translate_chunks
 from convs2s.files.text import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import load_model
@@ -92,7 +92,7 @@ def main() -> None:
         lines = list(enumerate(workload.lines, start=1))
         found = translator.translate_chunk(lines, arguments.beam)
 
-        translate = ChunkTranslator(translator, OutputFormat(False, None, 1.0))
+        translate = ChunkTranslator(translator, False, None)
         size = -(-len(lines) // arguments.workers)
         chunks = [lines[start : start + size] for start in range(0, len(lines), size)]
 

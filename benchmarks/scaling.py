@@ -28,9 +28,9 @@ provide_environment()  # before torch is loaded
 import torch  # noqa: E402
 
 from convs2s.config.decoding import DecodingSettings, MaximumLength  # noqa: E402
-from convs2s.decoding.formats import OutputFormat  # noqa: E402
+from convs2s.decoding.parallel import translate_chunks  # noqa: E402
+from convs2s.decoding.streams import ChunkTranslator  # noqa: E402
 from convs2s.decoding.translate import LineTranslator  # noqa: E402
-from convs2s.decoding.workers import ChunkTranslator, translate_chunks  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import median_seconds  # noqa: E402
@@ -87,7 +87,7 @@ def _processes(path: Path, counts: Sequence[int], quick: bool) -> Figures:
     """Return the sentences a second of each number of processes."""
     torch.set_num_threads(1)  # a process that forks must not have computed with several
     translator = LineTranslator([path], _settings(BEAM, LENGTH), "cpu", pretokenized=True)
-    translate = ChunkTranslator(translator, OutputFormat(False, None, 1.0))
+    translate = ChunkTranslator(translator, False, None)
     share = SENTENCES if quick else SHARE
     lines = list(enumerate(random_lines(share * counts[-1], LENGTH), start=1))
     chunks = [lines[start : start + SENTENCES] for start in range(0, len(lines), SENTENCES)]

@@ -7,7 +7,7 @@ __version__ = "0.1.0"
 _API = {
     "Translator": "convs2s.api.translator",
     "Translation": "convs2s.decoding.translate",
-    "AttentionMap": "convs2s.decoding.attention",
+    "AttentionMap": "convs2s.decoding.inspection",
     "PairScore": "convs2s.decoding.rescoring",
     "UserError": "convs2s.errors",
 }

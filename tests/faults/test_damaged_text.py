@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from convs2s.decoding.growing_output import growing_output
+from convs2s.decoding.long_files import growing_output
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from tests.support.damage import bits, flipped

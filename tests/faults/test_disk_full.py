@@ -11,7 +11,7 @@ from convs2s.data.corpus import extract_corpus, gather_shards, shard_corpus
 from convs2s.data.dataset import build_vocabulary
 from convs2s.data.store import join_stores, write_store
 from convs2s.data.word_counts import add_word_counts, count_words
-from convs2s.decoding.growing_output import growing_output
+from convs2s.decoding.long_files import growing_output
 from convs2s.errors import UserError
 from convs2s.files.atomic import PREFIX
 from convs2s.files.checksums import sha256

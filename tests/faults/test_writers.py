@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from convs2s.data.store import write_store
-from convs2s.decoding.growing_output import growing_output
+from convs2s.decoding.long_files import growing_output
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path, scratch_folder
 from convs2s.files.tensors import load_tensors, save_tensors

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.attention import layer_attention
+from convs2s.decoding.inspection import layer_attention
 from convs2s.decoding.search import beam_search
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble

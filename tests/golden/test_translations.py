@@ -8,7 +8,7 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END
-from convs2s.decoding.attention import layer_attention
+from convs2s.decoding.inspection import layer_attention
 from convs2s.decoding.rescoring import PairScorer, score_pairs
 from convs2s.decoding.translate import LineTranslator
 from convs2s.scoring.bleu import tokenized_bleu

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.decoding.n_best_files import list_n_best
+from convs2s.decoding.rescoring import list_n_best
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
 

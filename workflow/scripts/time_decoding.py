@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.decoding.speed import time_decoding
+from convs2s.decoding.test_sets import time_decoding
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding

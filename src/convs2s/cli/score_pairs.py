@@ -11,7 +11,7 @@ from convs2s.config.messages import validated
 from convs2s.files.text import read_line_pairs, read_lines
 
 if TYPE_CHECKING:
-    from convs2s.decoding.splitter import Form
+    from convs2s.decoding.words import Form
 
 
 def add_score_pairs(command: argparse.ArgumentParser) -> None:

@@ -4,15 +4,10 @@ import argparse
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
 from convs2s.errors import UserError
-from convs2s.files.text import bounded_lines, decode_lines
-
-if TYPE_CHECKING:
-    from convs2s.decoding.workers import ChunkTranslator
 
 
 def add_translate(command: argparse.ArgumentParser) -> None:
@@ -57,10 +52,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
     import torch
 
-    from convs2s.decoding.formats import OutputFormat
     from convs2s.decoding.long_files import identity_of, translate_long_file
+    from convs2s.decoding.streams import ChunkTranslator, translate_stream
     from convs2s.decoding.translate import LineTranslator
-    from convs2s.decoding.workers import ChunkTranslator
     from convs2s.devices import pick_device
 
     settings = decoding_settings(arguments)
@@ -73,13 +67,12 @@ def _translate(arguments: argparse.Namespace) -> None:
         pretokenized=arguments.pretokenized,
         threads=max(1, arguments.threads // arguments.workers),
     )
-    form = OutputFormat(arguments.json, arguments.n_best, settings.alpha)
-    translate = ChunkTranslator(translator, form)
+    translate = ChunkTranslator(translator, arguments.json, arguments.n_best)
     gc.freeze()
     gc.enable()
     write_utf8()
     if arguments.input is None:
-        _translate_stream(translate)
+        translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
     choices = {name: getattr(arguments, name) for name in ("json", "n_best", "pretokenized")}
     translate_long_file(
@@ -90,21 +83,6 @@ def _translate(arguments: argparse.Namespace) -> None:
         workers=arguments.workers,
         silent=arguments.quiet,
     )
-
-
-def _translate_stream(translate: "ChunkTranslator") -> None:
-    """Translate the standard input: what is there together, without waiting for more."""
-    from convs2s.decoding.stream import ArrivingBytes, arriving
-    from convs2s.decoding.translate import LINES_PER_CHUNK
-
-    stream, name = ArrivingBytes(sys.stdin.buffer), "standard input"  # type: ignore[arg-type]
-    number = 0
-    for group in arriving(
-        decode_lines(bounded_lines(stream, name), name), stream.waits, LINES_PER_CHUNK
-    ):
-        sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
-        sys.stdout.flush()
-        number += len(group)
 
 
 def _check_translation(arguments: argparse.Namespace, device: str) -> None:

@@ -1,27 +1,49 @@
-"""Translating a file of any length: chunk by chunk, with progress, from where it was stopped."""
+"""Translating a file of any length: chunk by chunk, with progress, from where it was stopped.
 
+``OUTPUT.part`` holds what is finished, ``OUTPUT.part.json`` how much of it counts, and of which
+work it is. The final name appears when everything is there.
+"""
+
+import bz2
+import fcntl
+import gzip
 import hashlib
+import json
+import lzma
+import os
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.growing_output import DirectOutput, GrowingOutput, growing_output
+from convs2s.decoding.parallel import Chunk, translate_chunks
 from convs2s.decoding.progress import progress
-from convs2s.decoding.workers import Chunk, ChunkTranslator, translate_chunks
+from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.files.atomic import atomic_path, check_place, is_written_in_place, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import Interrupted, interruptible
-from convs2s.files.text import read_lines
+from convs2s.files.text import read_json, read_lines
 
 CHUNK_BATCHES = 8
 """Batches of a chunk for each thread; a kill loses a chunk of each worker at most."""
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
 """The settings of config/decodings.yaml that the result does not depend on, on a CPU."""
+
+_COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+"""Each chunk is compressed on its own: what these formats' readers see as one text."""
 
 
 def translate_long_file(
@@ -33,12 +55,12 @@ def translate_long_file(
     workers: int,
     silent: bool = False,
 ) -> None:
-    """Translate a file, showing on the standard error how far it is.
+    """Translate a file, showing progress on the standard error unless ``silent``.
 
     Args:
         translate: the models and what to write.
         source: one sentence a line.
-        output: what to write; None: the standard output, where nothing can be gone on with.
+        output: what to write; None: the standard output, which nothing can be resumed in.
         identity: what the output's bytes depend on besides the source.
         workers: processes.
         silent: show nothing.
@@ -47,92 +69,197 @@ def translate_long_file(
         UserError: the source is missing or not text, is the output, or a worker was killed.
         UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
     """
-    _check_files(source, output)
-    shown = partial(_results, translate, source, workers=workers, silent=silent)
+    if source.exists():
+        if not source.is_file():
+            raise UserError(f"{source}: is no file that can be read twice: use standard input")
+        if output is not None and output.exists() and output.samefile(source):
+            raise UserError(f"{output}: is the input as well: name another --output")
     with interruptible():
-        lines, checksum = _survey(source)
+        digest, total = hashlib.sha256(), 0
+        for line in read_lines(source):  # which finds a line that is no text before work begins
+            digest.update(f"{line}\n".encode())
+            total += 1
+        results = partial(_results, translate, source, total, workers, silent)
         if output is None:
-            with closing(shown(done=0, total=lines)) as results:
-                for _, text in results:
+            with closing(results(done=0)) as translated:
+                for _, text in translated:
                     sys.stdout.write(text)
             return
         with (
-            growing_output(output, {**identity, "input": checksum}) as growing,
-            closing(shown(done=growing.done, total=lines)) as results,
+            growing_output(output, {**identity, "input": digest.hexdigest()}) as growing,
+            closing(results(done=growing.done)) as translated,
         ):
-            _append_all(growing, results, lines)
+            try:
+                for count, text in translated:
+                    growing.append(text, count)
+            except Interrupted as stop:
+                raise UnfinishedError(
+                    f"translation is not finished: {stop} was received; {growing.kept(total)}"
+                ) from None
 
 
-def _check_files(source: Path, output: Path | None) -> None:
-    if not source.exists():
-        return  # said when it is read
-    if not source.is_file():
-        raise UserError(f"{source}: is no file that can be read twice: give it as standard input")
-    if output is not None and output.exists() and output.samefile(source):
-        raise UserError(f"{output}: is the input as well: name another --output")
+def _results(
+    translate: ChunkTranslator, source: Path, total: int, workers: int, silent: bool, *, done: int
+) -> Generator[tuple[int, str], None, None]:
+    """Yield the lines and the text of each chunk; ``done`` moves no chunk's beginning."""
+    translator = translate.translator
+    size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
 
+    def chunks() -> Iterator[Chunk]:
+        numbered = islice(enumerate(read_lines(source), start=1), done, None)
+        while chunk := list(islice(numbered, size)):
+            yield chunk
 
-def _append_all(
-    growing: GrowingOutput | DirectOutput, results: Iterable[tuple[int, str]], lines: int
-) -> None:
-    """Write chunk after chunk of an input of so many lines.
-
-    Raises:
-        UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
-    """
-    try:
-        for count, text in results:
-            growing.append(text, count)
-    except Interrupted as signal:
-        raise UnfinishedError(
-            f"translation is not finished: {signal} was received; {growing.kept(lines)}"
-        ) from None
+    with progress(" sentences", total, done=done, silent=silent) as bar:
+        for count, text in translate_chunks(translate, chunks(), workers):
+            yield count, text
+            bar.update(count)
 
 
 def identity_of(
     models: Sequence[Path], settings: DecodingSettings, device: str, **others: object
 ) -> dict[str, object]:
-    """Return what the translations' bytes depend on, by name.
+    """Return what the translations' bytes depend on, by name: models by their checksums.
+
+    A GPU rounds a sentence in another way in another batch: there all settings count.
+    """
+    settings_kept = settings.model_dump(
+        mode="json", exclude=SPEED_ALONE if device == "cpu" else set()
+    )
+    checksums = [sha256(path) for path in models]
+    return {"models": checksums, **settings_kept, "device": device, **others}
+
+
+class GrowingOutput:
+    """An unfinished output.
+
+    Attributes:
+        done: how many lines of the input are in it.
+    """
+
+    def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
+        """Resume after the last complete chunk, if the part is of the same work."""
+        self._path, self._part, self._identity = path, part, dict(identity)
+        self._state = _state_path(path)
+        self._compress = _COMPRESSORS.get(path.suffix, bytes)
+        self.done, size = self._resumed()
+        part.truncate(size)
+        part.seek(size)
+
+    def append(self, text: str, lines: int) -> None:
+        """Add the output of the next ``lines`` lines of the input."""
+        self._part.write(self._compress(text.encode()))
+        self._part.flush()
+        os.fsync(self._part.fileno())
+        self.done += lines
+        state = {"identity": self._identity, "lines": self.done, "bytes": self._part.tell()}
+        with atomic_path(self._state) as temporary:
+            temporary.write_text(json.dumps(state), "utf-8")
+
+    def kept(self, lines: int) -> str:
+        """Return, in words, what of the input's lines is written, and how to resume."""
+        # What the state says counts: a signal may come while a chunk is being added.
+        done = _read_state(self._state)[1] if self._state.is_file() else 0
+        return (
+            f"{done} of {lines} lines are in {self._path}.part: run the same command again to go on"
+        )
+
+    def _resumed(self) -> tuple[int, int]:
+        """Return how many lines and bytes count; say why where they do not."""
+        if not self._state.is_file():
+            return 0, 0
+        identity, lines, size = _read_state(self._state)
+        names = {**identity, **self._identity}
+        others = [name for name in names if identity.get(name) != self._identity.get(name)]
+        if not identity:
+            reason = "its state cannot be read"
+        elif others:
+            reason = f"its {', '.join(others)} differ from this command's"
+        elif os.fstat(self._part.fileno()).st_size < size:
+            reason = "its text is shorter than its state says"
+        else:
+            print(f"{self._path}: going on after line {lines}", file=sys.stderr)
+            return lines, size
+        print(
+            f"{self._path}: starting over: there is an unfinished output, but {reason}",
+            file=sys.stderr,
+        )
+        return 0, 0
+
+
+class DirectOutput:
+    """A device or a pipe, which nothing can be resumed in."""
+
+    done = 0
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def append(self, text: str, lines: int) -> None:
+        """Write the output of the next ``lines`` lines of the input."""
+        self._stream.write(text.encode())
+        self._stream.flush()
+        self.done += lines
+
+    def kept(self, lines: int) -> str:
+        """Return, in words, what of the input's lines was written."""
+        return f"{self.done} of {lines} lines were written, which no command can resume"
+
+
+@contextmanager
+def growing_output(
+    path: Path, identity: Mapping[str, object]
+) -> Iterator[GrowingOutput | DirectOutput]:
+    """Open an output; it gets its name if the block succeeds, else stays to be resumed.
 
     Args:
-        models: model files, by their checksums.
-        settings: how to search.
-        device: a GPU rounds the same sentence otherwise in another batch.
-        others: whatever else.
+        path: the output; compressed if its suffix says so; a device or a pipe is written to.
+        identity: what its bytes depend on, as JSON can hold it. Where it differs from that of an
+            unfinished output, that one is thrown away.
+
+    Raises:
+        UserError: another process writes the same output, or it cannot be written.
     """
-    kept = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else set())
-    return {"models": [sha256(path) for path in models], **kept, "device": device, **others}
+    if is_written_in_place(path):
+        with writing(path), path.open("wb") as stream:
+            yield DirectOutput(stream)
+        return
+    check_place(path)
+    unfinished = path.with_name(f"{path.name}.part")
+    with writing(path), unfinished.open("ab") as part:
+        try:
+            # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
+            fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):  # POSIX allows either
+            raise UserError(
+                f"{unfinished}: another process is writing it: wait for it, or name another output"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"{unfinished}: cannot be locked ({error.strerror}), and two processes must not "
+                "write it at once: name an output on a file system with locks"
+            ) from None
+        if not unfinished.exists() or not os.path.samestat(
+            unfinished.stat(), os.fstat(part.fileno())
+        ):
+            raise UserError(f"{path}: another process has written it just now")
+        yield GrowingOutput(path, part, identity)
+        os.fsync(part.fileno())
+        unfinished.replace(path)
+        _state_path(path).unlink(missing_ok=True)
 
 
-def _survey(source: Path) -> tuple[int, str]:
-    """Return a file's number of lines and the SHA-256 of its text; every line is valid then."""
-    digest, count = hashlib.sha256(), 0
-    for line in read_lines(source):
-        digest.update(f"{line}\n".encode())
-        count += 1
-    return count, digest.hexdigest()
+def _state_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part.json")
 
 
-def _results(
-    translate: ChunkTranslator,
-    source: Path,
-    *,
-    done: int,
-    total: int,
-    workers: int,
-    silent: bool,
-) -> Generator[tuple[int, str], None, None]:
-    translator = translate.translator
-    size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    results = translate_chunks(translate, _chunks(source, done, size), workers)
-    with progress(" sentences", total, done=done, silent=silent) as bar:
-        for count, text in results:
-            yield count, text
-            bar.update(count)
-
-
-def _chunks(source: Path, done: int, size: int) -> Iterator[Chunk]:
-    """Yield the lines after the first ``done``; chunks begin where they would without those."""
-    numbered = islice(enumerate(read_lines(source), start=1), done, None)
-    while chunk := list(islice(numbered, size)):
-        yield chunk
+def _read_state(path: Path) -> tuple[dict[str, object], int, int]:
+    """Return of what work an output is, and how many lines and bytes count; nothing if damaged."""
+    try:
+        state = read_json(path)
+    except UserError:
+        return {}, 0, 0
+    match state:
+        case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)}:
+            return identity, max(0, lines), max(0, size)
+    return {}, 0, 0

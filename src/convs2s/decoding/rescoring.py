@@ -11,19 +11,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
-from convs2s.decoding.translate import load_ensemble
+from convs2s.decoding.progress import counted
+from convs2s.decoding.translate import load_ensemble, prepare_translator
+from convs2s.decoding.words import Form, Splitter, warn_if_overlong
+from convs2s.devices import pick_device
 from convs2s.errors import UserError
+from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
-from convs2s.scoring.n_best import Group, ListedHypothesis, unescaped
+from convs2s.scoring.n_best import (
+    MODEL,
+    Group,
+    ListedHypothesis,
+    n_best_line,
+    read_n_best,
+    unescaped,
+)
 from convs2s.text.joint_codes import types_of_other_codes
 
 TARGETS_PER_CHUNK = 4096
@@ -53,8 +64,7 @@ class PairScore:
         return self.log_probability / math.pow(self.tokens, length_penalty)
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(NamedTuple):
     """Some targets of one source: ``places`` says which."""
 
     source: list[int]
@@ -68,22 +78,15 @@ class PairScorer:
     def __init__(
         self, ensemble: Ensemble, description: ModelDescription, device: str, form: Form
     ) -> None:
-        """Take models that are loaded.
-
-        Args:
-            ensemble: the networks.
-            description: what their files say of them.
-            device: where they are.
-            form: what the lines of both sides are.
+        """Take models that are loaded; ``form`` is that of the lines of both sides.
 
         Raises:
-            UserError: the lines are not tokens, and the models' target side is split by what their
-                files do not hold.
+            UserError: the lines are not tokens, and the models' files do not say how the target
+                side is split.
         """
         if form != "tokens":
             _check_target_side(description)
-        self.ensemble = ensemble
-        self.device, self.form = device, form
+        self.ensemble, self.device, self.form = ensemble, device, form
         self._splitters = {
             side: Splitter(description, language, form)
             for side, language in description.languages.items()
@@ -95,12 +98,7 @@ class PairScorer:
 
     @classmethod
     def load(cls, models: Sequence[Path], device: str, form: Form) -> Self:
-        """Load the models.
-
-        Args:
-            models: model files; several make an ensemble.
-            device: ``cpu`` or ``cuda``.
-            form: what the lines of both sides are.
+        """Load the models; several make an ensemble.
 
         Raises:
             UserError: a file is no model, the models of an ensemble do not fit together, or their
@@ -109,34 +107,32 @@ class PairScorer:
         return cls(*load_ensemble(models, device), device, form)
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
-        """Score the targets of each source together.
-
-        Args:
-            pairs: a source and its targets.
-
-        Returns:
-            For each source the scores of its targets, in their order.
-        """
-        units = [unit for index, pair in enumerate(pairs) for unit in self._units(index, *pair)]
+        """Return for each source the scores of its targets, in their order."""
+        units: list[_Unit] = []
+        for index, (source_line, target_lines) in enumerate(pairs):
+            tokens = self._encode("source", source_line)
+            rows = [self._encode("target", line) for line in target_lines]
+            by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+            for start in range(0, len(rows), OF_ONE_SOURCE):
+                part = by_length[start : start + OF_ONE_SOURCE]
+                units.append(_Unit(tokens, [rows[i] for i in part], [(index, i) for i in part]))
         # Units of as many targets, of similar length, share a batch.
-        units.sort(key=lambda one: (len(one.targets), max(map(len, one.targets)), one.places))
-        found: dict[tuple[int, int], PairScore] = {}
+        units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
+        scores: dict[tuple[int, int], PairScore] = {}
         for batch in _batches(units):
-            source = torch.from_numpy(pad([unit.source for unit in batch])).to(self.device)
-            target = _stacked([unit.targets for unit in batch]).to(self.device)
-            totals = log_probabilities(self.ensemble, source, target).tolist()
+            most = max(len(unit.targets) for unit in batch)  # K; missing targets are all padding
+            padded = [row for unit in batch for row in [*unit.targets, *[[]] * most][:most]]
+            source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
+            target = torch.from_numpy(pad(padded)).view(len(batch), most, -1)  # (B, K, n)
+            totals = log_probabilities(
+                self.ensemble, source.to(self.device), target.to(self.device)
+            ).tolist()
             for unit, row in zip(batch, totals, strict=True):
-                for place, tokens, total in zip(unit.places, unit.targets, row, strict=False):
-                    found[place] = PairScore(total, len(tokens))
-        return [[found[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
-
-    def _units(self, index: int, source: str, targets: Sequence[str]) -> Iterator[_Unit]:
-        tokens = self._encode("source", source)
-        rows = [self._encode("target", target) for target in targets]
-        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        for start in range(0, len(rows), OF_ONE_SOURCE):
-            part = by_length[start : start + OF_ONE_SOURCE]
-            yield _Unit(tokens, [rows[place] for place in part], [(index, p) for p in part])
+                for place, target_tokens, total in zip(
+                    unit.places, unit.targets, row, strict=False
+                ):
+                    scores[place] = PairScore(total, len(target_tokens))
+        return [[scores[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
 
     def _encode(self, side: str, line: str) -> list[int]:
         tokens = self._splitters[side](line)
@@ -159,6 +155,38 @@ def _check_target_side(description: ModelDescription) -> None:
         f"{description.task}: {why}, and how targets are split is not in a model file: give both "
         "sides as the model's own tokens (--pretokenized)"
     )
+
+
+def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
+    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets."""
+    batch: list[_Unit] = []
+    for unit in units:
+        if batch and (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH:
+            yield batch
+            batch = []
+        batch.append(unit)
+    if batch:
+        yield batch
+
+
+@torch.inference_mode()
+def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
+    """Return the log-probability (B, K) of each of K targets of each source.
+
+    Args:
+        ensemble: one or several networks.
+        source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
+        target: (B, K, n) likewise.
+    """
+    state = ensemble.start(source, target.shape[1])
+    previous = torch.full_like(target[:, :, 0], END)  # (B, K)
+    totals = torch.zeros_like(previous, dtype=torch.float64)  # (B, K)
+    for tokens in target.unbind(2):  # (B, K)
+        predictions, _ = state.step(previous)  # (B, K, V)
+        chosen = predictions.gather(2, tokens.unsqueeze(2)).squeeze(2)  # (B, K)
+        totals += chosen.masked_fill(tokens == PADDING, 0.0)
+        previous = tokens
+    return totals
 
 
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
@@ -190,49 +218,10 @@ def score_groups(
     """
     read = unescaped if scorer.form == "raw" else str
     for chunk in _chunks(_with_sources(sources, groups)):
-        pairs = [(source, [read(one.text) for one in group]) for source, group in chunk]
+        pairs = [(source, [read(row.text) for row in group]) for source, group in chunk]
         for (_, group), scores in zip(chunk, scorer.score(pairs), strict=True):
-            for one, score in zip(group, scores, strict=True):
-                yield one.with_feature(feature, score.normalized(length_penalty))
-
-
-@torch.inference_mode()
-def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
-    """Return the log-probability (B, K) of each of K targets of each source.
-
-    Args:
-        ensemble: one or several networks.
-        source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
-        target: (B, K, n) likewise.
-    """
-    session = ensemble.start(source, target.shape[1])
-    previous = torch.full_like(target[:, :, 0], END)  # (B, K)
-    totals = torch.zeros_like(previous, dtype=torch.float64)
-    for tokens in target.unbind(2):
-        predictions, _ = session.step(previous)  # (B, K, V)
-        chosen = predictions.gather(2, tokens.unsqueeze(2)).squeeze(2)
-        totals += chosen.masked_fill(tokens == PADDING, 0.0)
-        previous = tokens
-    return totals
-
-
-def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
-    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets."""
-    batch: list[_Unit] = []
-    for unit in units:
-        if batch and (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH:
-            yield batch
-            batch = []
-        batch.append(unit)
-    if batch:
-        yield batch
-
-
-def _stacked(targets: Sequence[Sequence[Sequence[int]]]) -> Tensor:
-    """Return targets of B sources as one tensor (B, K, n), those that are missing all padding."""
-    most = max(map(len, targets))
-    rows = [row for of_one in targets for row in [*of_one, *[[]] * (most - len(of_one))]]
-    return torch.from_numpy(pad(rows)).view(len(targets), most, -1)
+            for row, score in zip(group, scores, strict=True):
+                yield row.with_feature(feature, score.normalized(length_penalty))
 
 
 def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
@@ -265,3 +254,63 @@ def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Grou
             chunk, targets = [], 0
     if chunk:
         yield chunk
+
+
+def list_n_best(
+    *,
+    models: Sequence[Path],
+    source: Path,
+    output: Path,
+    settings: DecodingSettings,
+    device: str,
+    threads: int,
+) -> None:
+    """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
+
+    Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
+
+    Args:
+        models: model files; several make an ensemble.
+        source: raw text, one sentence a line.
+        output: the list to write.
+        settings: how to search.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+    """
+    translator = prepare_translator(models, settings, device=device, threads=threads)
+    translations = translator.translate(read_lines(source), n_best=settings.beam)
+    alpha = settings.alpha
+    lines = (
+        n_best_line(best.line, " ".join(best.words), best.score, len(best.tokens) + 1, alpha)
+        for translation in counted(translations, " lines")
+        for best in translation.n_best
+    )
+    write_lines(output, lines)
+
+
+def score_n_best(
+    *,
+    models: Sequence[Path],
+    source: Path,
+    n_best: Path,
+    output: Path,
+    length_penalty: float,
+    device: str,
+    threads: int,
+) -> None:
+    """Write an n-best list with the models' score of its hypotheses as one more feature.
+
+    Args:
+        models: model files; several make an ensemble.
+        source: words, one sentence a line.
+        n_best: a list of its translations, in words.
+        output: the list to write.
+        length_penalty: alpha of the feature, log-probability / |y|^alpha.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+    """
+    torch.set_num_threads(threads)
+    scorer = PairScorer.load(models, pick_device(device), "words")
+    groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
+    scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
+    write_lines(output, (row.line() for row in scored))

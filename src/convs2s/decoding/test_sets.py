@@ -1,14 +1,17 @@
-"""Decoding a test set: from its raw text to JSON lines and plain text."""
+"""Decoding a test set, from its raw text to JSON lines and plain text; and timing it."""
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+
+import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.progress import counted
 from convs2s.decoding.translate import prepare_translator
-from convs2s.files.text import atomic_text, read_lines
+from convs2s.files.text import atomic_text, read_lines, write_json
 
 
 def decode_test_set(
@@ -38,3 +41,51 @@ def decode_test_set(
         for translation in counted(translator.translate(read_lines(source)), " lines"):
             as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
             as_text.write(translation.text + "\n")
+
+
+def time_decoding(
+    *,
+    models: Sequence[Path],
+    source: Path,
+    output: Path,
+    settings: DecodingSettings,
+    device: str,
+    threads: int,
+    manifest: Mapping[str, object],
+) -> None:
+    """Translate a file of raw text in memory, and write how long it took (section 5.3, table 3).
+
+    The JSON has ``lines``, ``tokens`` (of the best hypotheses, ``</s>`` counted), both per second,
+    and ``seconds`` with what they were measured on. The clock runs from raw text to text, once,
+    after a batch has been translated, so that nothing is set up while it runs. Other processes of
+    the machine slow it down.
+
+    Args:
+        models: model files; several make an ensemble.
+        source: raw text, one sentence a line.
+        output: the file to write.
+        settings: how to search.
+        device: ``cpu`` or ``cuda``.
+        threads: CPU threads.
+        manifest: what else the number depends on.
+
+    Raises:
+        UserError: ``cuda`` is asked for where there is none.
+    """
+    translator = prepare_translator(models, settings, device=device, threads=threads)
+    lines = list(read_lines(source))
+    for _ in translator.translate(lines[: settings.batch_sentences]):
+        pass
+    print(f"timing the translation of {len(lines):,} lines", flush=True)
+    started = time.perf_counter()
+    # All together: batches come from the whole set, as in the paper.
+    tokens = sum(len(best.tokens) + 1 for best in translator.translate(lines, chunk=len(lines)))
+    seconds = time.perf_counter() - started
+    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
+    graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
+    batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"
+    signature = f"{name}, {threads} CPU threads, {translator.settings.precision}, {batches}"
+    counts = {"lines": len(lines), "tokens": tokens}
+    rates = {f"{unit}_per_second": count / seconds for unit, count in counts.items()}
+    timed = {"seconds": {"score": seconds, "signature": signature}}
+    write_json(output, {**counts, **timed, **rates, "manifest": manifest})

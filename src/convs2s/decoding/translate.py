@@ -13,12 +13,16 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
-from convs2s.data.vocabulary import END, SPECIAL_TOKENS
-from convs2s.decoding.attention import AttentionMap, layer_attention
+from convs2s.decoding.inspection import AttentionMap, attention_map, layer_attention
+from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.side_by_side import sentences_for_each, side_by_side
-from convs2s.decoding.splitter import Form, Splitter, warn_if_overlong
-from convs2s.decoding.unknown_words import Replacement, replace_unknown
+from convs2s.decoding.words import (
+    Form,
+    Replacement,
+    Splitter,
+    replace_unknown,
+    warn_if_overlong,
+)
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
@@ -45,7 +49,7 @@ ALIKE = (
 """What the models of an ensemble must have in common."""
 
 N_BEST_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment")
-"""What the JSON line says of each of the best hypotheses."""
+"""The fields that a JSON line has of each of the best hypotheses."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,12 @@ class Translation:
         line: number of the line, from 1.
         source: the line that was given: raw text, or tokens where those were asked for.
         source_words: its words.
-        source_tokens: what the model reads.
+        source_tokens: the tokens that the model read.
         text: the translation as text, or as tokens where the source is.
         words: its words, unknown words replaced.
         text_before: the translation before replacement, with ``<unk>``.
-        words_before: likewise its words.
-        tokens: what the model wrote.
+        words_before: its words before replacement.
+        tokens: the tokens that the model wrote.
         score: log-likelihood / |y|^alpha.
         replacements: the replaced unknown words; positions count words of the translation.
         alignment: for each of ``tokens`` the place in ``source_tokens`` with the most attention,
@@ -93,7 +97,7 @@ class Translation:
         del fields["n_best"], fields["attention"]
         if self.n_best:
             fields["n_best"] = [
-                {name: getattr(one, name) for name in N_BEST_FIELDS} for one in self.n_best
+                {name: getattr(best, name) for name in N_BEST_FIELDS} for best in self.n_best
             ]
         return fields
 
@@ -110,10 +114,10 @@ class LineTranslator:
         pretokenized: bool = False,
         threads: int = 1,
     ) -> None:
-        """Load the models.
+        """Load the models; several make an ensemble.
 
         Args:
-            models: model files; several make an ensemble.
+            models: model files.
             settings: how to search.
             device: ``cpu`` or ``cuda``.
             pretokenized: lines are the model's tokens, separated by blanks, and so are the
@@ -122,7 +126,7 @@ class LineTranslator:
 
         Raises:
             UserError: a file is no model, the models of an ensemble do not fit together, or
-            unknown words are to be replaced and no model has attention.
+                unknown words are to be replaced and no model has attention.
         """
         self._name, self._first = " ".join(map(str, models)), models[0]
         self.ensemble, self.description = load_ensemble(models, device, settings)
@@ -139,8 +143,11 @@ class LineTranslator:
         self._is_truecased = bool(self.description.truecasers)
 
     def _search_by(self, settings: DecodingSettings) -> None:
-        if settings.replace_unknown:
-            _check_attends(self._first, self.ensemble)
+        if settings.replace_unknown and not self.ensemble.attends:
+            raise UserError(
+                f"{self._first}: has no attention, by which unknown words are replaced: translate "
+                "with replace_unknown: false (--no-replace-unknown)"
+            )
         self.settings = settings.model_copy(update={"precision": self.ensemble.precision})
         of_model = settings.vocabulary_selection == "model"
         self.shortlist = self.description.shortlist if of_model else None
@@ -148,8 +155,7 @@ class LineTranslator:
     def searching_by(self, settings: DecodingSettings) -> "LineTranslator":
         """Return a translator with the same models in memory that searches in another way.
 
-        Args:
-            settings: how; precision and average stay those that the models were loaded with.
+        Precision and average stay those that the models were loaded with.
 
         Raises:
             UserError: unknown words are to be replaced and no model has attention.
@@ -166,17 +172,10 @@ class LineTranslator:
         while numbered := list(islice(rest, chunk or LINES_PER_CHUNK)):
             yield from self.translate_chunk(numbered, n_best)
 
-    def translate_chunk(
-        self, lines: Sequence[tuple[int, str]], n_best: int | None = None
-    ) -> list[Translation]:
-        """Translate numbered lines together.
+    def translate_chunk(self, lines: Chunk, n_best: int | None = None) -> list[Translation]:
+        """Translate numbered lines together, and return a translation for each, in their order.
 
-        Args:
-            lines: numbers and lines.
-            n_best: how many of the best hypotheses each result has in ``n_best``; None: none.
-
-        Returns:
-            A translation for each line, in their order.
+        ``n_best`` is how many of the best hypotheses each has in its ``n_best``; None: none.
         """
         prepared = [(number, text, self.prepare(text)) for number, text in lines]
         lengths = np.array([len(tokens) for _, _, tokens in prepared])
@@ -185,27 +184,18 @@ class LineTranslator:
         most = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
         batches = cut(order, lengths, most, self.settings.batch_tokens)
         sources = [[prepared[index][2] for index in batch] for batch in batches]
-        found: dict[int, list[Hypothesis]] = {}
-        searched = side_by_side(self.search, sources, self.threads)
-        for batch, hypotheses in zip(batches, searched, strict=True):
-            found |= dict(zip(batch.tolist(), hypotheses, strict=True))
+        hypotheses: dict[int, list[Hypothesis]] = {}  # by place in the chunk, the best first
+        searched = search_in_threads(self.search, sources, self.threads)
+        for batch, results in zip(batches, searched, strict=True):
+            hypotheses |= dict(zip(batch.tolist(), results, strict=True))
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
-        return [
-            self._finish_all(number, text, tokens, found.get(index, [empty]), n_best)
-            for index, (number, text, tokens) in enumerate(prepared)
-        ]
-
-    def _finish_all(
-        self,
-        number: int,
-        text: str,
-        source: list[str],
-        hypotheses: list[Hypothesis],
-        n_best: int | None,
-    ) -> Translation:
-        wanted = hypotheses[: n_best or 1]
-        finished = [self._finish(number, text, source, one) for one in wanted]
-        return finished[0] if n_best is None else replace(finished[0], n_best=finished)
+        translations = []
+        for index, (number, text, tokens) in enumerate(prepared):
+            wanted = hypotheses.get(index, [empty])[: n_best or 1]
+            finished = [self._finish(number, text, tokens, hypothesis) for hypothesis in wanted]
+            best = finished[0] if n_best is None else replace(finished[0], n_best=finished)
+            translations.append(best)
+        return translations
 
     def attention(self, translation: Translation) -> AttentionMap:
         """Return the attention of a translation; of an ensemble, that of network after network.
@@ -216,11 +206,11 @@ class LineTranslator:
         attending = [network for network in self.ensemble.networks if network.attends]
         if not attending:
             raise UserError(f"{self._first}: has no attention to show")
-        tokens = translation.source_tokens, translation.tokens
-        indices = self.source.encode(tokens[0]), self.target.encode(tokens[1])
-        weights = torch.cat([layer_attention(network, *indices) for network in attending])
-        end = SPECIAL_TOKENS[END]
-        return AttentionMap(weights.cpu().numpy(), [*tokens[0], end], [*tokens[1], end])
+        source, target = translation.source_tokens, translation.tokens
+        indices = self.source.encode(source), self.target.encode(target)
+        return attention_map(
+            [layer_attention(network, *indices) for network in attending], source, target
+        )
 
     def prepare(self, text: str) -> list[str]:
         """Return the tokens that the model reads for a line, with a warning if overlong."""
@@ -229,37 +219,35 @@ class LineTranslator:
         return tokens
 
     def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
-        """Search for the outputs of prepared sentences, none of them empty.
+        """Search for the outputs of the tokens of sentences, none of them empty.
 
-        Args:
-            tokens: of each sentence.
-            stopped: set once nobody wants the result any more.
+        ``stopped`` is set once nobody wants the result any more.
 
         Raises:
             UserError: the model's scores are not finite, so that it finds none.
         """
         rows = [self.source.encode(sentence) for sentence in tokens]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        shortlist = self._shortlist_of(rows)
-        found = beam_search(self.ensemble, source, self.settings, shortlist, stopped.is_set)
-        if not all(found) and not stopped.is_set():
+        shortlist: ShortlistedTypes | None = None
+        if self.shortlist is not None:
+            arrays = map(torch.from_numpy, self.shortlist.of_sentences(rows))
+            shortlist = ShortlistedTypes(*(array.to(self.device) for array in arrays))
+        results = beam_search(self.ensemble, source, self.settings, shortlist, stopped.is_set)
+        if not all(results) and not stopped.is_set():
             raise UserError(
                 f"{self._name}: finds no translation: its scores are not finite numbers; train or "
                 "import it again"
             )
-        return found
-
-    def _shortlist_of(self, rows: Sequence[Sequence[int]]) -> ShortlistedTypes | None:
-        if self.shortlist is None:
-            return None
-        arrays = self.shortlist.of_sentences(rows)
-        return ShortlistedTypes(*(torch.from_numpy(array).to(self.device) for array in arrays))
+        return results
 
     def _finish(
         self, number: int, text: str, source: list[str], hypothesis: Hypothesis
     ) -> Translation:
         tokens = self.target.decode(hypothesis.tokens)
-        after, replacements = self._replaced(tokens, hypothesis.alignment, source)
+        alignment, dictionary = hypothesis.alignment, self.description.dictionary
+        after, replacements = tokens, list[Replacement]()
+        if alignment is not None and self.settings.replace_unknown:
+            after, replacements = replace_unknown(tokens, alignment, source, dictionary)
         return Translation(
             line=number,
             source=text,
@@ -271,17 +259,10 @@ class LineTranslator:
             words_before=self._target_words(tokens),
             tokens=tokens,
             score=hypothesis.score,
-            replacements=[self._by_words(one, tokens, source) for one in replacements],
-            alignment=hypothesis.alignment,
+            replacements=[self._by_words(word, tokens, source) for word in replacements],
+            alignment=alignment,
             precision=self.ensemble.precision,
         )
-
-    def _replaced(
-        self, tokens: list[str], alignment: list[int] | None, source: list[str]
-    ) -> tuple[list[str], list[Replacement]]:
-        if alignment is None or not self.settings.replace_unknown:
-            return tokens, []
-        return replace_unknown(tokens, alignment, source, self.description.dictionary)
 
     def _text(self, tokens: Sequence[str]) -> str:
         if self.pretokenized:
@@ -317,12 +298,6 @@ def prepare_translator(
 ) -> LineTranslator:
     """Return the translator of a job, and give this process its threads.
 
-    Args:
-        models: model files; several make an ensemble.
-        settings: how to search.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
-
     Raises:
         UserError: as of :class:`LineTranslator`, or ``cuda`` is asked for where there is none.
     """
@@ -338,35 +313,32 @@ def load_ensemble(
     Args:
         models: model files.
         device: ``cpu`` or ``cuda``.
-        settings: what of the networks is averaged at each step, and in which precision they
-            compute; None: probabilities, in that of their weights.
+        settings: average, precision and CUDA graphs; None: their defaults.
 
     Raises:
         UserError: a file is no model, the models do not fit together, or there is no arithmetic of
-        this precision for one of them or on this machine.
+            this precision for one of them or on this machine.
     """
     loaded = [load_model(path, device) for path in models]
     networks, common = [network for network, _ in loaded], loaded[0][1]
     settings = settings or DecodingSettings()
     precision = chosen_precision(settings, networks, device)
     for path, (_, description) in zip(models, loaded, strict=True):
-        _check_alike(models[0], common, path, description)
+        for name in ALIKE:
+            if getattr(common, name) != getattr(description, name):
+                raise UserError(
+                    f"{path}: cannot form an ensemble with {models[0]}: their {name} differ; an "
+                    "ensemble's models differ in the seed of their training or in their network "
+                    "alone"
+                )
         if precision == "int8":
             _check_int8(path, description, device)
-    are_recorded = all(found.architecture.kind == "convs2s" for _, found in loaded)
+    are_recorded = all(model.architecture.kind == "convs2s" for _, model in loaded)
     if settings.cuda_graphs and device == "cuda" and are_recorded:
-        from convs2s.models.recorded_ensemble import RecordedEnsemble  # no one else waits for it
+        from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 
         return RecordedEnsemble(networks, settings.ensemble, precision), common
     return Ensemble(networks, settings.ensemble, precision), common
-
-
-def _check_attends(path: Path, ensemble: Ensemble) -> None:
-    if not ensemble.attends:
-        raise UserError(
-            f"{path}: has no attention, by which unknown words are replaced: translate with "
-            "replace_unknown: false (--no-replace-unknown)"
-        )
 
 
 def _check_int8(path: Path, description: ModelDescription, device: str) -> None:
@@ -381,14 +353,3 @@ def _check_int8(path: Path, description: ModelDescription, device: str) -> None:
             f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
             "(--precision bf16), or on such a CPU (--device cpu)"
         )
-
-
-def _check_alike(
-    first: Path, expected: ModelDescription, path: Path, description: ModelDescription
-) -> None:
-    for name in ALIKE:
-        if getattr(expected, name) != getattr(description, name):
-            raise UserError(
-                f"{path}: cannot form an ensemble with {first}: their {name} differ; an ensemble's "
-                "models differ in the seed of their training or in their network alone"
-            )

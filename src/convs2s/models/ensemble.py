@@ -127,14 +127,10 @@ class Ensemble:
         mask = None if shortlist is None else shortlist.mask
         return DecoderState(states, outputs, mask, self._average)
 
-    def filled(self, source: Tensor, shortlist: ShortlistedTypes | None) -> Tensor:
-        """Return the source (B', m) of a search, which may have rows past the B sentences."""
-        return source
-
     def start_search(
         self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
     ) -> "DecoderState":
-        """Do as ``start``, for a search in what ``filled`` returns."""
+        """Do as ``start``, for a search alone, which asks for ``best`` at each step."""
         return self.start(source, hypotheses, shortlist)
 
 

@@ -94,7 +94,7 @@ class InPlaceConvS2SState(ConvS2SIncrementalState):
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
-        self._rows.copy_(rows)
+        self._rows[: len(rows)].copy_(rows)
 
     def keep(self, sentences: Tensor) -> None:
         """Refuse: every sentence stays in the batch until all are done."""
@@ -123,43 +123,43 @@ class RecordedEnsemble(Ensemble):
         self._convs2s, self._recording = convs2s, recording
         self._idle: dict[Shape, RecordedDecoder] = {}  # the last used at the end
 
-    def filled(self, source: Tensor, shortlist: ShortlistedTypes | None) -> Tensor:
-        """Return the source (B', m) of a search, which has rows past the B sentences."""
-        if shortlist is not None:  # it belongs to its batch: such steps are not recorded
-            return source
-        missing = source.new_full((-len(source) % ROWS, source.shape[1]), PADDING)
-        missing[:, 0] = END
-        return torch.cat([source, missing])
-
     def start_search(
         self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
     ) -> DecoderState:
-        """Encode a source that ``filled`` has filled; with a shortlist nothing is recorded."""
+        """Encode the source; with a shortlist, which belongs to its batch, nothing is recorded."""
         if shortlist is not None:
             return self.start(source, hypotheses, shortlist)
-        shape = len(source), -(-source.shape[1] // VECTOR), hypotheses
+        missing = source.new_full((-len(source) % ROWS, source.shape[1]), PADDING)
+        missing[:, 0] = END
+        filled = torch.cat([source, missing])  # (B', m)
+        shape = len(filled), -(-source.shape[1] // VECTOR), hypotheses
         decoder = self._idle.pop(shape, None)
-        if decoder is not None:
-            decoder.restart(source)
-            return decoder
-        while len(self._idle) >= MOST_RECORDINGS:
-            del self._idle[next(iter(self._idle))]
-        states = [InPlaceConvS2SState(network, source, hypotheses) for network in self._convs2s]
-        outputs = [network.output for network in self._convs2s]
-        when_done = partial(self._idle.__setitem__, shape)
-        decoder = RecordedDecoder(states, outputs, self._average, self._recording(), when_done)
-        decoder.length = source.shape[1]
+        if decoder is None:
+            while len(self._idle) >= MOST_RECORDINGS:
+                del self._idle[next(iter(self._idle))]
+            states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
+            outputs = [network.output for network in self._convs2s]
+            when_done = partial(self._idle.__setitem__, shape)
+            recording, rows = self._recording(), len(filled)
+            decoder = RecordedDecoder(states, outputs, self._average, recording, rows, when_done)
+        else:
+            decoder.restart(filled)
+        decoder.sentences, decoder.length = source.shape
         return decoder
 
 
 class RecordedDecoder(DecoderState):
     """A decoder whose first step is run, whose second is recorded, and whose others are replayed.
 
+    Its states have B' rows, of which the first B are sentences.
+
     Attributes:
+        sentences: B.
         length: m, of the source that is decoded.
     """
 
     keeps_all = True
+    sentences: int
     length: int
 
     def __init__(
@@ -168,17 +168,18 @@ class RecordedDecoder(DecoderState):
         outputs: Sequence[LinearMap],
         average: Average,
         recording: Recording,
+        rows: int,
         when_done: Callable[["RecordedDecoder"], None],
     ) -> None:
-        """Take what ``DecoderState`` takes, an empty recording, and what ``release`` calls."""
+        """Take what ``DecoderState`` takes, an empty recording, B', and what ``release`` calls."""
         super().__init__(states, outputs, None, average)
         self._in_place, self._recording, self._when_done = states, recording, when_done
-        self._previous: Tensor | None = None  # (B, K), in its place
+        self._rows = rows
+        self._previous: Tensor | None = None  # (B', K), updated in place
         self._predicted: Predicted | None = None  # where a step's results are
 
     def restart(self, source: Tensor) -> None:
-        """Begin with another source (B, m) of as many sentences and as many whole vectors."""
-        self.length = source.shape[1]
+        """Begin with another source (B', m) of as many rows and as many whole vectors."""
         for state in self._in_place:
             state.restart(source)
 
@@ -191,17 +192,20 @@ class RecordedDecoder(DecoderState):
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
         predictions, attention = self._replay(previous)
+        predictions = predictions[: self.sentences]  # (B, K, S)
         constrain(predictions, slice(None))
         totals, places = topk_of_sums(predictions, scores, count)
-        return totals, places, None if attention is None else attention[:, :, : self.length]
+        if attention is not None:
+            attention = attention[: self.sentences, :, : self.length]  # (B, K, m)
+        return totals, places, attention
 
     def _replay(self, previous: Tensor) -> Predicted:
         """Predict from each hypothesis's last token (B, K)."""
         if self._previous is None:  # the first step sets up what cannot be while recording
-            self._previous = previous.clone()
+            self._previous = previous.new_full((self._rows, previous.shape[1]), END)
             return self.step(self._previous)
         own = self._previous
-        own.copy_(previous)
+        own[: len(previous)].copy_(previous)
         if self._predicted is None:
             self._predicted = self._recording.record(lambda: self.step(own))
         self._recording.replay()

@@ -9,7 +9,7 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
-from convs2s.decoding.attention import attention_of
+from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json

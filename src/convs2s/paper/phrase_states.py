@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.config.paper import Phrases
-from convs2s.decoding.final_states import FinalStates, final_states
+from convs2s.decoding.inspection import FinalStates, final_states
 from convs2s.files.text import write_json
 from convs2s.paper.phrase_map import PhraseMap, PhraseState
 

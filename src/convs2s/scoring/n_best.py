@@ -73,6 +73,21 @@ class ListedHypothesis:
         return replace(self, features=f"{self.features} {name}= {value:.9g}".lstrip(" "))
 
 
+def n_best_line(line: int, text: str, score: float, length: int, length_penalty: float) -> str:
+    """Return the list's line of a translation, without its line feed.
+
+    Args:
+        line: number of its source line, from 1.
+        text: in the form that it has in the list.
+        score: log-likelihood / length^alpha.
+        length: tokens, ``</s>`` counted.
+        length_penalty: alpha.
+    """
+    likelihood = score * math.pow(length, length_penalty)
+    features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
+    return ListedHypothesis(line - 1, escaped(text), features, score).line()
+
+
 Group = Sequence[ListedHypothesis]
 """The hypotheses of one sentence."""
 

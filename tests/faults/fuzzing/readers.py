@@ -20,7 +20,7 @@ from convs2s.data.dataset import read_description
 from convs2s.data.formats import read_columns, read_field, read_segments
 from convs2s.data.store import SIDES, TokenStore
 from convs2s.data.vocabulary import read_vocabulary
-from convs2s.decoding.growing_output import growing_output
+from convs2s.decoding.long_files import growing_output
 from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member
 from convs2s.files.text import read_json, read_line_pairs, read_lines

@@ -6,13 +6,12 @@ import json
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.formats import OutputFormat
+from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_json, write_lines
 from convs2s.text.bpe import learn_codes
@@ -77,14 +76,12 @@ def _texts(folder: Path) -> None:
 def _translations(folder: Path) -> None:
     translator = LineTranslator([folder / "run/model.safetensors"], DecodingSettings(beam=2), "cpu")
     texts = ["w1 w2 w3", "w4 unheard"]
-    forms: dict[str, Callable[[int], OutputFormat]] = {
-        "translations.jsonl": lambda _: OutputFormat(True, None, 1.0),
-        "list.nbest": lambda beam: OutputFormat(False, beam, 1.0),
+    translators = {
+        "translations.jsonl": ChunkTranslator(translator, True, None),
+        "list.nbest": ChunkTranslator(translator, False, 2),
     }
-    for name, form in forms.items():
-        chosen = form(2)
-        found = translator.translate(texts, n_best=chosen.n_best)
-        (folder / name).write_text("".join(map(chosen.lines, found)), "utf-8")
+    for name, translate in translators.items():
+        (folder / name).write_text(translate(list(enumerate(texts, start=1))), "utf-8")
 
 
 def _checkpoint(path: Path) -> None:

@@ -18,11 +18,10 @@ import zstandard
 
 from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import identity_of, translate_long_file
-from convs2s.decoding.stream import ArrivingBytes, arriving
+from convs2s.decoding.parallel import Chunk
+from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator, Translation
-from convs2s.decoding.workers import Chunk, ChunkTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import bounded_lines, decode_lines, read_lines, write_lines
 from convs2s.models.kernels.quantized_linear import runs_int8
@@ -103,7 +102,7 @@ class Killed(ChunkTranslator):
     """Stops before some chunk, as a killed process does."""
 
     def __init__(self, whole: ChunkTranslator, chunks: int) -> None:
-        super().__init__(whole.translator, whole.form)
+        super().__init__(whole.translator, whole.as_json, whole.n_best)
         self.left = chunks
         self.seen: list[int] = []
 
@@ -119,7 +118,7 @@ class Killed(ChunkTranslator):
 def whole(model: Path) -> ChunkTranslator:
     settings = DecodingSettings.model_validate(SHORT | {"batch_sentences": 2})
     translator = LineTranslator([model], settings, "cpu")
-    return ChunkTranslator(translator, OutputFormat(True, None, 1.0))
+    return ChunkTranslator(translator, True, None)
 
 
 def translate_file(
@@ -230,7 +229,7 @@ def test_two_processes_do_not_write_one_output(model: Path, tmp_path: Path) -> N
     with process:
         assert process.stdout is not None
         process.stdout.readline()
-        translate = ChunkTranslator(_defaults(model), OutputFormat(False, None, 1.0))
+        translate = ChunkTranslator(_defaults(model), False, None)
         with pytest.raises(Exception, match=r"out\.part: another process is writing it"):
             translate_file(translate, tmp_path)
         process.communicate()
@@ -241,7 +240,7 @@ def test_an_output_that_cannot_be_locked_is_no_other_process(
 ) -> None:
     write_lines(tmp_path / "in", ["w1"])
     monkeypatch.setattr(fcntl, "lockf", without_locks)
-    translate = ChunkTranslator(_defaults(model), OutputFormat(False, None, 1.0))
+    translate = ChunkTranslator(_defaults(model), False, None)
     with pytest.raises(UserError, match=r"out\.part: cannot be locked \(No locks available\)"):
         translate_file(translate, tmp_path)
 
@@ -334,9 +333,10 @@ def test_n_best_lists(run: Terminal, model: Path) -> None:
 
 
 def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
-    (translation,) = _defaults(model).translate_chunk([(1, "w1")], n_best=1)
+    translate = ChunkTranslator(_defaults(model), False, 1)
+    (translation,) = translate.translator.translate_chunk([(1, "w1")], n_best=1)
     forged = replace(translation, n_best=[replace(translation, text="a ||| b")])
-    (row,) = OutputFormat(False, 1, 1.0).lines(forged).splitlines()
+    (row,) = translate.lines(forged).splitlines()
     assert row.split(" ||| ")[1] == "a &#124;&#124;&#124; b"
 
 

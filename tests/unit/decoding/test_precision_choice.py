@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.formats import OutputFormat
 from convs2s.decoding.long_files import identity_of
+from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.workers import ChunkTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.models.kernels import choice
@@ -88,8 +87,7 @@ def test_what_auto_stands_for_is_said_wherever_it_matters(
     auto = LineTranslator([model], AUTO, "cpu")
     assert capsys.readouterr().err == "precision: auto is int8 here\n"
     pinned = LineTranslator([model], AUTO.model_copy(update={"precision": "int8"}), "cpu")
-    as_json = OutputFormat(True, None, 1.0)
-    lines = [ChunkTranslator(one, as_json)([(1, "a b c")]) for one in (auto, pinned)]
+    lines = [ChunkTranslator(one, True, None)([(1, "a b c")]) for one in (auto, pinned)]
     assert lines[0] == lines[1]
     assert json.loads(lines[0])["precision"] == "int8"
     # A file that was begun on another machine is not gone on with in another precision.

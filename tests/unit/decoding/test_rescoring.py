@@ -15,7 +15,7 @@ from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import PairScore, PairScorer, log_probabilities, score_groups
-from convs2s.decoding.splitter import Form
+from convs2s.decoding.words import Form
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.speed import time_decoding
+from convs2s.decoding.test_sets import time_decoding
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_lines
 

@@ -14,7 +14,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.unknown_words import Replacement, replace_unknown
+from convs2s.decoding.words import Replacement, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Average, Ensemble

@@ -13,7 +13,7 @@ from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.test_sets import decode_test_set
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.unknown_words import replace_unknown
+from convs2s.decoding.words import replace_unknown
 from convs2s.files.text import read_lines, write_lines
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.translations import read_translations

@@ -14,7 +14,7 @@ from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import ModelSettings
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.attention import attention_of
+from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError

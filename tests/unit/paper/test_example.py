@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.attention import attention_of
+from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines

@@ -12,7 +12,7 @@ import torch
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.paper import Phrases
 from convs2s.data.vocabulary import END
-from convs2s.decoding.final_states import final_states
+from convs2s.decoding.inspection import final_states
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network

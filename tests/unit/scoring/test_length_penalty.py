@@ -9,7 +9,7 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
 from convs2s.config.messages import validated
-from convs2s.decoding.n_best_files import list_n_best
+from convs2s.decoding.rescoring import list_n_best
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines

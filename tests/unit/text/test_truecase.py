@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.splitter import Splitter
 from convs2s.decoding.translate import LineTranslator
+from convs2s.decoding.words import Splitter
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import load_model, save_model

@@ -8,7 +8,7 @@ from threading import Event, get_ident
 import pytest
 import torch
 
-from convs2s.decoding.side_by_side import sentences_for_each, side_by_side
+from convs2s.decoding.parallel import search_in_threads, sentences_for_each
 
 
 def test_results_come_in_order_from_threads_that_compute_alone() -> None:
@@ -16,22 +16,22 @@ def test_results_come_in_order_from_threads_that_compute_alone() -> None:
         time.sleep(0.01)
         return number, torch.get_num_threads(), get_ident()
 
-    found = side_by_side(search, range(8), threads=3)
+    found = search_in_threads(search, range(8), threads=3)
     assert [number for number, _, _ in found] == list(range(8))
     assert {threads for _, threads, _ in found} == {1}
     assert 1 < len({thread for _, _, thread in found}) <= 3
 
 
 def test_a_single_batch_needs_no_thread() -> None:
-    found = side_by_side(lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4)
+    found = search_in_threads(lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4)
     assert found == [(1, get_ident())]
 
 
 @pytest.mark.parametrize("batches", [1, 2])
 def test_the_program_has_its_threads_again(batches: int) -> None:
     program = (
-        "import torch; from convs2s.decoding.side_by_side import side_by_side; "
-        f"torch.set_num_threads(2); side_by_side(print, range({batches}), 2); "
+        "import torch; from convs2s.decoding.parallel import search_in_threads; "
+        f"torch.set_num_threads(2); search_in_threads(print, range({batches}), 2); "
         "import threading; print(torch.get_num_threads()); "
         "other = threading.Thread(target=lambda: print(torch.get_num_threads())); "
         "other.start(); other.join()"
@@ -51,7 +51,7 @@ def test_a_failure_stops_the_other_batches() -> None:
         ended.append(stopped.wait(60))
 
     with pytest.raises(KeyError):
-        side_by_side(search, range(2), threads=2)
+        search_in_threads(search, range(2), threads=2)
     assert ended == [True]
 
 

@@ -1,19 +1,23 @@
-"""The attention of a finished translation, layer by layer, for looking at."""
+"""What a network makes of a text: its attention layer by layer, or an LSTM's final states."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
+from convs2s.decoding.words import Splitter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
 from convs2s.model_file import load_model
+from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
 
@@ -27,7 +31,7 @@ class AttentionMap:
         target: the n target tokens, ``</s>`` last.
     """
 
-    weights: npt.NDArray[np.float32]
+    weights: NDArray[np.float32]
     source: list[str]
     target: list[str]
 
@@ -38,7 +42,7 @@ class AttentionMap:
 
 
 def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
-    """Return the attention of one line of a decoded test set, by a pass over its output.
+    """Return the attention of a line of a decoded test set, by a pass over its output.
 
     Args:
         model: the model file that decoded it.
@@ -62,16 +66,22 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
         row = json.loads(rows[line - 1])
         source, target = row["source_tokens"], row["tokens"]
         indices = source_vocabulary.encode(source), target_vocabulary.encode(target)
-    weights = layer_attention(network, *indices)
+    return attention_map([layer_attention(network, *indices)], source, target)
+
+
+def attention_map(
+    layers: Sequence[Tensor], source: Sequence[str], target: Sequence[str]
+) -> AttentionMap:
+    """Join the attention (layers, n, m) of networks; ``source`` and ``target`` lack ``</s>``."""
     end = SPECIAL_TOKENS[END]
-    return AttentionMap(weights.numpy(), [*source, end], [*target, end])
+    return AttentionMap(torch.cat([*layers]).cpu().numpy(), [*source, end], [*target, end])
 
 
 @torch.inference_mode()
 def layer_attention(network: Network, source: Sequence[int], target: Sequence[int]) -> Tensor:
     """Return the attention (layers, n, m) by which a network writes a target, layer by layer.
 
-    Their mean is what a search goes by: it keeps no more of that than where it is highest.
+    A search does not keep it: it goes by the layers' mean, and keeps where that is highest.
 
     Args:
         network: one that attends.
@@ -80,6 +90,43 @@ def layer_attention(network: Network, source: Sequence[int], target: Sequence[in
     """
     device = network.output.bias.device
     previous = [END, *target[:-1]]
-    rows = (torch.tensor([row], device=device) for row in (source, previous))
+    rows = (torch.tensor([row], device=device) for row in (source, previous))  # (1, m), (1, n)
     _, attentions = network(*rows)
     return torch.cat(attentions)
+
+
+@dataclass(frozen=True)
+class FinalStates:
+    """The states in which an LSTM's encoder ends: all that its decoder knows of a sentence.
+
+    Attributes:
+        tokens: what the model reads of each line.
+        unknown: those of each that it does not know.
+        states: (lines, numbers): outputs and cells of each layer, bottom first.
+    """
+
+    tokens: list[list[str]]
+    unknown: list[list[str]]
+    states: NDArray[np.floating[Any]]
+
+
+@torch.inference_mode()
+def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
+    """Read lines of raw text of the source language, none without a word.
+
+    Raises:
+        UserError: the file is no model, or its encoder ends in no state of one size.
+    """
+    network, description = load_model(model)
+    if not isinstance(network, Lstm):
+        raise UserError(
+            f"{model}: has no state of one size after a sentence; name a model of kind: lstm"
+        )
+    split = Splitter(description, description.languages["source"], "raw")
+    tokens = [split(line) for line in lines]
+    vocabulary = description.source_vocabulary()
+    rows = [vocabulary.encode(row) for row in tokens]
+    layers = network.encode(torch.from_numpy(pad(rows)))
+    parts = [part[0] for layer in layers for part in layer]  # each (lines, cells)
+    unknown = [[token for token in row if token not in vocabulary] for row in tokens]
+    return FinalStates(tokens, unknown, torch.cat(parts, dim=1).numpy())

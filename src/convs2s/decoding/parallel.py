@@ -1,0 +1,128 @@
+"""Several searches at a time: batches in threads, chunks of lines in processes."""
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, connection, get_context, parent_process
+from threading import Event, Thread
+from typing import TypeVar
+
+import torch
+
+from convs2s.errors import UserError
+from convs2s.files.interrupts import STOPPING
+from convs2s.models.kernels.measurements import one_thread
+
+Searched = TypeVar("Searched")
+Translated = TypeVar("Translated")
+
+LEAST_SENTENCES = 8
+"""Of a batch that is made smaller so that each thread has one."""
+
+Chunk = Sequence[tuple[int, str]]
+"""Numbered lines."""
+
+_translate: Callable[[Chunk], str]
+"""In a worker process: what it was forked with."""
+
+
+def sentences_for_each(count: int, threads: int, most: int) -> int:
+    """Return the sentences of a batch, ``most`` of them where there are enough for each thread."""
+    return min(most, max(LEAST_SENTENCES, -(-count // threads)))
+
+
+def search_in_threads(
+    search: Callable[[Searched, Event], Translated], batches: Sequence[Searched], threads: int
+) -> list[Translated]:
+    """Search several batches at a time, each in a thread of its own.
+
+    Threads that shared each operation of one batch would wait for each other at each of them,
+    hundreds of times a step: where a sleeping thread takes 40 microseconds to wake, one thread
+    alone is faster (docs/benchmarks.md, generation). Batches wait for nothing but Python's lock.
+
+    Args:
+        search: takes a batch, and an event that is set once nobody wants its result any more.
+        batches: the last, which take longest where batches are sorted by length, start first.
+        threads: batches at a time.
+
+    Returns:
+        The results of the batches, in their order.
+    """
+    stopped = Event()
+    with one_thread():  # around the pool as well: each of its threads sets what later ones inherit
+        if threads == 1 or len(batches) < 2:
+            return [search(batch, stopped) for batch in batches]
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            try:
+                return list(pool.map(lambda batch: search(batch, stopped), batches[::-1]))[::-1]
+            except BaseException:
+                stopped.set()  # or Ctrl-C would wait for the batches that are being searched
+                raise
+
+
+def translate_chunks(
+    translate: Callable[[Chunk], str], chunks: Iterable[Chunk], workers: int
+) -> Iterator[tuple[int, str]]:
+    """Translate chunks in several processes, and yield the number of lines and the text of each.
+
+    The processes are forked from one that has loaded the models: they read the same weights in the
+    same memory. Nothing may have been computed with more than one thread before: a pool of threads
+    does not survive a fork.
+
+    Args:
+        translate: what to do with each chunk.
+        chunks: taken no further ahead than keeps the workers busy.
+        workers: processes; 1: this one.
+
+    Raises:
+        UserError: a worker was killed.
+    """
+    if workers == 1:
+        yield from ((len(chunk), translate(chunk)) for chunk in chunks)
+        return
+    others = set(active_children())
+    context = get_context("fork")
+    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate,))
+    ahead: deque[tuple[int, Future[str]]] = deque()
+    try:
+        for chunk in chunks:
+            ahead.append((len(chunk), pool.submit(_run, chunk)))
+            if len(ahead) > 2 * workers:
+                lines, text = ahead.popleft()
+                yield lines, text.result()
+        for lines, text in ahead:
+            yield lines, text.result()
+    except BrokenProcessPool:
+        raise UserError(
+            "a worker was killed, perhaps for want of memory: use fewer --workers or a smaller "
+            "--batch-sentences; run the same command again to resume"
+        ) from None
+    except (KeyboardInterrupt, GeneratorExit):
+        for worker in set(active_children()) - others:
+            worker.kill()  # its chunk is lost in any case, and may take a while
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(translate: Callable[[Chunk], str]) -> None:
+    global _translate
+    _translate = translate
+    for number in STOPPING:  # the parent acts on signals
+        signal.signal(number, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End when the parent has been killed: nobody would come for the results."""
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+    os._exit(1)
+
+
+def _run(chunk: Chunk) -> str:
+    return _translate(chunk)

@@ -1,0 +1,111 @@
+"""Chunks of lines to text, and lines as they arrive: none waits for a later one."""
+
+import json
+import select
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader, UnsupportedOperation
+
+from convs2s.decoding.parallel import Chunk
+from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator, Translation
+from convs2s.errors import UserError
+from convs2s.files.text import bounded_lines, decode_lines
+from convs2s.scoring.n_best import n_best_line
+
+_BLOCK_BYTES = 1 << 16
+
+
+class ChunkTranslator:
+    """From a chunk to what is written for it: text, JSON lines, or a Moses n-best list."""
+
+    def __init__(self, translator: LineTranslator, as_json: bool, n_best: int | None) -> None:
+        """Write JSON rather than text; ``n_best`` hypotheses of each line, None: no list."""
+        self.translator, self.as_json, self.n_best = translator, as_json, n_best
+
+    def __call__(self, chunk: Chunk) -> str:
+        """Translate a chunk."""
+        return "".join(map(self.lines, self.translator.translate_chunk(chunk, self.n_best)))
+
+    def lines(self, translation: Translation) -> str:
+        """Return all lines of one translation, each ended by a line feed."""
+        if self.as_json:
+            return json.dumps(translation.as_json(), ensure_ascii=False) + "\n"
+        if self.n_best is None:
+            return translation.text + "\n"
+        alpha = self.translator.settings.alpha
+        return "".join(
+            n_best_line(best.line, best.text, best.score, len(best.tokens) + 1, alpha) + "\n"
+            for best in translation.n_best
+        )
+
+
+def translate_stream(translate: ChunkTranslator, stream: BufferedReader, name: str) -> None:
+    """Translate a stream to the standard output; ``name`` is what errors call it."""
+    arriving_bytes, number = ArrivingBytes(stream), 0
+    lines = decode_lines(bounded_lines(arriving_bytes, name), name)
+    for group in arriving(lines, arriving_bytes.waits, LINES_PER_CHUNK):
+        sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
+        sys.stdout.flush()
+        number += len(group)
+
+
+class ArrivingBytes:
+    """A stream that can tell whether its next line is there yet."""
+
+    def __init__(self, stream: BufferedReader) -> None:
+        """Read from a pipe, a terminal, a file or bytes in memory, which are always there."""
+        self._stream = stream
+        self._pending = bytearray()
+        self._ended = False
+        try:
+            self._descriptor: int | None = stream.fileno()
+        except UnsupportedOperation:
+            self._descriptor = None
+
+    def readline(self, limit: int) -> bytes:
+        """Return the next line, waiting for it; at most ``limit`` bytes, none at the end."""
+        while b"\n" not in self._pending and len(self._pending) < limit and not self._ended:
+            self._fill()
+        end = self._pending.find(b"\n", 0, limit) + 1 or min(limit, len(self._pending))
+        line = bytes(self._pending[:end])
+        del self._pending[:end]
+        return line
+
+    def waits(self) -> bool:
+        """Return whether the next line would have to be waited for."""
+        while b"\n" not in self._pending and not self._ended:
+            if self._descriptor is not None and not select.select([self._descriptor], [], [], 0)[0]:
+                return True
+            self._fill()
+        return False
+
+    def _fill(self) -> None:
+        block = self._stream.read1(_BLOCK_BYTES)
+        self._pending += block
+        self._ended = not block
+
+
+def arriving(lines: Iterable[str], waits: Callable[[], bool], most: int) -> Iterator[list[str]]:
+    """Group lines: a group ends where the next line is not there yet, or at ``most`` lines.
+
+    Args:
+        lines: the lines; taking one may wait for it.
+        waits: whether the next one would have to be waited for.
+        most: lines of a group at most.
+
+    Raises:
+        UserError: as ``lines`` does, after the group before the fault.
+    """
+    group: list[str] = []
+    try:
+        for line in lines:
+            group.append(line)
+            if len(group) == most or waits():
+                yield group
+                group = []
+    except UserError:
+        if group:
+            yield group
+        raise
+    if group:
+        yield group

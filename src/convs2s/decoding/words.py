@@ -1,0 +1,100 @@
+"""From a line to the tokens that a model reads, and unknown words of its output replaced."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
+from convs2s.model_file import ModelDescription
+from convs2s.text.bpe import Bpe
+from convs2s.text.preparation import Preparation
+from convs2s.text.truecase import Truecaser
+
+Form = Literal["raw", "words", "tokens"]
+"""What a line is: text as people write it, words that blanks separate, or the model's tokens."""
+
+
+class Splitter:
+    """Splits lines of one side, by the preparation, the truecaser and the codes of a model."""
+
+    def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
+        """Prepare for lines of a language, in a form."""
+        self._form = form
+        self._preparation = Preparation(description.preparation, language)
+        words = description.truecasers.get(language)
+        self._truecase = None if words is None else Truecaser(words)
+        self._bpe: Bpe | None = None
+        if description.bpe_codes is not None:
+            allowed = description.splittable
+            allowed_set = None if allowed is None else set(allowed)
+            self._bpe = Bpe(description.bpe_codes, allowed_set, description.glossaries)
+
+    def __call__(self, line: str) -> list[str]:
+        """Return the tokens of a line."""
+        if self._form == "tokens":
+            return line.split()
+        words = self._preparation.prepare(line) if self._form == "raw" else line
+        if self._truecase is not None:
+            words = self._truecase(words)
+        return (words if self._bpe is None else self._bpe.split(words)).split()
+
+
+def warn_if_overlong(tokens: Sequence[str], positions: int | None, text: str) -> None:
+    """Warn on the standard error that a line has more tokens than a model has positions."""
+    if positions is not None and len(tokens) >= positions:
+        print(
+            f"warning: a line of {len(tokens)} tokens is longer than the model's "
+            f"{positions} positions; the last ones share a position: {text[:60]}...",
+            file=sys.stderr,
+        )
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """One replaced ``<unk>``; positions are of tokens, from 0.
+
+    Attributes:
+        position: in the output.
+        source_position: in the source.
+        source_word: the source token there.
+        word: what stands in the output now.
+        by: ``dictionary`` or ``copied``.
+    """
+
+    position: int
+    source_position: int
+    source_word: str
+    word: str
+    by: Literal["dictionary", "copied"]
+
+
+def replace_unknown(
+    tokens: Sequence[str],
+    alignment: Sequence[int],
+    source_tokens: Sequence[str],
+    dictionary: Mapping[str, str],
+) -> tuple[list[str], list[Replacement]]:
+    """Replace each ``<unk>`` of an output.
+
+    The source word with the highest attention is looked up in the alignment dictionary; a word
+    that is not in it is copied (section 4.3).
+
+    Args:
+        tokens: the output's tokens.
+        alignment: for each of them the source position with the highest attention among real words.
+        source_tokens: the source as text, before unknown words became ``<unk>``.
+        dictionary: source word -> target word.
+    """
+    replaced = list(tokens)
+    replacements: list[Replacement] = []
+    for position, token in enumerate(tokens):
+        if token == SPECIAL_TOKENS[UNKNOWN]:
+            source_position = alignment[position]
+            source_word = source_tokens[source_position]
+            known = dictionary.get(source_word)
+            word = source_word if known is None else known
+            replaced[position] = word
+            by: Literal["dictionary", "copied"] = "copied" if known is None else "dictionary"
+            replacements.append(Replacement(position, source_position, source_word, word, by))
+    return replaced, replacements
