@@ -1,27 +1,122 @@
 """Whether what the papers say in words holds here, by the runs that the ledger has."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from statistics import mean
+from typing import Literal
 
-from convs2s.config.claims import CellName
+import numpy as np
+
+from convs2s.config.claims import CellName, CellsCompared, Trend, printed_number, row_index
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text, write_json
-from convs2s.paper.claim_findings import (
-    LEVEL,
-    EntriesOfCells,
-    Evidence,
-    Finding,
-    Verdict,
-    compare_cells,
-    entries_by_cell,
-    evidence,
-    follow_trend,
-)
-from convs2s.paper.ledger import read_ledger
+from convs2s.paper.cells import MEASURES, CellAddress
+from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.table_formats import Sheet, csv, markdown
+from convs2s.scoring.bleu import SAMPLES, decode_statistics
+from convs2s.scoring.significance import (
+    LEAST_POINTS,
+    DrawnScores,
+    Effect,
+    drawn_scores,
+    over_runs,
+    over_sentences,
+    trend,
+)
+
+LEVEL = 0.05
+"""How probable by chance an effect may be that a verdict rests on."""
+
+LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
+"""Measures; of all others the higher value is better."""
+
+WELCH = "Welch's t-test over runs"
+SAME_MODELS = "t-test over runs, the same models on both sides"
+BOOTSTRAP = f"paired bootstrap over sentences, {SAMPLES:,} resamples"
+RANKS = "rank correlation of the rows' means against random orders"
+
+Verdict = Literal["held", "not held", "undecided", "not run"]
+
+EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
+"""The entries of the runs that each cell shows."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a cell.
+
+    Attributes:
+        address: of the cell.
+        label: what a comparison calls it.
+        measure: a key of `MEASURES`.
+        printed: the paper's number; None where it prints none.
+        is_cited: whether the printed number is all that there is.
+        entries: the runs that have a score, by name.
+        missing: why there is no score; None where there is one.
+    """
+
+    address: CellAddress
+    label: str
+    measure: str
+    printed: float | None
+    is_cited: bool
+    entries: tuple[LedgerEntry, ...]
+    missing: str | None
+
+    @property
+    def scores(self) -> list[float]:
+        """The scores of the runs."""
+        return [entry.scores[self.measure].score for entry in self.entries]
+
+    @property
+    def runs_in_words(self) -> str:
+        """How many runs there are, or which ensemble."""
+        runs = [entry.run.run for entry in self.entries]
+        ensembles = [run for run in runs if run.startswith("ensemble")]
+        return "printed" if self.is_cited else ", ".join(ensembles) or str(len(runs))
+
+
+CellFinder = Callable[[CellName], Evidence]
+
+Weighted = Sequence[tuple[int, Evidence]]
+"""Cells, and how often each counts: negative on the worse side, or where lower is better."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one comparison or trend of a claim came to.
+
+    Attributes:
+        comparison: what is compared, in words.
+        verdict: of this comparison alone.
+        value: the difference, or the correlation of a trend; above 0 as the claim says. None where
+            there is no score of a side.
+        printed: the same of the printed values; None where not all are printed, and of trends.
+        interval: of 95% confidence around the value; None where the test gives none.
+        p_positive: how probable so large a value is if the claim is wrong; None without a test.
+        p_negative: how probable so small a value is if the claim is right; None without a test.
+        test: what the probabilities come from.
+        runs: how many of the better side against how many of the worse.
+        test_set: test sets with their lines; None for validation data.
+        metric: measure and signature.
+        note: which cells lack a score, or why nothing was tested; None where nothing is to be said.
+    """
+
+    comparison: str
+    verdict: Verdict = "not run"
+    value: float | None = None
+    printed: float | None = None
+    interval: tuple[float, float] | None = None
+    p_positive: float | None = None
+    p_negative: float | None = None
+    test: str | None = None
+    runs: str | None = None
+    test_set: str | None = None
+    metric: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,3 +258,181 @@ def _rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
 
 def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+.2f}"
+
+
+def entries_by_cell(entries: Iterable[LedgerEntry]) -> dict[CellAddress, list[LedgerEntry]]:
+    """Return the entries of the runs that each cell shows."""
+    shown: dict[CellAddress, list[LedgerEntry]] = {}
+    for entry in entries:
+        for address in entry.table_cells:
+            shown.setdefault(address, []).append(entry)
+    return shown
+
+
+def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
+    """Return what there is on a cell that a claim names."""
+    table, index = settings.paper[name.table], row_index(name, settings.paper, "config/claims.yaml")
+    row, address = table.rows[index], CellAddress(name.table, index, name.column)
+    (column,) = (column for column in table.columns if column.key == name.column)
+    measure = row.measures.get(name.column, column.measure)
+    assert measure is not None
+    is_cited = row.kind == "cited"
+    scored = [] if is_cited else sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
+    missing = None
+    if is_cited and settings.scale.stand_in:
+        missing = "a printed value is of the paper's data"
+    elif not is_cited and not scored and settings.scale.why_left_out(row):
+        missing = "left out at this scale"
+    elif not is_cited and not scored:
+        has_model = row.model and settings.scale.model_for(row.model)
+        missing = "not run" if has_model else "no stand-in"
+    group = f"{row.group} " if row.group else ""
+    which = f" {column.name}" if len(table.columns) > 1 else ""
+    return Evidence(
+        address=address,
+        label=f"{name.table} {group}{row.system!r}{which}",
+        measure=measure,
+        printed=printed_number(row, name.column),
+        is_cited=is_cited,
+        entries=tuple(scored),
+        missing=missing,
+    )
+
+
+def compare_cells(settings: Settings, compared: CellsCompared, cell: CellFinder) -> Finding:
+    """Return what a comparison of cells came to."""
+    better, worse = (list(map(cell, side)) for side in (compared.better, compared.worse))
+    sides = [" + ".join(each.label for each in side) for side in (better, worse)]
+    link = f"at most {compared.margin:g} behind" if compared.margin else "better than"
+    cells = list({each.address: each for each in (*better, *worse)}.values())
+    counts = Counter(each.address for each in better)
+    counts.subtract(each.address for each in worse)
+    sign = -1 if better[0].measure in LOWER_IS_BETTER else 1
+    weighted = [(sign * counts[each.address], each) for each in cells]
+    printed = [weight * each.printed for weight, each in weighted if each.printed is not None]
+    of_printed = sum(printed) if len(printed) == len(weighted) else None
+    finding = Finding(f"{sides[0]} {link} {sides[1]}", printed=of_printed)
+    missing = [f"{each.label}: {each.missing}" for each in cells if each.missing]
+    note = "; ".join(missing) or _why_incomparable(settings, cells)
+    if note:
+        return replace(finding, note=note)
+    runs = [" + ".join(each.runs_in_words for each in side) for side in (better, worse)]
+    finding = replace(_described(finding, cells), runs=" against ".join(runs))
+    # Printed values of others are a constant part of the difference.
+    constant = sum(weight * (each.printed or 0) for weight, each in weighted if each.is_cited)
+    measured = [(weight, each) for weight, each in weighted if not each.is_cited]
+    tested = _test(measured, constant, compared.margin)
+    if tested is None:
+        value = constant + sum(weight * mean(each.scores) for weight, each in measured)
+        note = "one run alone, and its sentences are not known: its chance is not"
+        return replace(finding, verdict="undecided", value=value, note=note)
+    return _decided(finding, *tested)
+
+
+def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding:
+    """Return what a trend over rows of a table came to, the mean of each row's runs a point.
+
+    Runs of a row are no points of their own: they resemble each other, whatever the order of the
+    rows, and a test that took them for independent would find trends where there are none.
+    """
+    cells = {row: cell(wanted.cell(row)) for row in wanted.x}
+    rows = list(wanted.x)
+    first, last = min(rows, key=wanted.x.__getitem__), max(rows, key=wanted.x.__getitem__)
+    finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(rows)} rows")
+    scored = {row: cells[row] for row in rows if cells[row].entries}
+    missing = [row for row in rows if row not in scored]
+    note = f"no score: {', '.join(map(repr, missing))}" if missing else None
+    if len(scored) < LEAST_POINTS:
+        needed = f"{LEAST_POINTS} rows are needed"
+        return replace(finding, note=f"{note}; {needed}" if note else needed)
+    incomparable = _why_incomparable(settings, scored.values())
+    if incomparable:
+        return replace(finding, note=incomparable)
+    sign = -1 if cells[first].measure in LOWER_IS_BETTER else 1
+    points = [(wanted.x[row], sign * mean(each.scores)) for row, each in scored.items()]
+    runs = f"{sum(len(each.entries) for each in scored.values())} of {len(scored)} rows"
+    finding = replace(_described(finding, scored.values()), runs=runs, note=note)
+    return _decided(finding, RANKS, trend(*zip(*points, strict=True)))
+
+
+def _why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
+    """Return why scores cannot be held against each other; None where they can.
+
+    Perplexity is of one vocabulary, any other score of one test set and one metric.
+    """
+    kinds = dict[str, None]()
+    for cell in cells:
+        for entry in cell.entries:
+            task, signature = entry.run.task, entry.scores[cell.measure].signature
+            text = settings.tasks[task].text_name
+            of_test_set = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
+            of_training = f"{MEASURES[cell.measure].label} of {task}"
+            kinds[of_training if cell.measure == "perplexity" else of_test_set] = None
+    return "not of one kind: " + " against ".join(kinds) if len(kinds) > 1 else None
+
+
+def _test(measured: Weighted, constant: float, margin: float) -> tuple[str, Effect] | None:
+    """Return the test that fits what there is, and its effect; None where none does.
+
+    Where all cells are of the same models, the difference is taken model by model: what the models
+    differ in is then no part of its chance.
+    """
+    least = min(len(cell.entries) for _, cell in measured)
+    models = {tuple(entry.models or entry.run for entry in cell.entries) for _, cell in measured}
+    if least > 1 and len(models) == 1 and len(measured) > 1:
+        pairs = zip(
+            *([weight * score for score in cell.scores] for weight, cell in measured), strict=True
+        )
+        differences = [(1.0, [sum(scores) for scores in pairs])]
+        return SAME_MODELS, over_runs(differences, constant=constant, margin=margin)
+    if least > 1:
+        samples = [(float(weight), cell.scores) for weight, cell in measured]
+        return WELCH, over_runs(samples, constant=constant, margin=margin)
+    if any(cell.measure not in entry.sentences for _, cell in measured for entry in cell.entries):
+        return None
+    value = constant + sum(weight * mean(cell.scores) for weight, cell in measured)
+    drawn = [
+        [_drawn_scores(entry.sentences[cell.measure], str(entry.run)) for entry in cell.entries]
+        for _, cell in measured
+    ]
+    weights = [weight for weight, _ in measured]
+    means = (np.mean(of_runs, axis=0) for of_runs in drawn)
+    resampled = sum(weight * scores for weight, scores in zip(weights, means, strict=True))
+    return BOOTSTRAP, over_sentences(value, constant + resampled, margin)
+
+
+@cache  # a cell stands in several comparisons
+def _drawn_scores(sentences: str, run: str) -> DrawnScores:
+    """Return the scores of test sets drawn anew from a run's sentences."""
+    return drawn_scores(decode_statistics(sentences, f"the ledger's {run}"))
+
+
+def _decided(finding: Finding, test: str, effect: Effect) -> Finding:
+    """Return the finding with the effect that a test gave, and the verdict that follows."""
+    verdict: Verdict = "undecided"
+    if effect.p_positive < LEVEL:
+        verdict = "held"
+    elif effect.p_negative < LEVEL:
+        verdict = "not held"
+    return replace(
+        finding,
+        verdict=verdict,
+        value=effect.value,
+        interval=effect.interval,
+        p_positive=effect.p_positive,
+        p_negative=effect.p_negative,
+        test=test,
+    )
+
+
+def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:
+    """Return the finding with the test sets and metrics of its cells."""
+    test_sets, metrics = dict[str, None](), dict[str, None]()
+    for cell in cells:
+        for entry in cell.entries:
+            lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
+            if entry.run.testset:
+                test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
+            signature = entry.scores[cell.measure].signature
+            metrics[" ".join(filter(None, [MEASURES[cell.measure].label, signature]))] = None
+    return replace(finding, test_set="; ".join(test_sets) or None, metric="; ".join(metrics))

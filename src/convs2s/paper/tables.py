@@ -5,7 +5,7 @@ No value is typed in by hand: a cell whose runs are not in the ledger says "not 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -221,18 +221,17 @@ def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
 def _provenance(
     settings: Settings, row: Row, columns: Sequence[Column], ours: Mapping[str, Result]
 ) -> dict[str, str]:
-    """Return what stands beside a row's values: runs, test sets, metrics, models, machines, days.
-
-    Where columns differ in it, each has its own text; where there is nothing to say, none has.
-    """
-
-    def of_columns(text_of: Callable[[Result], str]) -> str:
-        names = {column.key: column.name for column in columns}
-        texts = {names[key]: text for key, result in ours.items() if (text := text_of(result))}
-        if len(set(texts.values())) <= 1:
-            return next(iter(texts.values()), "")
-        return "; ".join(f"{name}: {text}" for name, text in texts.items())
-
+    """Return what stands beside a row's values: heading -> text."""
+    names = {column.key: column.name for column in columns}
+    of_columns = {names[key]: _provenance_of(result) for key, result in ours.items()}
+    beside = {}
+    for heading in ("Runs", "Test set", "Lines", "Scale", *FOOTNOTES):
+        stated = {name: texts.get(heading, "") for name, texts in of_columns.items()}
+        texts = {name: text for name, text in stated.items() if text}
+        # Only where columns differ, each has its own text.
+        is_shared = len(set(texts.values())) <= 1
+        named = [f"{name}: {text}" for name, text in texts.items()]
+        beside[heading] = next(iter(texts.values()), "") if is_shared else "; ".join(named)
     scale = settings.options.scale
     others = [
         f"{whose}: {column.name} {_number(values[column.key], column.digits)}"
@@ -240,63 +239,37 @@ def _provenance(
         for column in columns
         if column.key in values
     ]
-    remarks = [*others, row.note, of_columns(_remarks)]
-    return {
-        "Runs": of_columns(_runs),
-        "Test set": of_columns(_test_set),
-        "Lines": of_columns(lambda result: "" if result.lines is None else str(result.lines)),
+    return beside | {
         "Scale": scale + (" (STAND-IN DATA)" if settings.scale.stand_in else ""),
-        "Metric": of_columns(
-            lambda result: " ".join([MEASURES[result.cell.measure].label, *result.signatures])
-        ),
-        "Model files": of_columns(_models),
-        "Processor": of_columns(
-            lambda result: "; ".join(
-                dict.fromkeys(one.processor for one in result.entries.values() if one.processor)
-            )
-        ),
-        "Date": of_columns(_days),
         "Command": _command(ours.values(), scale),
         "Cost": _cost(list(ours.values()), settings),
-        "Notes": "; ".join(remark for remark in remarks if remark),
+        "Notes": "; ".join(note for note in (*others, row.note, beside["Notes"]) if note),
     }
 
 
-def _runs(result: Result) -> str:
-    """Return the ensemble, or how many of the runs are there."""
-    if result.entries and result.cell.runs[0].startswith("ensemble"):
-        return result.cell.runs[0]
-    return f"{len(result.entries)} of {len(result.cell.runs)}"
-
-
-def _test_set(result: Result) -> str:
-    """Return task and test set with its number of lines, and the n-best list that is rescored."""
-    cell = result.cell
-    if cell.testset is None:
-        return ""
+def _provenance_of(result: Result) -> dict[str, str]:
+    """Return what stands beside a value: its runs, test set, metric, models, machine and days."""
+    cell, entries = result.cell, result.entries.values()
+    is_ensemble = result.entries and cell.runs[0].startswith("ensemble")
     lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
     n_best = f", list of {cell.n_best}" if cell.n_best else ""
-    return f"{cell.task} {cell.testset}{lines}{n_best}"
-
-
-def _models(result: Result) -> str:
-    """Return the first digits of the SHA-256 of each model file."""
-    digests = (digest for entry in result.entries.values() for digest in entry.models)
-    return " ".join(dict.fromkeys(digest[:_DIGITS_OF_CHECKSUM] for digest in digests))
-
-
-def _days(result: Result) -> str:
-    """Return the first and the last day of the runs."""
-    days = sorted({entry.date for entry in result.entries.values()})
-    return " to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""
-
-
-def _remarks(result: Result) -> str:
-    """Return whose the marked runs are, and which runs failed, where others are there."""
-    origins = dict.fromkeys(entry.origin for entry in result.entries.values() if entry.origin)
-    others = [f"{_PUBLISHED_MARK} from the published ledger {origin}" for origin in origins]
-    failed = [f"{run} failed: {why}" for run, why in result.failures.items()]
-    return "; ".join([*others, *(failed if result.entries else [])])
+    digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in entries for digest in entry.models)
+    processors = (entry.processor for entry in entries if entry.processor)
+    days = sorted({entry.date for entry in entries})
+    origins = dict.fromkeys(entry.origin for entry in entries if entry.origin)
+    notes = [f"{_PUBLISHED_MARK} from the published ledger {origin}" for origin in origins]
+    if result.entries:  # where no run is there, the cell itself says why
+        notes += [f"{run} failed: {why}" for run, why in result.failures.items()]
+    return {
+        "Runs": cell.runs[0] if is_ensemble else f"{len(entries)} of {len(cell.runs)}",
+        "Test set": f"{cell.task} {cell.testset}{lines}{n_best}" if cell.testset else "",
+        "Lines": "" if result.lines is None else str(result.lines),
+        "Metric": " ".join([MEASURES[cell.measure].label, *result.signatures]),
+        "Model files": " ".join(dict.fromkeys(digests)),
+        "Processor": "; ".join(dict.fromkeys(processors)),
+        "Date": " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        "Notes": "; ".join(notes),
+    }
 
 
 def _command(of_row: Iterable[Result], scale: str) -> str:

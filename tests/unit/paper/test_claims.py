@@ -14,10 +14,9 @@ from convs2s.config.claims import CellName, Claim, row_index
 from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
-from convs2s.paper import claim_findings
+from convs2s.paper import claims
 from convs2s.paper.cells import CellAddress
-from convs2s.paper.claim_findings import Finding, entries_by_cell
-from convs2s.paper.claims import judge, verdict_of, write_claims
+from convs2s.paper.claims import Finding, entries_by_cell, judge, verdict_of, write_claims
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
 from convs2s.paper.run_inputs import fingerprint_of
 from convs2s.scoring.bleu import bleu_of, encode_statistics
@@ -115,7 +114,7 @@ def test_seeds_of_two_models(
 ) -> None:
     found = entries(demo, BASE, base), entries(demo, NO_SOURCE, other)
     result = finding(demo, better(BASE, NO_SOURCE), *found)
-    assert (result.verdict, result.test) == (verdict, claim_findings.WELCH)
+    assert (result.verdict, result.test) == (verdict, claims.WELCH)
     assert result.value == pytest.approx(np.mean(base) - np.mean(other))
     assert result.printed == pytest.approx(0.4)
     assert result.runs == f"{len(base)} against {len(other)}"
@@ -133,12 +132,12 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
         entries(demo, NO_SOURCE, scores, model=BASE),
     )
     result = finding(demo, better(BASE, NO_SOURCE), *found)
-    assert (result.verdict, result.test) == ("held", claim_findings.SAME_MODELS)
+    assert (result.verdict, result.test) == ("held", claims.SAME_MODELS)
     apart = finding(demo, better(BASE, NO_SOURCE), found[0], entries(demo, NO_SOURCE, scores))
-    assert (apart.verdict, apart.test) == ("undecided", claim_findings.WELCH)
+    assert (apart.verdict, apart.test) == ("undecided", claims.WELCH)
     trained_again = [replace(entry, sha256={"model.safetensors": "another"}) for entry in found[1]]
     apart = finding(demo, better(BASE, NO_SOURCE), found[0], trained_again)
-    assert (apart.verdict, apart.test) == ("undecided", claim_findings.WELCH)
+    assert (apart.verdict, apart.test) == ("undecided", claims.WELCH)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +171,7 @@ def test_one_run_a_side_is_tested_by_its_sentences(
     base, other = (entries(demo, row, [0.0])[0] for row in (BASE, NO_SOURCE))
     found = [with_sentences(base, 0.78, seed=1)], [with_sentences(other, share, seed=2)]
     result = finding(demo, better(BASE, NO_SOURCE), *found)
-    assert (result.verdict, result.test) == (verdict, claim_findings.BOOTSTRAP)
+    assert (result.verdict, result.test) == (verdict, claims.BOOTSTRAP)
     assert result.interval is not None
     assert result.value is not None
     assert result.interval[0] < result.value < result.interval[1]
@@ -276,7 +275,7 @@ def test_a_trend(demo: Settings, sign: int, verdict: str) -> None:
     result = finding(demo, trend_over(*LAYERS), *found)
     assert result.verdict == verdict
     assert result.value == pytest.approx(sign)
-    assert (result.runs, result.test) == ("5 of 5 rows", claim_findings.RANKS)
+    assert (result.runs, result.test) == ("5 of 5 rows", claims.RANKS)
     some = finding(demo, trend_over(*LAYERS), *found[:4])
     assert (some.verdict, some.note) == (verdict, "no score: '1, 2, 3, 4, 5'")
     few = finding(demo, trend_over(*LAYERS), *found[:3])
@@ -318,9 +317,7 @@ def test_rows_and_not_their_runs_are_the_points_of_a_trend(demo: Settings) -> No
         (["held", "undecided", "not held"], "not held"),
     ],
 )
-def test_a_claim_is_all_of_its_comparisons(
-    verdicts: list[claim_findings.Verdict], expected: str
-) -> None:
+def test_a_claim_is_all_of_its_comparisons(verdicts: list[claims.Verdict], expected: str) -> None:
     assert verdict_of(verdicts) == expected
 
 
