@@ -61,62 +61,48 @@ _ROUGE = ScoreFile("{testset}.{decoding}.rouge.json", (_DECODE, "{testset}.{deco
 _RESCORED = ScoreFile("{testset}.rescored.bleu.json", ("{testset}.scored", "{testset}.rescored"))
 _PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
 _EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
+_CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
+_CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
+_TRAINING, _TRAINING_SPEED = ScoreFile("training.json"), ScoreFile("training.speed.json")
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""
 
-MEASURES = (
-    {
-        "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
-        "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
-        "bleu_tokenized_before_replacement": Measure(
-            "tokenized BLEU before unknown word replacement",
-            _BLEU,
-            ("before_replacement", "bleu", "tokenized"),
-        ),
-        "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
-        "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
-        "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
-        "phrases_apart": Measure(
-            "share of the variance of the encoder's final states that lies between the meanings",
-            _PHRASES,
-            ("apart",),
-        ),
-        "attention_layers": Measure(
-            "attention of every decoder layer while it translates",
-            _EXAMPLE,
-            ("layers",),
-        ),
-        "perplexity": Measure(
-            "perplexity of the validation data",
-            ScoreFile("training.json"),
-            ("validation_perplexity",),
-        ),
-        "training_speed": Measure(
-            "target tokens per second",
-            ScoreFile("training.speed.json"),
-            ("target_tokens_per_second",),
-        ),
-    }
-    | {
-        f"rouge_{kind}_{part}": Measure(
-            f"ROUGE-{kind.upper()} {part}", _ROUGE, ("rouge", f"rouge_{kind}", part)
+MEASURES = {
+    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
+    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
+    "bleu_tokenized_before_replacement": Measure(
+        "tokenized BLEU before unknown word replacement",
+        _BLEU,
+        ("before_replacement", "bleu", "tokenized"),
+    ),
+    "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
+    "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
+    "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
+    "phrases_apart": Measure(
+        "share of the variance of the encoder's final states that lies between the meanings",
+        _PHRASES,
+        ("apart",),
+    ),
+    "attention_layers": Measure(
+        "attention of every decoder layer while it translates", _EXAMPLE, ("layers",)
+    ),
+    "perplexity": Measure(
+        "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
+    ),
+    "training_speed": Measure(
+        "target tokens per second", _TRAINING_SPEED, ("target_tokens_per_second",)
+    ),
+    "seconds_cpu": Measure("generation time", _CPU, ("seconds",)),
+    "seconds_cuda": Measure("generation time", _CUDA, ("seconds",)),
+    **{
+        f"rouge_{units}_{part}": Measure(
+            f"ROUGE-{units.upper()} {part}", _ROUGE, ("rouge", f"rouge_{units}", part)
         )
-        for kind in ("1", "2", "l")
+        for units in ("1", "2", "l")
         for part in ("f1", "recall")
-    }
-    | {
-        f"seconds_{device}": Measure(
-            "generation time",
-            ScoreFile(
-                f"{{testset}}.{{decoding}}.{device}.speed.json",
-                (f"{{testset}}.{{decoding}}.{device}.speed",),
-            ),
-            ("seconds",),
-        )
-        for device in ("cpu", "cuda")
-    }
-)
+    },
+}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from io import StringIO
 
-from tabulate import tabulate
+from tabulate import SEPARATING_LINE, tabulate
 
 _LATEX = str.maketrans(
     {
@@ -117,26 +117,21 @@ def svg(sheet: Sheet) -> str:
     header, rows, notes = sheet.printed()
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
     across = max(sum(widths) + 2 * len(widths) - 2, _LETTERS)
-    is_wrapped = any(
-        len(text) > width for row in rows for text, width in zip(row, widths, strict=True)
-    )
-    blank = [[""] * len(header)] if is_wrapped else []
+    # The header is a row like any other: tabulate pads columns below headers of its own.
+    lines_of_rows = [line for row in (header, *rows) for line in (row, SEPARATING_LINE)]
     body = tabulate(
-        [line for row in rows for line in (row, *blank)],
-        header,
-        tablefmt="simple",
-        disable_numparse=True,
-        maxcolwidths=widths,
-        maxheadercolwidths=widths,
+        lines_of_rows[:-1], tablefmt="simple", disable_numparse=True, maxcolwidths=widths
     )
     around = [
-        tabulate([[line] for line in lines], tablefmt="plain", maxcolwidths=across)
+        tabulate(
+            [[line] for line in lines], tablefmt="plain", maxcolwidths=across, disable_numparse=True
+        )
         for lines in (sheet.headings, notes)
     ]
     lines = "\n\n".join([around[0], body, *around[1:]]).splitlines()
     width, height = (across + 2) * _LETTER, (len(lines) + 1) * _LINE
     drawn = "\n".join(
-        f'<text x="{_LETTER:.2f}" y="{number * _LINE:.2f}">{escape(line)}</text>'
+        f'<text x="{_LETTER:.2f}" y="{number * _LINE:.2f}">{escape(line, quote=False)}</text>'
         for number, line in enumerate(lines, start=1)
     )
     return (
