@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from convs2s.config.messages import unknown
+from convs2s.config.messages import check_known
 from convs2s.config.paper import PrintedRow, Table
 from convs2s.config.section import Items, NonNegativeFloat, Section, Text
 from convs2s.errors import UserError
@@ -27,7 +27,7 @@ class CellName(Section):
     """Key of the column."""
 
 
-SomeCells = Annotated[tuple[CellName, ...], Field(strict=False, min_length=1)]
+SomeCells = Annotated[Items[CellName], Field(min_length=1)]
 """Cells whose values are added."""
 
 
@@ -97,22 +97,18 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     Raises:
         UserError: there is no such table or row, or the table has more than one.
     """
-    if cell.table not in tables:
-        raise UserError(f"{where}: {unknown('table', cell.table, tables)}")
+    check_known(where, "table", cell.table, tables)
     rows = tables[cell.table].rows
-    in_group = {number: row for number, row in enumerate(rows) if cell.group in (None, row.group)}
-    found = [number for number, row in in_group.items() if row.system == cell.row]
-    if not in_group:
-        groups = dict.fromkeys(row.group for row in rows if row.group)
-        raise UserError(f"{where}: {unknown(f'group of {cell.table}', cell.group, groups)}")
-    if not found:
-        names = [row.system for row in in_group.values()]
-        raise UserError(f"{where}: {unknown(f'row of {cell.table}', cell.row, names)}")
-    if len(found) > 1:
+    groups = {row.group for row in rows if row.group}
+    check_known(where, f"group of {cell.table}", cell.group, groups)
+    names = [row.system if cell.group in (None, row.group) else None for row in rows]
+    check_known(where, f"row of {cell.table}", cell.row, [name for name in names if name])
+    if names.count(cell.row) > 1:
         raise UserError(
-            f"{where}: {cell.table} has {len(found)} rows '{cell.row}'; name the group as well"
+            f"{where}: {cell.table} has {names.count(cell.row)} rows '{cell.row}'; name the group "
+            "as well"
         )
-    return found[0]
+    return names.index(cell.row)
 
 
 def printed_number(row: PrintedRow, column: str) -> float | None:
@@ -148,11 +144,10 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
 
 
 def _check_cell(cell: CellName, tables: Mapping[str, Table], where: str) -> None:
-    index = row_index(cell, tables, where)
+    index = row_index(cell, tables, where)  # which says first whether there is such a table
     row = tables[cell.table].rows[index]
     columns = {column.key: column for column in tables[cell.table].columns}
-    if cell.column not in columns:
-        raise UserError(f"{where}: {unknown(f'column of {cell.table}', cell.column, columns)}")
+    check_known(where, f"column of {cell.table}", cell.column, columns)
     if row.kind == "cited":
         has_value = printed_number(row, cell.column) is not None
     else:

@@ -7,10 +7,9 @@ import json
 import sys
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from convs2s.config.claims import Claim
 from convs2s.config.costs import Costs
@@ -24,21 +23,15 @@ from convs2s.config.section import Schema, Section, schema_of
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 
 
-@dataclass(frozen=True)
-class ConfigurationFile:
-    """A file of the configuration.
-
-    Attributes:
-        path: where it lies; NAME is any name.
-        schema: the name of its JSON Schema.
-        section: the class of what it holds.
-        holds: one of it, names with one each, or a list.
-    """
+class ConfigurationFile(NamedTuple):
+    """A file of the configuration: its path, where NAME is any name, and what it holds."""
 
     path: str
     schema: str
+    """Name of its JSON Schema."""
     section: type[Section]
     holds: Literal["one", "names", "list"] = "one"
+    """One section, names with one each, or a list of them."""
 
 
 FILES = (
@@ -57,18 +50,24 @@ FILES = (
 
 @cache
 def file_schema(name: str) -> Schema:
-    """Return the JSON Schema of a file.
-
-    Args:
-        name: config, task, models, decodings, scale, downloads, paper, claims, phrases or costs.
-    """
-    (file,) = (one for one in FILES if one.schema == name)
+    """Return the JSON Schema of a file by the name that ``FILES`` gives it."""
+    (file,) = (file for file in FILES if file.schema == name)
+    entry = _entry(file.section)
+    if file.holds == "names":
+        entry = {"type": "object", "additionalProperties": entry}
+    elif file.holds == "list":
+        entry = {"type": "array", "items": entry}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": file.path,
-        **_whole(file, _entry(file.section)),
+        **entry,
         "description": schema_of(file.section)["description"],
     }
+
+
+def as_json(name: str) -> str:
+    """Return the content of the file NAME.schema.json."""
+    return json.dumps(file_schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_schemas(folder: Path) -> None:
@@ -78,34 +77,19 @@ def write_schemas(folder: Path) -> None:
         (folder / f"{file.schema}.schema.json").write_text(as_json(file.schema), encoding="utf-8")
 
 
-def as_json(name: str) -> str:
-    """Return the content of the file NAME.schema.json."""
-    return json.dumps(file_schema(name), indent=2, ensure_ascii=False) + "\n"
-
-
-def _whole(file: ConfigurationFile, entry: Schema) -> Schema:
-    if file.holds == "names":
-        return {"type": "object", "additionalProperties": entry}
-    if file.holds == "list":
-        return {"type": "array", "items": entry}
-    return entry
-
-
 def _entry(section: type[Section]) -> Schema:
     """Return the schema of an entry as a file states it, before anything is merged into it."""
+    schema = schema_of(section)
     if section is ModelSettings:
-        return _unless_stated("extends", schema_of(section))
+        return _unless_stated("extends", schema)
     if section is Task:
-        return _unless_stated("text", schema_of(section), SHARED_WITH_TEXT)
-    schema = deepcopy(schema_of(section))
-    for name, changed in (
-        ("tasks", Task),
-        ("models", ModelSettings),
-        ("decodings", DecodingSettings),
-    ):
-        if "overrides" in schema["properties"]:
-            overrides = schema["properties"]["overrides"]["properties"]
-            overrides[name]["additionalProperties"] = _partial(schema_of(changed))
+        return _unless_stated("text", schema, SHARED_WITH_TEXT)
+    if section is Options:
+        schema = deepcopy(schema)
+        overrides = schema["properties"]["overrides"]["properties"]
+        changed = {"tasks": Task, "models": ModelSettings, "decodings": DecodingSettings}
+        for name, overridden in changed.items():
+            overrides[name]["additionalProperties"] = _partial(schema_of(overridden))
     return schema
 
 
@@ -123,9 +107,11 @@ def _partial(schema: Schema) -> Schema:
     partial = {key: value for key, value in schema.items() if key not in ("required", "oneOf")}
     for several in ("anyOf", "oneOf"):
         if several in schema:  # without its required keys, a value may meet more than one
-            partial["anyOf"] = [_partial(one) for one in schema[several]]
+            partial["anyOf"] = [_partial(option) for option in schema[several]]
     if "properties" in schema:
-        partial["properties"] = {key: _partial(one) for key, one in schema["properties"].items()}
+        partial["properties"] = {
+            key: _partial(below) for key, below in schema["properties"].items()
+        }
     return partial
 
 

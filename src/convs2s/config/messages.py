@@ -1,7 +1,7 @@
 """One line for each failure of the configuration: the file, the key and what was expected."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -65,7 +65,7 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
     return f"unknown {noun} '{name}'; expected {'one of ' if len(names) > 1 else ''}{listed}"
 
 
-def check_known(where: str, noun: str, name: str | None, known: Iterable[str]) -> None:
+def check_known(where: str, noun: str, name: str | None, known: Collection[str]) -> None:
     """Check that a name, if one is stated, is one of those that there are.
 
     Raises:

@@ -1,17 +1,13 @@
 """config/paper.yaml and config/phrases.yaml: the papers' tables and figures as data."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field
 
 from convs2s.config.runs import RunName
 from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
-
-SomeTexts = Annotated[tuple[Text, ...], Field(strict=False, min_length=1)]
-"""Phrases of one meaning."""
 
 
 class Phrases(Section):
@@ -23,7 +19,7 @@ class Phrases(Section):
     """Where they come from."""
     language: str
     """Code of their language, the source language of the models that read them."""
-    meanings: Annotated[tuple[SomeTexts, ...], Field(strict=False, min_length=2)]
+    meanings: Annotated[Items[Annotated[Items[Text], Field(min_length=1)]], Field(min_length=2)]
     """Phrases of one meaning in a list, as people write them; those of another in the next."""
 
 
@@ -63,18 +59,8 @@ PrintedValues = dict[str, float | str | None]
 """Column key -> a value as the paper prints it."""
 
 
-@dataclass(frozen=True)
-class RunsToCompare:
-    """The runs that a row of the paper is compared with.
-
-    Attributes:
-        task: whose data is scored.
-        model: what is scored.
-        runs: the runs whose scores are averaged.
-        testset: test set of the task; None where no measure of the row needs one.
-        decoding: how it is translated; likewise.
-        phrases: the phrases that it reads; likewise.
-    """
+class RunsToCompare(NamedTuple):
+    """The runs that a row of the paper is compared with; None is what no measure of it needs."""
 
     task: str
     model: str
@@ -160,7 +146,10 @@ class Row(ComparedRuns, PrintedRow):
         """
         if self.task is None:
             return None
-        needed = ["model", "runs", *(key for one in columns for key in self._named_by(one))]
+        needed = ["model", "runs"]
+        for column in columns:
+            if measure := self.measures.get(column.key, column.measure):
+                needed += _NAMED_BY.get(measure, ("testset", "decoding"))
         for key in needed:
             if not getattr(self, key):
                 raise UserError(f"{where}: key '{key}' is missing, as the row names a task")
@@ -168,11 +157,6 @@ class Row(ComparedRuns, PrintedRow):
         return RunsToCompare(
             self.task, self.model, self.runs, self.testset, self.decoding, self.phrases
         )
-
-    def _named_by(self, column: Column) -> Iterator[str]:
-        """Yield the keys that the file of a column's score is named by."""
-        measure = self.measures.get(column.key, column.measure)
-        yield from () if measure is None else _NAMED_BY.get(measure, ("testset", "decoding"))
 
 
 class Table(Section):

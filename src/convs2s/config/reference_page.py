@@ -2,11 +2,10 @@
 
 import textwrap
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import yaml
 
-from convs2s.config.json_schema import FILES, ConfigurationFile
+from convs2s.config.json_schema import FILES
 from convs2s.config.options import Options
 from convs2s.config.section import Schema, alternatives, choices, constant_kind, schema_of
 from convs2s.config.settings import Settings
@@ -32,27 +31,22 @@ _WIDTH = 100
 _TYPES = {"object": "mapping", "array": "list"}
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
-
-class _Row(NamedTuple):
-    """A row of a table of the page."""
-
-    key: str
-    kind: str
-    default: str
-    meaning: str
-
-    def saying(self, more: str) -> "_Row":
-        """Return the row with a sentence added to its meaning."""
-        return self._replace(meaning=f"{self.meaning} {more}")
-
-    def __str__(self) -> str:
-        cells = (f"`{self.key}`", self.kind, self.default, self.meaning.replace("|", "\\|"))
-        return f"| {' | '.join(cells)} |"
+_Row = tuple[str, str, str, str]
+"""Of a table of the page: key, type, default, meaning."""
 
 
 def reference() -> str:
     """Return docs/configuration.md: every key of every file, its type, default and meaning."""
-    return "\n".join([_INTRODUCTION, *map(_section, FILES)])
+    parts = [_INTRODUCTION]
+    for file in FILES:
+        schema = schema_of(file.section)
+        parts.append(f"## {file.path}\n\n{schema['description']}\n")
+        parts.append("| key | type | default | meaning |\n| --- | --- | --- | --- |")
+        for key, type_, default, meaning in _rows(schema, "", {}):
+            escaped = meaning.replace("|", "\\|")
+            parts.append(f"| `{key}` | {type_} | {default} | {escaped} |")
+        parts.append("")
+    return "\n".join(parts)
 
 
 def template() -> str:
@@ -66,76 +60,80 @@ def template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(file: ConfigurationFile) -> str:
-    schema = schema_of(file.section)
-    rows = "\n".join(map(str, _rows(schema, "", {})))
-    return (
-        f"## {file.path}\n\n{schema['description']}\n\n"
-        f"| key | type | default | meaning |\n| --- | --- | --- | --- |\n{rows}\n"
-    )
+def task_table(settings: Settings) -> str:
+    """Return the tasks in the order of their names, as Markdown."""
+    lines = [
+        "| task | what it is | headline: model, runs | ask for |",
+        "| --- | --- | --- | --- |",
+    ]
+    for name, task in sorted(settings.tasks.items()):
+        runs = ", ".join(task.headline_runs())
+        report = f"results/{name}/{task.metric}.txt"
+        model = task.headline.model
+        lines.append(f"| `{name}` | {task.description} | `{model}`, {runs} | `{report}` |")
+    return "\n".join(lines) + "\n"
 
 
 def _rows(mapping: Schema, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
     """Yield a row for each key of a mapping and for those below it.
 
     Args:
-        mapping: the schema of the mapping.
+        mapping: its schema.
         prefix: what its keys begin with.
         told: keys that rows were yielded for -> where, so that they are not told again.
     """
     for key, schema in mapping["properties"].items():
-        path = prefix + key
-        row = _Row(
-            path, _type(schema), _default(schema, key in mapping.get("required", ())), _text(schema)
-        )
+        path, meaning = prefix + key, schema["description"]
+        default = _default(schema, key in mapping.get("required", ()))
         below = list(_mappings(schema, path))
-        if len(below) > 1:
-            yield row
-            yield from _rows_of_kinds(below, told)
-        elif below:
-            ((place, one),) = below
-            before = told.setdefault(str(one["properties"]), place)
-            yield row if before == place else row.saying(f"Keys as in `{before}`.")
-            yield from _rows(one, f"{place}.", told) if before == place else ()
+        if len(below) != 1:
+            yield path, _type(schema), default, meaning
+            if below:
+                yield from _rows_of_kinds(below, told)
+            continue
+        ((place, inner),) = below
+        before = told.setdefault(str(inner["properties"]), place)
+        if before == place:
+            yield path, _type(schema), default, meaning
+            yield from _rows(inner, f"{place}.", told)
         else:
-            yield row
+            yield path, _type(schema), default, f"{meaning} Keys as in `{before}`."
 
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
     """Yield each mapping with keys of its own that a value is or holds, with the path to it."""
-    for one in alternatives(schema):
-        if "properties" in one:
-            yield path, one
-        if isinstance(one.get("additionalProperties"), dict):
-            yield from _mappings(one["additionalProperties"], f"{path}.NAME")
-        if "items" in one:
-            yield from _mappings(one["items"], f"{path}[]")
+    for option in alternatives(schema):
+        if "properties" in option:
+            yield path, option
+        if isinstance(option.get("additionalProperties"), dict):
+            yield from _mappings(option["additionalProperties"], f"{path}.NAME")
+        if "items" in option:
+            yield from _mappings(option["items"], f"{path}[]")
 
 
 def _rows_of_kinds(mappings: list[tuple[str, Schema]], told: dict[str, str]) -> Iterator[_Row]:
     """Yield the rows of mappings in one place whose keys depend on the kind."""
     path = mappings[0][0]
-    kinds = [(constant_kind(one), one["properties"]["kind"]) for _, one in mappings]
-    names = ", ".join(str(name) for name, _ in kinds)
-    meaning = " ".join(f"{name}: {_text(schema)}" for name, schema in kinds)
-    yield _Row(f"{path}.kind", names, _default(kinds[0][1], False), meaning)
-    for _, one in mappings:
-        for row in _rows(one, f"{path}.", told):
-            if row.key != f"{path}.kind":
-                yield row._replace(meaning=f"{constant_kind(one)}: {row.meaning}")
+    kinds = {constant_kind(option): option["properties"]["kind"] for _, option in mappings}
+    meaning = " ".join(f"{name}: {schema['description']}" for name, schema in kinds.items())
+    default = _default(mappings[0][1]["properties"]["kind"], False)
+    yield f"{path}.kind", ", ".join(map(str, kinds)), default, meaning
+    for _, option in mappings:
+        for key, type_, default, meaning in _rows(option, f"{path}.", told):
+            if key != f"{path}.kind":
+                yield key, type_, default, f"{constant_kind(option)}: {meaning}"
 
 
 def _type(schema: Schema) -> str:
     """Return the types that a value may have, with bounds, or what there is to choose from."""
     listed = ", ".join(map(_yaml, choices(schema)))
-    types = [_bounded(one) for one in alternatives(schema) if not choices(one)]
-    return " or ".join(dict.fromkeys([listed, *types] if listed else types))
-
-
-def _bounded(schema: Schema) -> str:
-    kind = schema["type"]
-    bounds = [f"{sign} {schema[key]:.10g}" for key, sign in _BOUNDS.items() if key in schema]
-    return f"{_TYPES.get(kind, kind)} {' and '.join(bounds)}".rstrip()
+    types = [listed] if listed else []
+    for option in alternatives(schema):
+        if not choices(option):
+            signs = [f"{sign} {option[key]:.10g}" for key, sign in _BOUNDS.items() if key in option]
+            name = _TYPES.get(option["type"], option["type"])
+            types.append(f"{name} {' and '.join(signs)}".rstrip())
+    return " or ".join(dict.fromkeys(types))
 
 
 def _default(schema: Schema, is_required: bool) -> str:
@@ -144,16 +142,12 @@ def _default(schema: Schema, is_required: bool) -> str:
     return "" if "properties" in schema else f"`{_yaml(schema['default'])}`"
 
 
-def _text(schema: Schema) -> str:
-    return str(schema["description"])
-
-
 def _commented(mapping: Schema, depth: int) -> Iterator[str]:
     """Yield the lines of a mapping that states every default."""
     indent = "  " * depth
     for key, schema in mapping["properties"].items():
         listed = f" One of {_type(schema)}." if choices(schema) else ""
-        yield ("" if depth else "\n") + _comment(_text(schema) + listed, depth)
+        yield ("" if depth else "\n") + _comment(schema["description"] + listed, depth)
         if "properties" in schema:
             yield f"{indent}{key}:"
             yield from _commented(schema, depth + 1)
@@ -172,17 +166,3 @@ def _yaml(value: object) -> str:
     """Write a value on one line of YAML."""
     flow = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return flow.removesuffix("\n").removesuffix("\n...")
-
-
-def task_table(settings: Settings) -> str:
-    """Return the tasks in the order of their names, as Markdown."""
-    return "".join(f"{line}\n" for line in _lines(settings))
-
-
-def _lines(settings: Settings) -> Iterator[str]:
-    yield "| task | what it is | headline: model, runs | ask for |"
-    yield "| --- | --- | --- | --- |"
-    for name, task in sorted(settings.tasks.items()):
-        runs = ", ".join(task.headline_runs())
-        report = f"results/{name}/{task.metric}.txt"
-        yield f"| `{name}` | {task.description} | `{task.headline.model}`, {runs} | `{report}` |"

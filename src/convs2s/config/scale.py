@@ -1,11 +1,11 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from pydantic import Field
 
-from convs2s.config.architecture import Blocks, ConvS2SArchitecture
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.model import Recipe
 from convs2s.config.paper import Row, Table
@@ -20,9 +20,7 @@ from convs2s.config.section import (
     Values,
     matching,
 )
-
-if TYPE_CHECKING:
-    from convs2s.config.task import Headline, Task
+from convs2s.config.task import Headline, Task
 
 
 class Shrinking(Section):
@@ -50,24 +48,26 @@ class Shrinking(Section):
 
     def entry(self, name: str, architecture: ConvS2SArchitecture) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
+
+        def narrow(width: int) -> int:
+            return max(1, width // self.divide_by)
+
+        encoder, decoder = (
+            [{**blocks.model_dump(), "width": narrow(blocks.width)} for blocks in stack]
+            for stack in (architecture.encoder, architecture.decoder)
+        )
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
             "architecture": {
                 "dropout": architecture.dropout if self.dropout is None else self.dropout,
-                "embedding": self._narrow(architecture.embedding),
-                "output_embedding": self._narrow(architecture.output_embedding),
-                "encoder": list(map(self._narrowed, architecture.encoder)),
-                "decoder": list(map(self._narrowed, architecture.decoder)),
+                "embedding": narrow(architecture.embedding),
+                "output_embedding": narrow(architecture.output_embedding),
+                "encoder": encoder,
+                "decoder": decoder,
             },
             "training": self.training.model_dump(mode="json"),
         }
-
-    def _narrowed(self, blocks: Blocks) -> Values:
-        return {**blocks.model_dump(), "width": self._narrow(blocks.width)}
-
-    def _narrow(self, width: int) -> int:
-        return max(1, width // self.divide_by)
 
 
 class LeftOut(Section):
@@ -153,26 +153,21 @@ class Scale(Section):
         return self.tasks.get(name, name)
 
     def has_task(self, name: str) -> bool:
-        """Return whether rows on one of the paper's tasks are run: where it has a stand-in, if any.
-
-        A corpus that stands for several of the paper's would show one and the same run for each.
-        """
+        """Return whether rows on a task of the paper are run: it has a stand-in, if any has one."""
         return not self.tasks or name in self.tasks
 
     def model_for(self, name: str) -> str | None:
-        """Return the model that stands in for one of the paper's; None where none does.
-
-        On stand-in data, a model that the scale does not list has no stand-in: rows of a table that
-        differ in the model alone would otherwise show one and the same run under different names.
-        """
+        """Return the model that stands in for one of the paper's; None where none does."""
         return self.models.get(name, name if self.stand_in is None else None)
 
     def why_left_out(self, row: Row) -> str | None:
         """Return why the scale's tables lack a row of the paper's; None where they have it."""
         if row.kind != "ours":
             return None
-        of_row = (one for one in self.left_out if row.model in one.models or row.task in one.tasks)
-        return next((one.because for one in of_row), None)
+        for left_out in self.left_out:
+            if row.model in left_out.models or row.task in left_out.tasks:
+                return left_out.because
+        return None
 
     def shown_rows(self, table: Table) -> list[int]:
         """Return which rows of a table the scale has, as indices from 0."""
@@ -185,11 +180,7 @@ class Scale(Section):
         return [name for name in names if name not in self.models]
 
     def with_small_versions(self, names: Collection[str]) -> Self:
-        """Return the scale with the small versions of models that it does not list.
-
-        Args:
-            names: what the small versions that there are are called.
-        """
+        """Return the scale with small versions, by their names, of models that it does not list."""
         if self.shrink is None:
             return self
         length = len(self.shrink.name_of(""))
@@ -213,32 +204,21 @@ class Scale(Section):
         fewer = [self.ensembles.get(name) or of_at_most(name, seeds) for name in names]
         return list(dict.fromkeys(fewer))[:seeds]
 
-    def headline_model(self, name: str) -> str:
-        """Return the model that a headline rests on: the stand-in, where the scale names one."""
-        return self.models.get(name, name)
-
-    def headline_seeds(self, seeds: Sequence[int]) -> list[int]:
-        """Return a headline's seeds, no more than the scale allows."""
-        return list(seeds)[: self.seeds]
-
-    def headline_tests(self, names: Sequence[str], known: Collection[str]) -> list[str]:
-        """Return a headline's test sets, those replaced whose stand-in the task has."""
-        chosen = [new if (new := self.testset_for(old)) in known else old for old in names]
-        return list(dict.fromkeys(chosen))
-
-    def headline_of(self, task: "Task") -> "Headline":
-        """Return what a task's headline rests on at this scale."""
-        headline = task.headline
-        tests = self.headline_tests(task.headline_tests(), task.corpus.tests)
+    def headline_of(self, task: Task) -> Headline:
+        """Return what a task's headline rests on at this scale: stand-ins, and no more seeds."""
+        headline, known = task.headline, task.corpus.tests
+        tests = [
+            new if (new := self.testset_for(old)) in known else old for old in task.headline_tests()
+        ]
         return headline.model_copy(
             update={
-                "model": self.headline_model(headline.model),
-                "seeds": tuple(self.headline_seeds(headline.seeds)),
-                "tests": tuple(tests),
+                "model": self.models.get(headline.model, headline.model),
+                "seeds": headline.seeds[: self.seeds],
+                "tests": tuple(dict.fromkeys(tests)),
             }
         )
 
-    def development_set(self, task: "Task", decoding: DecodingSettings) -> str | None:
+    def development_set(self, task: Task, decoding: DecodingSettings) -> str | None:
         """Return the set of a task that a decoding's length penalty is tuned on, or its stand-in.
 
         None where the decoding states the length penalty.

@@ -9,11 +9,11 @@ from convs2s.config.corpus import (
     AlignmentSettings,
     CleanLimits,
     Corpus,
-    FilePair,
     HoldOut,
     HoldOutPart,
     Languages,
     PreparationRecipes,
+    ScoredFilePair,
     Titles,
     VocabularySettings,
 )
@@ -40,9 +40,7 @@ class ModelMetadata(Section):
     """What a model file says of its task."""
 
     task: str
-    """Name of the task that the model was trained for."""
     languages: Languages
-    """Codes of the two languages."""
     preparation: str
     """Name of the recipe from raw text to the words that the model's vocabulary splits."""
 
@@ -51,20 +49,16 @@ class DataSource(Section):
     """A file that text came from, and what config/downloads.yaml knows of it."""
 
     file: str
-    """Path or URL, with #MEMBER for a file of an archive."""
+    """Path or URL, with #MEMBER for a file of an archive; the checksums are the archive's."""
     sha256: str | None = None
-    """SHA-256 of the file, or of the archive; null where not known beforehand."""
     md5: str | None = None
-    """MD5 likewise."""
     licence: str | None = None
-    """Terms of use, as far as known."""
 
 
 class DatasetMetadata(ModelMetadata):
     """What a token store's reader must know of its text."""
 
     vocabulary: VocabularySettings
-    """What a token is."""
     sources: Items[DataSource] = ()
     """Where the training and validation text came from."""
     stand_in: str | None = None
@@ -75,7 +69,6 @@ class CorpusMetadata(Section):
     """What stands beside the numbers of a corpus's pairs."""
 
     task: str
-    """Name of the task whose corpus it is."""
     clean: CleanLimits
     """Training pairs that were kept."""
     paper_pairs: int | None
@@ -99,22 +92,6 @@ class RougeSettings(Section):
     lead_words: PositiveInt = 9
     """Words of the lead baseline: the source's first ones, scored like an output."""
 
-
-__all__ = [
-    "SHARED_WITH_TEXT",
-    "AlignmentSettings",
-    "CleanLimits",
-    "Corpus",
-    "FilePair",
-    "Headline",
-    "HoldOut",
-    "HoldOutPart",
-    "Languages",
-    "PreparationRecipes",
-    "ReleasedModel",
-    "Task",
-    "VocabularySettings",
-]
 
 SHARED_WITH_TEXT = (
     "languages",
@@ -265,7 +242,11 @@ class Task(Section):
         Raises:
             UserError: the task has no such test set.
         """
-        return [(pair.source, pair.target) for pair in self._pairs(split)]
+        if split == "train" or self.hold_out_of(split):
+            pairs = self.corpus.train
+        else:
+            pairs = self.corpus.valid if split == "valid" else self._test_pairs(split)
+        return [(pair.source, pair.target) for pair in pairs]
 
     def reference_count(self, testset: str) -> int:
         """Return how many references the lines of a test set have at most.
@@ -273,8 +254,7 @@ class Task(Section):
         Raises:
             UserError: the task has no such test set.
         """
-        self._pairs(testset)
-        return 1 + len(self.corpus.tests[testset][0].references)
+        return 1 + len(self._test_pairs(testset)[0].references)
 
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
         """Return the (target, reference) file references of a test set's further reference.
@@ -292,21 +272,16 @@ class Task(Section):
                 f"'{testset}' of the task {self.name} has {count} references, the target as number "
                 f"0 among them, so none is number {number}"
             )
-        pairs = self.corpus.tests[testset]
+        pairs = self._test_pairs(testset)
         return [(pair.target, pair.references[number - 1]) for pair in pairs]
 
-    def _pairs(self, split: str) -> tuple[FilePair, ...]:
-        corpus = self.corpus
-        if split == "train" or self.hold_out_of(split):
-            return corpus.train
-        if split == "valid":
-            return corpus.valid
-        if split not in corpus.tests:
-            known = ", ".join(corpus.tests)
+    def _test_pairs(self, testset: str) -> tuple[ScoredFilePair, ...]:
+        if testset not in self.corpus.tests:
+            known = ", ".join(self.corpus.tests)
             raise UserError(
-                f"'{split}' is not a test set of the task {self.name}, which has {known}"
+                f"'{testset}' is not a test set of the task {self.name}, which has {known}"
             )
-        return corpus.tests[split]
+        return self.corpus.tests[testset]
 
     def hold_out_of(self, split: str) -> HoldOutPart | None:
         """Return which training pairs a split takes; None where it takes its files as they are."""
@@ -324,10 +299,8 @@ class Task(Section):
 
     def _references_of(self, splits: Sequence[str]) -> list[str]:
         sides = [side for split in splits for pair in self.file_pairs(split) for side in pair]
-        tests = [name for name in splits if name in self.corpus.tests]
-        further = [
-            one for name in tests for pair in self.corpus.tests[name] for one in pair.references
-        ]
+        tests = [self.corpus.tests[name] for name in splits if name in self.corpus.tests]
+        further = [file for pairs in tests for pair in pairs for file in pair.references]
         papers = self.titles.files if self.titles and any(map(is_of_titles, sides)) else ()
         return list(dict.fromkeys([*sides, *further, *papers, *self.released_references()]))
 
@@ -336,18 +309,18 @@ class Task(Section):
         files = self.released.model_dump().values() if self.released else ()
         return [file for file in files if file]
 
-    def require_files(self, is_there: Callable[[str], bool]) -> None:
-        """Check that the files are there that no download brings.
+    def require_files(self, is_made: Callable[[str], bool]) -> None:
+        """Check that the files exist that no download brings.
 
         Args:
-            is_there: tells whether a path is there, or will be made.
+            is_made: tells whether a path exists, or will be made.
 
         Raises:
             UserError: the message names all that are missing, and how to come by them.
         """
         files = map(parse_file_reference, self.needed_references())
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
-        missing = [path for path in paths if not is_there(path)]
+        missing = [path for path in paths if not is_made(path)]
         if missing:
             advice = f"put them there, or name others in config/tasks/{self.text_name}.yaml"
             raise UserError(
@@ -438,11 +411,7 @@ class Task(Section):
         )
 
     def corpus_metadata(self, stand_in: str | None) -> CorpusMetadata:
-        """Return what stands beside the numbers of the corpus's pairs.
-
-        Args:
-            stand_in: what the scale's data really is; None: it is the paper's.
-        """
+        """Return what stands beside the numbers of the corpus's pairs."""
         return CorpusMetadata(
             task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
         )
@@ -452,9 +421,8 @@ def _source(file: str, known: Mapping[str, Download]) -> DataSource:
     if file.startswith("demo://"):
         return DataSource(file=file, licence="MIT: this project generates it")
     download = known_download(parse_file_reference(file).location, known)
-    if download is None:
-        return DataSource(file=file)
-    return DataSource(file=file, sha256=download.sha256, md5=download.md5, licence=download.licence)
+    facts = download.model_dump(include={"sha256", "md5", "licence"}) if download else {}
+    return DataSource(file=file, **facts)
 
 
 def _with_files(value: object, files: Mapping[str, str]) -> object:

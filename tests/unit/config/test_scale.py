@@ -10,6 +10,7 @@ from convs2s.config.paper import Row, Table
 from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
+from convs2s.config.task import Headline
 from convs2s.errors import UserError
 
 NAMES = {"description": "", "results_dir": "r", "downloads_dir": "d"}
@@ -30,7 +31,6 @@ def test_what_is_not_listed_stands_for_itself_but_a_model_on_other_data() -> Non
     assert (data.task_for("a"), data.task_for("x")) == ("b", "x")
     assert (data.testset_for("t"), data.testset_for("x")) == ("u", "x")
     assert (data.model_for("m"), data.model_for("x")) == ("n", None)
-    assert (data.headline_model("m"), data.headline_model("x")) == ("n", "x")
     assert scale().model_for("x") == "x"
 
 
@@ -123,10 +123,14 @@ def test_phrases_have_stand_ins() -> None:
     assert (data.phrases_for("voice"), data.phrases_for("x")) == ("own_voice", "x")
 
 
-def test_headlines_have_the_seeds_and_test_sets_that_there_are() -> None:
-    data = scale(seeds=2, tests={"full": "part", "other": "part", "third": "absent"})
-    assert data.headline_seeds((1, 2, 3)) == [1, 2]
-    assert data.headline_tests(["full", "other", "third"], ["part"]) == ["part", "third"]
+def test_headlines_have_the_seeds_and_test_sets_that_there_are(settings: Settings) -> None:
+    tests = {"full": "test", "other": "test", "third": "absent"}
+    data = scale(seeds=2, tests=tests, models={"m": "n"})
+    stated = Headline(model="m", seeds=(1, 2, 3), tests=("full", "other", "third"))
+    task = settings.tasks["demo_en_fr"].model_copy(update={"headline": stated})
+    assert data.headline_of(task) == Headline(model="n", seeds=(1, 2), tests=("test", "third"))
+    stated = stated.model_copy(update={"model": "x"})
+    assert data.headline_of(task.model_copy(update={"headline": stated})).model == "x"
 
 
 def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) -> None:

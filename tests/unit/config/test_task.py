@@ -9,14 +9,13 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from convs2s.config.corpus import HoldOutPart
+from convs2s.config.corpus import HoldOutPart, VocabularySettings
 from convs2s.config.settings import Settings
 from convs2s.config.task import (
     CorpusMetadata,
     DatasetMetadata,
     ModelMetadata,
     Task,
-    VocabularySettings,
 )
 from convs2s.errors import UserError
 
