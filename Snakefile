@@ -23,26 +23,21 @@ for file in option_files(Path.cwd()):
 
 for stage in [
     "common",
+    "common_data",
+    "common_paper",
     "preflight",
     "download",
     "corpus",
-    "truecasing",
     "vocabulary",
-    "vocabulary_parts",
     "alignment",
     "training",
     "released",
     "decoding",
-    "tuning",
     "scoring",
     "rescoring",
-    "baseline_list",
     "plots",
-    "lstm_figures",
     "paper",
-    "claims",
-    "costs",
-    "paper_figures",
+    "figures",
     "report",
     "targets",
 ]:
@@ -50,13 +45,19 @@ for stage in [
     include: ROOT / f"rules/{stage}.smk"
 
 
+DEMO = [
+    layout.task("demo_en_fr").report("bleu"),
+    layout.task("demo_en_fr").examples,
+    *plots_of("demo_en_fr"),
+]
+
+
+# The default target, as the first rule of this file; another workflow's own comes before it.
 rule demo:
-    default_target: not workflow.default_target  # another workflow's own comes first
     input:
-        layout.task("demo_en_fr").report("bleu"),
-        layout.task("demo_en_fr").examples,
-        plots_of("demo_en_fr"),
+        DEMO,
     localrule: True
 
 
-include: ROOT / "rules/overrides.smk"
+include: ROOT / "rules/fingerprints.smk"
+include: ROOT / "rules/checks.smk"

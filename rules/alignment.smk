@@ -17,7 +17,6 @@ rule align_words:
         runtime=lambda w, attempt: attempt * 720,
     params:
         sample=lambda w: tasks[w.task].alignment.model_dump(include={"aligner", "pairs", "seed"}),
-        code=script_code("align_words.py"),
     script:
         "../workflow/scripts/align_words.py"
 
@@ -35,7 +34,5 @@ rule build_dictionary:
         "<benchmarks>/{task}/build_dictionary.tsv"
     conda:
         "../envs/text.yaml"
-    params:
-        code=script_code("build_dictionary.py"),
     script:
         "../workflow/scripts/build_dictionary.py"

@@ -1,22 +1,18 @@
-"""The configuration, and the input functions and constraints that several rules share."""
+"""The configuration, and what several files of rules share."""
 
 import re
-from os.path import commonprefix
 from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN
+from convs2s.layout import Layout
 from convs2s.paper.cells import cells
 from convs2s.paper.ledger import published_file, published_runs
-from convs2s.pipeline.fingerprint import fingerprints
-from convs2s.layout import Layout
-
-# What stands for config.yaml in messages, where another workflow gives the configuration.
-GIVEN_BY = f"config of the module ({', '.join(map(str, workflow.configfiles)) or 'no configfile'})"
 
 with failures_in_one_line():
-    settings = load(Path.cwd(), config, shipped=ROOT, given_by=GIVEN_BY if IS_MODULE else None)
+    given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
+    settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
 
@@ -30,27 +26,55 @@ pathvars:
 
 # As another workflow has them, where its `module` states pathvars.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
+LOGS, BENCHMARKS = map(workflow.pathvars.apply, ("<logs>", "<benchmarks>"))
 
 
 pathvars:
     model=layout.task("{task}").run("{model}", "").rstrip("/"),
 
 
-# Snakemake puts the `prefix` of a module before the paths of inputs, outputs and logs, wherever they
-# come from; paths among params, and those that Python looks at, are made by this.
-workflow_modifier = workflow.modifier  # of this module, also in the functions that run later
-prefixed = workflow_modifier.path_modifier.replace_prefix
+# What the documented interface of Snakemake does not tell. It puts the `prefix` of a module before
+# the paths of inputs, outputs and logs, wherever they come from; paths among params, and those that
+# Python looks at, are made by `prefixed`. Input functions run later, when another module's names and
+# prefix may be in force, so this module's are kept.
+module_of_rules = workflow.modifier
+prefixed = module_of_rules.path_modifier.replace_prefix
+GRANTED_GPUS = workflow.global_resources.get("gpu").value  # by --resources gpu=N; None without
+
+
+def is_asked(*names):
+    """Whether one of these targets is asked for by name."""
+    return not {*map(module_of_rules.modify_rulename, names)}.isdisjoint(
+        workflow.dag_settings.targets
+    )
+
+
+def is_on_cluster():
+    """Whether this process submits jobs, or is such a job."""
+    return workflow.non_local_exec or workflow.remote_exec
+
+
+def is_there(path):
+    """Whether a file is there; the name of `path` may be without the prefix of a module."""
+    return Path(prefixed(path)).exists()
+
+
 REFERENCES = {reference for task in tasks.values() for reference in task.references()}
 with failures_in_one_line():
     PLACES = {
         "results_dir": prefixed(layout.results),
         "downloads_dir": prefixed(layout.downloads),
-        "files": {one: prefixed(one) for one in REFERENCES if not parse_file_reference(one).is_url},
+        "files": {
+            name: prefixed(name) for name in REFERENCES if not parse_file_reference(name).is_url
+        },
     }
 on_disk = settings.placed(**PLACES)
 
 
 report: "../workflow/report/workflow.rst"
+
+
+container: options.container
 
 
 STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
@@ -65,15 +89,8 @@ def waits_for_files(task):
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
 # here that there will be one. What waits for licensed files is left out: asked for by name, such a
 # task says which files those are.
-HAS_GPU = options.device == "cuda" or bool(workflow.global_resources.get("gpu").value)
-
-
-def has_list(cell):
-    """Return whether a cell's n-best list can be had: a user's own may not be there."""
-    return cell.n_best_file is None or Path(prefixed(cell.n_best_file)).exists()
-
-
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
+HAS_GPU = options.device == "cuda" or bool(GRANTED_GPUS)
 WAITING = {
     task for task in {c.task for table in CELLS.values() for c in table} if waits_for_files(task)
 }
@@ -86,53 +103,40 @@ with failures_in_one_line():
 
 def is_published(file, measure):
     """Return whether a run's number comes from the published ledger; what was run here does not."""
-    return (file.fingerprint, measure) in PUBLISHED and not Path(prefixed(file.path)).exists()
+    return (file.fingerprint, measure) in PUBLISHED and not is_there(file.path)
 
 
 def to_make(cell):
     """Return a cell with the runs that are made here; None where there is nothing to make."""
-    is_possible = cell.can_be_made(HAS_GPU, WAITING) and has_list(cell)
+    has_list = cell.n_best_file is None or is_there(cell.n_best_file)  # a user's own may be missing
+    is_possible = has_list and cell.can_be_made(HAS_GPU, WAITING)
     return cell.drop_published_runs(is_published) if is_possible else None
 
 
 PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}
 
+PLANNED_CELLS = [cell for table in PLANNED.values() for cell in table]
+
 # Those of which a plot is drawn, and not only a table.
 DRAWN = {name for name in CELLS if "figure" in name}
 
 # The tasks that the stage targets cover, and those of them whose models are trained here.
-STAGE_TASKS = options.tasks or list(
-    dict.fromkeys(c.task for table in PLANNED.values() for c in table)
-)
+STAGE_TASKS = options.tasks or list(dict.fromkeys(cell.task for cell in PLANNED_CELLS))
 TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 
 
 def alternatives(names):
-    """A regular expression that matches exactly these names, or nothing without names.
-
-    Beginnings in common are stated once: Snakemake compiles and tries it for each file of each rule.
-    """
-    groups = {}
-    for name in sorted(names):
-        groups.setdefault(name[:1], []).append(name)
-    found = []
-    for group in groups.values():
-        start = commonprefix(group)
-        ends = [name.removeprefix(start) for name in group] if group[1:] else []
-        found.append(re.escape(start) + (f"(?:{alternatives(ends)})" if ends else ""))
-    return "|".join(found) or "(?!)"
+    """A regular expression that matches exactly these names, or nothing without names."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
-container: options.container
-
-
+SIDES = ["source", "target"]
 PARTS = [f"{number}-of-{options.shards}" for number in range(1, options.shards + 1)]
-PART = alternatives(PARTS)
-RUN = f"{RUN_PATTERN}|released"
 
 
 wildcard_constraints:
     task=alternatives(tasks),
+    side=alternatives(SIDES),
     lang="[a-z]+(_[a-z]+)?",
     split="[a-z][a-z0-9_]*",
     testset="[a-z][a-z0-9_]*",
@@ -140,22 +144,14 @@ wildcard_constraints:
     baseline=alternatives(settings.models),
     system=alternatives(settings.models),
     scorer=alternatives(settings.models),
-    run=RUN,
+    run=f"{RUN_PATTERN}|released",
     seed=SEED_PATTERN,
-    scorer_run=RUN,
-    shard=PART,
-    block=PART,
+    scorer_run=f"{RUN_PATTERN}|released",
+    shard=alternatives(PARTS),
+    block=alternatives(PARTS),
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
     table=alternatives(CELLS.keys() - DRAWN),
-
-
-FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))
-
-
-def script_code(name):
-    """The fingerprint of a script and of everything in the package that it runs."""
-    return FINGERPRINTS[name]
 
 
 def intermediate(paths):
@@ -168,16 +164,10 @@ def text_folder(wildcards):
     return layout.task(tasks[wildcards.task].text_name)
 
 
-def languages(wildcards):
-    """The source and target languages of the wildcards' task."""
-    return tasks[wildcards.task].language_pair
-
-
 def training_text(wildcards, part="train"):
     """Both sides of a part of the corpus, by name, in the words that models read."""
     folder, stage = text_folder(wildcards), tasks[wildcards.task].model_text
-    sides = zip(("source", "target"), languages(wildcards), strict=True)
-    return {side: folder.text(stage, part, language) for side, language in sides}
+    return {side: folder.text(stage, part, side) for side in SIDES}
 
 
 def test_side(stage, side):
@@ -186,8 +176,7 @@ def test_side(stage, side):
     def path(wildcards):
         with failures_in_one_line():
             tasks[wildcards.task].file_pairs(wildcards.testset)
-        language = getattr(tasks[wildcards.task].languages, side)
-        return text_folder(wildcards).text(stage, wildcards.testset, language)
+        return text_folder(wildcards).text(stage, wildcards.testset, side)
 
     return path
 
@@ -204,6 +193,14 @@ def threads(wildcards):
     hand them and the device on as resources, as params of another value would make results stale.
     """
     return options.cores or settings.models[wildcards.model].training.threads
+
+
+# Resources of a job that translates or scores text by a model.
+ON_DEVICE = {
+    "gpu": 0 if options.device == "cpu" else 1,
+    "device": options.device,
+    "torch_threads": threads,
+}
 
 
 def decoding(wildcards):
@@ -230,12 +227,6 @@ def headline_files(task, suffix):
 def model_metadata(wildcards):
     """What a model file says of the wildcards' task."""
     return tasks[wildcards.task].model_metadata().model_dump(mode="json")
-
-
-def dataset_metadata(wildcards):
-    """What stands beside the token stores of the wildcards' task."""
-    metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
-    return metadata.model_dump(mode="json")
 
 
 def heading_of_plot(wildcards):

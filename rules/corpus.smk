@@ -1,131 +1,172 @@
-"""From downloaded files to filtered text: extract, cut into shards, prepare them side by side, join.
+"""From downloaded files to text: extract, cut into shards, tokenize and filter them, join, truecase.
 
-A rule writes both sides of a pair at once, so that they cannot fall out of step. Their names hold
-the languages, which no wildcard can give to two outputs: the loop makes the rules of each pair.
+A rule writes both sides of a pair at once, so that they cannot fall out of step.
 """
 
+from convs2s.config.corpus import TITLE_FILES
 
-include: "inputs/corpus.smk"
+OWN_TEXT = alternatives(name for name, task in tasks.items() if task.text is None)
 
 
-for pair, names in settings.language_pairs().items():
-    of_pair = alternatives(names)
-    suffix = "_".join(pair)
-    raw, clean = (
-        [f"<results>/{{task}}/corpus/{stage}/{{part}}.{language}.zst" for language in pair]
-        for stage in ("raw", "clean")
-    )
+# The raw text of validation and test sets is kept: translations are scored against it, and what is
+# made again has all that rests on it made again.
+rule extract_corpus:
+    input:
+        sources_of,
+    output:
+        multiext("<results>/{task}/corpus/raw/{split}", ".source.zst", ".target.zst"),
+    log:
+        "<logs>/{task}/extract_corpus/{split}.log",
+    benchmark:
+        "<benchmarks>/{task}/extract_corpus/{split}.tsv"
+    wildcard_constraints:
+        task=OWN_TEXT,
+        split=r"(?!train\.)[a-z][a-z0-9_]*",
+    conda:
+        "../envs/text.yaml"
+    params:
+        pairs=lambda w: on_disk.tasks[w.task].file_pairs(w.split),
+        hold_out=hold_out,
+        downloads=on_disk.scale.downloads_dir,
+    script:
+        "../workflow/scripts/extract_corpus.py"
 
-    # The raw text of validation and test sets is kept: translations are scored against it, and what
-    # is made again has all that rests on it made again.
-    for name, split, kept in [
-        ("extract_corpus_train", "train", intermediate),
-        ("extract_corpus", r"(?!train\.)[a-z][a-z0-9_]*", list),
-    ]:
 
-        rule:
-            name:
-                f"{name}_{suffix}"
-            input:
-                sources_of,
-            output:
-                kept([path.replace("{part}", "{split}") for path in raw]),
-            log:
-                "<logs>/{task}/extract_corpus/{split}.log",
-            benchmark:
-                "<benchmarks>/{task}/extract_corpus/{split}.tsv"
-            wildcard_constraints:
-                task=of_pair,
-                split=split,
-            conda:
-                "../envs/text.yaml"
-            params:
-                pairs=lambda w: on_disk.tasks[w.task].file_pairs(w.split),
-                hold_out=hold_out,
-                downloads=on_disk.scale.downloads_dir,
-                code=script_code("extract_corpus.py"),
-            script:
-                "../workflow/scripts/extract_corpus.py"
+use rule extract_corpus as extract_training_corpus with:
+    output:
+        intermediate(expand("<results>/{{task}}/corpus/raw/{{split}}.{side}.zst", side=SIDES)),
+    wildcard_constraints:
+        task=OWN_TEXT,
+        split="train",
 
-    rule:
-        name:
-            f"shard_corpus_{suffix}"
-        input:
-            source=raw[0].replace("{part}", "train"),
-            target=raw[1].replace("{part}", "train"),
-        output:
-            source=intermediate([raw[0].replace("{part}", f"train.{shard}") for shard in PARTS]),
-            target=intermediate([raw[1].replace("{part}", f"train.{shard}") for shard in PARTS]),
-        log:
-            "<logs>/{task}/shard_corpus.log",
-        benchmark:
-            "<benchmarks>/{task}/shard_corpus.tsv"
-        wildcard_constraints:
-            task=of_pair,
-        conda:
-            "../envs/text.yaml"
-        params:
-            code=script_code("shard_corpus.py"),
-        script:
-            "../workflow/scripts/shard_corpus.py"
 
-    for name, part, kept in [
-        ("tokenize_and_filter_shard", f"train.({PART})", intermediate),
-        ("tokenize_and_filter", "valid", list),
-    ]:
+rule shard_corpus:
+    input:
+        source="<results>/{task}/corpus/raw/train.source.zst",
+        target="<results>/{task}/corpus/raw/train.target.zst",
+    output:
+        source=intermediate(
+            expand("<results>/{{task}}/corpus/raw/train.{shard}.source.zst", shard=PARTS)
+        ),
+        target=intermediate(
+            expand("<results>/{{task}}/corpus/raw/train.{shard}.target.zst", shard=PARTS)
+        ),
+    log:
+        "<logs>/{task}/shard_corpus.log",
+    benchmark:
+        "<benchmarks>/{task}/shard_corpus.tsv"
+    conda:
+        "../envs/text.yaml"
+    script:
+        "../workflow/scripts/shard_corpus.py"
 
-        rule:
-            name:
-                f"{name}_{suffix}"
-            input:
-                source=raw[0],
-                target=raw[1],
-            output:
-                sides=kept(clean),
-                report=kept(["<results>/{task}/corpus/clean/{part}.json"]),
-            log:
-                "<logs>/{task}/tokenize_and_filter/{part}.log",
-            benchmark:
-                "<benchmarks>/{task}/tokenize_and_filter/{part}.tsv"
-            wildcard_constraints:
-                task=of_pair,
-                part=part,
-            conda:
-                "../envs/text.yaml"
-            params:
-                preparation=lambda w: tasks[w.task].preparation.train,
-                languages=pair,
-                limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
-                code=script_code("tokenize_and_filter.py"),
-            script:
-                "../workflow/scripts/tokenize_and_filter.py"
+
+rule tokenize_and_filter:
+    input:
+        source="<results>/{task}/corpus/raw/{part}.source.zst",
+        target="<results>/{task}/corpus/raw/{part}.target.zst",
+    output:
+        sides=expand("<results>/{{task}}/corpus/clean/{{part}}.{side}.zst", side=SIDES),
+        report="<results>/{task}/corpus/clean/{part}.json",
+    log:
+        "<logs>/{task}/tokenize_and_filter/{part}.log",
+    benchmark:
+        "<benchmarks>/{task}/tokenize_and_filter/{part}.tsv"
+    wildcard_constraints:
+        part="valid",
+    conda:
+        "../envs/text.yaml"
+    params:
+        preparation=lambda w: tasks[w.task].preparation.train,
+        languages=lambda w: tasks[w.task].language_pair,
+        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
+    script:
+        "../workflow/scripts/tokenize_and_filter.py"
+
+
+use rule tokenize_and_filter as tokenize_and_filter_shard with:
+    output:
+        sides=intermediate(rules.tokenize_and_filter.output.sides),
+        report=intermediate(rules.tokenize_and_filter.output.report),
+    wildcard_constraints:
+        part=f"train.({alternatives(PARTS)})",
+
+
+rule gather_shards:
+    input:
+        shards=collect("<results>/{{task}}/corpus/clean/train.{shard}.{{side}}.zst", shard=PARTS),
+    output:
+        "<results>/{task}/corpus/clean/train.{side}.zst",
+    log:
+        "<logs>/{task}/gather_shards/{side}.log",
+    benchmark:
+        "<benchmarks>/{task}/gather_shards/{side}.tsv"
+    conda:
+        "../envs/text.yaml"
+    script:
+        "../workflow/scripts/gather_shards.py"
+
+
+rule count_pairs:
+    input:
+        shards=collect("<results>/{{task}}/corpus/clean/train.{shard}.json", shard=PARTS),
+        valid="<results>/{task}/corpus/clean/valid.json",
+    output:
+        total="<results>/{task}/corpus/clean/train.json",
+        table="<results>/{task}/corpus/counts.txt",
+    log:
+        "<logs>/{task}/count_pairs.log",
+    benchmark:
+        "<benchmarks>/{task}/count_pairs.tsv"
+    conda:
+        "../envs/text.yaml"
+    params:
+        metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
+    script:
+        "../workflow/scripts/count_pairs.py"
+
+
+rule tokenize_file:
+    input:
+        raw="<results>/{task}/corpus/raw/{testset}.{side}.zst",
+    output:
+        "<results>/{task}/corpus/tok/{testset}.{side}.zst",
+    log:
+        "<logs>/{task}/tokenize_file/{testset}.{side}.log",
+    benchmark:
+        "<benchmarks>/{task}/tokenize_file/{testset}.{side}.tsv"
+    conda:
+        "../envs/text.yaml"
+    params:
+        preparation=lambda w: tasks[w.task].preparation.test,
+        language=lambda w: getattr(tasks[w.task].languages, w.side),
+    script:
+        "../workflow/scripts/tokenize_file.py"
 
 
 rule extract_reference:
     input:
-        references_to_extract,
+        sources_of,
     output:
-        "<results>/{task}/corpus/raw/{testset}.reference{number}.{lang}.zst",
+        "<results>/{task}/corpus/raw/{split}.reference{number}.target.zst",
     log:
-        "<logs>/{task}/extract_reference/{testset}.reference{number}.{lang}.log",
+        "<logs>/{task}/extract_reference/{split}.reference{number}.log",
     benchmark:
-        "<benchmarks>/{task}/extract_reference/{testset}.reference{number}.{lang}.tsv"
+        "<benchmarks>/{task}/extract_reference/{split}.reference{number}.tsv"
     wildcard_constraints:
         number="[1-9][0-9]*",
-        lang=alternatives({task.languages.target for task in tasks.values()}),
     conda:
         "../envs/text.yaml"
     params:
-        pairs=reference_pairs,
+        pairs=lambda w: on_disk.tasks[w.task].reference_pairs(w.split, int(w.number)),
         downloads=on_disk.scale.downloads_dir,
-        code=script_code("extract_reference.py"),
     script:
         "../workflow/scripts/extract_reference.py"
 
 
 rule write_title_corpus:
     input:
-        papers_of,
+        lambda w: local_files(tasks[w.task].titles.files),
     output:
         pairs=expand("<downloads>/titles/{{task}}/{file}", file=TITLE_FILES),
         counts="<downloads>/titles/{task}/counts.json",
@@ -140,61 +181,38 @@ rule write_title_corpus:
     params:
         titles=lambda w: on_disk.tasks[w.task].titles.model_dump(mode="json"),
         downloads=lambda w: on_disk.scale.downloads_dir,
-        code=script_code("write_title_corpus.py"),
     script:
         "../workflow/scripts/write_title_corpus.py"
 
 
-rule gather_shards:
+rule learn_truecaser:
     input:
-        shards=expand("<results>/{{task}}/corpus/clean/train.{shard}.{{lang}}.zst", shard=PARTS),
+        text="<results>/{task}/corpus/clean/train.{side}.zst",
     output:
-        "<results>/{task}/corpus/clean/train.{lang}.zst",
+        "<results>/{task}/corpus/truecaser.{side}.tsv",
     log:
-        "<logs>/{task}/gather_shards/{lang}.log",
+        "<logs>/{task}/learn_truecaser.{side}.log",
     benchmark:
-        "<benchmarks>/{task}/gather_shards/{lang}.tsv"
+        "<benchmarks>/{task}/learn_truecaser.{side}.tsv"
     conda:
         "../envs/text.yaml"
-    params:
-        code=script_code("gather_shards.py"),
     script:
-        "../workflow/scripts/gather_shards.py"
+        "../workflow/scripts/learn_truecaser.py"
 
 
-rule count_pairs:
+rule truecase_file:
     input:
-        shards=expand("<results>/{{task}}/corpus/clean/train.{shard}.json", shard=PARTS),
-        valid="<results>/{task}/corpus/clean/valid.json",
+        text="<results>/{task}/corpus/clean/{split}.{side}.zst",
+        truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",
     output:
-        total="<results>/{task}/corpus/clean/train.json",
-        table="<results>/{task}/corpus/counts.txt",
+        "<results>/{task}/corpus/truecased/{split}.{side}.zst",
     log:
-        "<logs>/{task}/count_pairs.log",
+        "<logs>/{task}/truecase_file/{split}.{side}.log",
     benchmark:
-        "<benchmarks>/{task}/count_pairs.tsv"
+        "<benchmarks>/{task}/truecase_file/{split}.{side}.tsv"
+    wildcard_constraints:
+        split="train|valid",
     conda:
         "../envs/text.yaml"
-    params:
-        metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
-        code=script_code("count_pairs.py"),
     script:
-        "../workflow/scripts/count_pairs.py"
-
-
-rule tokenize_file:
-    input:
-        raw="<results>/{task}/corpus/raw/{testset}.{lang}.zst",
-    output:
-        "<results>/{task}/corpus/tok/{testset}.{lang}.zst",
-    log:
-        "<logs>/{task}/tokenize_file/{testset}.{lang}.log",
-    benchmark:
-        "<benchmarks>/{task}/tokenize_file/{testset}.{lang}.tsv"
-    conda:
-        "../envs/text.yaml"
-    params:
-        preparation=lambda w: tasks[w.task].preparation.test,
-        code=script_code("tokenize_file.py"),
-    script:
-        "../workflow/scripts/tokenize_file.py"
+        "../workflow/scripts/truecase_file.py"

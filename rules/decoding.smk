@@ -1,9 +1,6 @@
 """From a model, or several as an ensemble, and a test set's raw text to translations; how long it takes."""
 
 
-include: "inputs/decoding.smk"
-
-
 rule decode_test_set:
     input:
         models=models,
@@ -20,12 +17,9 @@ rule decode_test_set:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options.device == "cpu" else 1,
-        device=options.device,
-        torch_threads=threads,
+        **ON_DEVICE,
     params:
         decoding=decoding,
-        code=script_code("decode_test_set.py"),
     script:
         "../workflow/scripts/decode_test_set.py"
 
@@ -49,6 +43,5 @@ rule time_decoding:
     params:
         run=run_header,
         decoding=decoding,
-        code=script_code("time_decoding.py"),
     script:
         "../workflow/scripts/time_decoding.py"

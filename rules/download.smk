@@ -1,9 +1,6 @@
 """Files from elsewhere; the demo corpora and the miniature mirror, which the package holds."""
 
 
-include: "inputs/download.smk"
-
-
 rule download_file:
     input:
         [layout.mirror] if scale.generated_mirror else [],
@@ -39,8 +36,6 @@ rule write_demo_corpus:
     localrule: True
     conda:
         "../envs/text.yaml"
-    params:
-        code=script_code("write_demo_corpus.py"),
     script:
         "../workflow/scripts/write_demo_corpus.py"
 
@@ -53,7 +48,5 @@ rule write_mirror:
     localrule: True
     conda:
         "../envs/train.yaml"
-    params:
-        code=script_code("write_mirror.py"),
     script:
         "../workflow/scripts/write_mirror.py"

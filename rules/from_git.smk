@@ -13,7 +13,7 @@ IS_FROM_GIT = hasattr(workflow.current_basedir, "ref")
 TAKEN = ["config", "envs", "rules", "src", "workflow"]
 
 
-def taken_from_git(rules):
+def folder_from_git(rules):
     """Return the workflow's folder in .snakemake/convs2s/COMMIT, taken from the repository.
 
     Args:
@@ -25,24 +25,20 @@ def taken_from_git(rules):
     repository = Repo(rules.repo_path) if is_local else rules.hosted_repo.repo
     commit = repository.commit(rules.ref)
     folder = Path(".snakemake/convs2s", commit.hexsha).absolute()
-    below = Path(rules.path).parent
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile() as archive, TemporaryDirectory(dir=folder.parent) as partial:
-            repository.archive(archive, commit, path=[str(below / name) for name in TAKEN])
-            archive.seek(0)
-            with tarfile.open(fileobj=archive) as members:
-                members.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4 on
-                members.extractall(Path(partial, "tree"))
-            Path(partial, "tree", below, ".revision").write_text(commit.hexsha)
-            put_in_place(Path(partial, "tree"), folder)
-    return folder / below
-
-
-def put_in_place(partial, folder):
-    """Rename a folder, unless another process was faster."""
-    try:
-        partial.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
+    inside = Path(rules.path).parent
+    if folder.is_dir():
+        return folder / inside
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile() as archive, TemporaryDirectory(dir=folder.parent) as partial:
+        repository.archive(archive, commit, path=[str(inside / name) for name in TAKEN])
+        archive.seek(0)
+        with tarfile.open(fileobj=archive) as members:
+            members.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4 on
+            members.extractall(Path(partial, "tree"))
+        Path(partial, "tree", inside, ".revision").write_text(commit.hexsha)
+        try:
+            Path(partial, "tree").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was faster
+                raise
+    return folder / inside

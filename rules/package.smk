@@ -19,47 +19,42 @@ gc.set_threshold(200_000, 50, 1000)
 # The version of the package that these rules are written for: its own, which a test compares.
 PACKAGE_VERSION = "0.1.0"
 
-IS_MODULE = not workflow.modifier.is_main_snakefile()
-
 
 include: "from_git.smk"
 
 
 if IS_FROM_GIT:
-    ROOT = taken_from_git(workflow.current_basedir)
+    ROOT = folder_from_git(workflow.current_basedir)
 else:
     ROOT = Path(str(workflow.current_basedir)).parent
+IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT.resolve(), ROOT.resolve() / "workflow")
 
 
-def package():
-    """Return the __init__.py of the package that an import would find; None without one."""
-    found = find_spec("convs2s")
-    return found and found.origin  # a folder of that name, such as a clone's, has no origin
-
-
-def require(file):
-    """End with one line where there is no package or one of another version."""
-    if file is None:
+def require_package():
+    """End with one line where an import would find no package, or one of another version."""
+    package = find_spec("convs2s")
+    # A folder of that name that is no package, such as a clone's, has no origin.
+    if package is None or package.origin is None:
         sys.exit(
             f"error: the Python package convs2s is neither in {ROOT / 'src'} nor installed: "
             f"install convs2s {PACKAGE_VERSION}, or deploy the whole repository"
         )
-    version = runpy.run_path(file)["__version__"]
+    version = runpy.run_path(package.origin)["__version__"]
     if version != PACKAGE_VERSION:
         sys.exit(
             f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}, but "
-            f"{Path(file).parent} is {version}: install {PACKAGE_VERSION}, or deploy the workflow "
-            "of that version"
+            f"{Path(package.origin).parent} is {version}: install {PACKAGE_VERSION}, or deploy the "
+            "workflow of that version"
         )
 
 
 # Jobs run the workflow's own package, installed or not. One that is installed beside a deployed
 # workflow must fit: the user's own `convs2s translate` runs it.
-if IS_FROM_GIT and package():
-    require(package())
+if IS_FROM_GIT and getattr(find_spec("convs2s"), "origin", None):
+    require_package()
 if (ROOT / "src/convs2s").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
-require(package())
+require_package()
 
 from convs2s.config.load import check_option_files, option_files
 from convs2s.pipeline.process import (
@@ -86,14 +81,6 @@ if workflow.resource_settings.cores is None and workflow.resource_settings.nodes
     workflow.register_resource("_cores", workflow.resource_settings.cores)
 
 
-# A line for each job, where nobody asks for more: Snakemake's own nine say what .snakemake/log keeps.
-#
-# On one machine nothing is submitted. Under Snakemake's limit of jobs a second each job that has ended
-# leaves a timer that looks at all ready jobs again every second, for good (its pull request 3744):
-# after 150 jobs that takes a sixth of a core.
 onstart:
-    if not (workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
-        shorten_messages(logger)
-        shell.prefix(DEAF_TO_INTERRUPTS)
-    if workflow.resource_settings.nodes is None:
-        workflow.scheduler.job_rate_limiter = None
+    shorten_messages(logger)
+    shell.prefix(DEAF_TO_INTERRUPTS)

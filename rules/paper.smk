@@ -1,7 +1,4 @@
-"""The papers' tables: their values beside ours, or "not run"."""
-
-
-include: "inputs/paper.smk"
+"""What the papers state beside ours: tables, the ledger of our runs, claims, and what all of it took."""
 
 
 rule write_table:
@@ -19,8 +16,7 @@ rule write_table:
     resources:
         workflow_folder=str(ROOT),
     params:
-        shown=what_is_shown,
-        code=script_code("write_table.py"),
+        shown=table_contents,
     script:
         "../workflow/scripts/write_table.py"
 
@@ -48,7 +44,50 @@ rule write_ledger:
         workflow_folder=str(ROOT),
     params:
         cells=lambda w: [cell for table in CELLS.values() for cell in plain_cells(table)],
-        scale=options.scale,
-        code=script_code("write_ledger.py"),
+        scale=options.scale,  # another one writes the ledger again
     script:
         "../workflow/scripts/write_ledger.py"
+
+
+rule write_claims:
+    input:
+        ledger=layout.ledger,
+    output:
+        multiext("<results>/paper/claims", ".csv", ".json"),
+        "<results>/paper/claims.md",
+    log:
+        "<logs>/paper/claims.log",
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
+    params:
+        # Not read by the script: a change of what is stated writes the claims again.
+        stated=lambda w: [plain_sections(settings.claims), plain_sections(settings.paper), ABOVE],
+    script:
+        "../workflow/scripts/write_claims.py"
+
+
+# The ledger comes after all scores. Of the jobs that made them, their benchmark files tell the time:
+# no rule has those as outputs, so the job takes what is there.
+rule write_costs:
+    input:
+        lambda w: finished(f"{run}/history.jsonl" for run in PAPER_RUNS),
+        ledger=layout.ledger,
+    output:
+        "<results>/paper/costs.csv",
+        "<results>/paper/costs.md",
+    log:
+        "<logs>/paper/costs.log",
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
+    params:
+        cells=lambda w: cells_made_here(),
+        benchmarks=prefixed(BENCHMARKS),
+        stated=lambda w: [settings.costs.model_dump(mode="json"), ABOVE],  # not read, as for the claims
+    script:
+        "../workflow/scripts/write_costs.py"

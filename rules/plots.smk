@@ -1,9 +1,6 @@
 """What a training and its attention look like."""
 
 
-include: "inputs/plots.smk"
-
-
 rule plot_learning_curve:
     input:
         history="<model>/{run}/history.jsonl",
@@ -23,7 +20,6 @@ rule plot_learning_curve:
         "../envs/plot.yaml"
     params:
         heading=heading_of_plot,
-        code=script_code("plot_learning_curve.py"),
     script:
         "../workflow/scripts/plot_learning_curve.py"
 
@@ -50,6 +46,5 @@ rule plot_attention:
         "../envs/train.yaml"
     params:
         heading=heading_of_plot,
-        code=script_code("plot_attention.py"),
     script:
         "../workflow/scripts/plot_attention.py"

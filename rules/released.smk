@@ -1,12 +1,9 @@
 """Models that others trained and published, in place of a task's own trainings: the run `released`."""
 
 
-include: "inputs/released.smk"
-
-
 rule import_released:
     input:
-        released_files,
+        lambda w: local_files(tasks[w.task].released_references()),
     output:
         "<model>/released/model.safetensors",
     log:
@@ -23,6 +20,5 @@ rule import_released:
         released=lambda w: on_disk.tasks[w.task].released.model_dump(mode="json"),
         metadata=model_metadata,
         downloads=on_disk.scale.downloads_dir,
-        code=script_code("import_released.py"),
     script:
         "../workflow/scripts/import_released.py"

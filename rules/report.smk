@@ -1,13 +1,10 @@
 """The report: every table, figure, curve and example in one HTML file that needs no network."""
 
 
-include: "inputs/report.smk"
-
-
 rule write_report:
     input:
         [layout.values(name) for name in CELLS],
-        lambda w: shown_in_report(),
+        shown_in_report,
         ledger=layout.ledger,
         claims="<results>/paper/claims.json",
     output:
@@ -18,13 +15,10 @@ rule write_report:
     conda:
         "../envs/plot.yaml"
     params:
-        printed=lambda w: {
-            name: one.model_dump(mode="json") for name, one in settings.paper.items()
-        },
-        shown=lambda w: {name: scale.shown_rows(one) for name, one in settings.paper.items()},
+        printed=lambda w: plain_sections(settings.paper),
+        shown=lambda w: {name: scale.shown_rows(rows) for name, rows in settings.paper.items()},
         attention_of="figure3",
         header=STAND_IN,
-        code=script_code("write_report.py"),
     script:
         "../workflow/scripts/write_report.py"
 
@@ -48,6 +42,5 @@ rule show_in_report:
         "../envs/text.yaml"
     params:
         source=source_of_page,
-        code=script_code("show_in_report.py"),
     script:
         "../workflow/scripts/show_in_report.py"

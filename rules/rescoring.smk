@@ -1,9 +1,6 @@
 """From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.7)."""
 
 
-include: "inputs/rescoring.smk"
-
-
 rule list_n_best:
     input:
         models=models,
@@ -19,19 +16,16 @@ rule list_n_best:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options.device == "cpu" else 1,
-        device=options.device,
-        torch_threads=threads,
+        **ON_DEVICE,
     params:
         decoding=decoding,
-        code=script_code("list_n_best.py"),
     script:
         "../workflow/scripts/list_n_best.py"
 
 
 rule score_n_best:
     input:
-        models=scorers,
+        models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=test_side("tok", "source"),
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
         tuned=penalty_of_list,
@@ -45,12 +39,9 @@ rule score_n_best:
         "../envs/train.yaml"
     threads: threads
     resources:
-        gpu=0 if options.device == "cpu" else 1,
-        device=options.device,
-        torch_threads=threads,
+        **ON_DEVICE,
     params:
         decoding=decoding,
-        code=script_code("score_n_best.py"),
     script:
         "../workflow/scripts/score_n_best.py"
 
@@ -74,6 +65,83 @@ rule rescore_n_best:
         stand_in=scale.stand_in,
         metadata=model_metadata,
         header=header_of_list,
-        code=script_code("rescore_n_best.py"),
     script:
         "../workflow/scripts/rescore_n_best.py"
+
+
+use rule score_n_best as score_baseline_list with:
+    input:
+        models=models,
+        source=test_side("tok", "source"),
+        n_best=baseline_list,
+        tuned=[],
+    output:
+        "<model>/{run}/{testset}.scored.nbest.zst",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.scored.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.scored.tsv"
+    params:
+        decoding=scale_of_list,
+
+
+use rule rescore_n_best as rescore_baseline_list with:
+    input:
+        n_best="<model>/{run}/{testset}.scored.nbest.zst",
+        raw=test_side("raw", "target"),
+        tokenized=test_side("tok", "target"),
+    output:
+        translations="<model>/{run}/{testset}.rescored.txt",
+        text="<model>/{run}/{testset}.rescored.bleu.txt",
+        json="<model>/{run}/{testset}.rescored.bleu.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.rescored.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.rescored.tsv"
+    params:
+        header=header_of_baseline_list,
+
+
+rule tune_length_penalty:
+    input:
+        n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
+        raw=test_side("raw", "target"),
+        tokenized=test_side("tok", "target"),
+    output:
+        tsv="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
+        json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.tsv"
+    conda:
+        "../envs/score.yaml"
+    params:
+        **STAND_IN,
+        metadata=model_metadata,
+    script:
+        "../workflow/scripts/tune_length_penalty.py"
+
+
+rule plot_length_penalty:
+    input:
+        table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
+        tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",
+    output:
+        report(
+            "<model>/{run}/{testset}.{decoding}.length_penalty.svg",
+            caption="../workflow/report/length_penalty.rst",
+            category="{task}",
+            labels={"model": "{model}", "run": "{run}", "plot": "length penalty"},
+        ),
+        "<model>/{run}/{testset}.{decoding}.length_penalty.png",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.tsv"
+    conda:
+        "../envs/plot.yaml"
+    params:
+        heading=heading_of_plot,
+    script:
+        "../workflow/scripts/plot_length_penalty.py"

@@ -1,9 +1,6 @@
 """From translations to scores, to a task's headline over several runs, and to comparisons."""
 
 
-include: "inputs/scoring.smk"
-
-
 rule evaluate_bleu:
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
@@ -23,7 +20,6 @@ rule evaluate_bleu:
         run=run_header,
         decoding=decoding,
         learned_metric=options.learned_metric and options.learned_metric.model_dump(mode="json"),
-        code=script_code("evaluate_bleu.py"),
     script:
         "../workflow/scripts/evaluate_bleu.py"
 
@@ -47,7 +43,6 @@ rule evaluate_rouge:
         run=run_header,
         decoding=decoding,
         rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
-        code=script_code("evaluate_rouge.py"),
     script:
         "../workflow/scripts/evaluate_rouge.py"
 
@@ -69,7 +64,6 @@ rule summarize_bleu:
         runs=lambda w: tasks[w.task].headline_runs(),
         header=headline_header,
         stand_in=scale.stand_in,
-        code=script_code("summarize_bleu.py"),
     script:
         "../workflow/scripts/summarize_bleu.py"
 
@@ -91,7 +85,6 @@ rule summarize_rouge:
         runs=lambda w: tasks[w.task].headline_runs(),
         header=headline_header,
         stand_in=scale.stand_in,
-        code=script_code("summarize_rouge.py"),
     script:
         "../workflow/scripts/summarize_rouge.py"
 
@@ -114,7 +107,6 @@ rule compare_models:
     params:
         **STAND_IN,
         decoding=decoding,
-        code=script_code("compare_models.py"),
     script:
         "../workflow/scripts/compare_models.py"
 
@@ -122,9 +114,7 @@ rule compare_models:
 rule write_examples:
     input:
         translations=lambda w: headline_files(w.task, "jsonl")[0],
-        reference=lambda w: text_folder(w).text(
-            "raw", tasks[w.task].headline.tests[0], languages(w)[1]
-        ),
+        reference=lambda w: text_folder(w).text("raw", tasks[w.task].headline.tests[0], "target"),
     output:
         "<results>/{task}/examples.txt",
     log:
@@ -133,7 +123,5 @@ rule write_examples:
         "<benchmarks>/{task}/write_examples.tsv"
     conda:
         "../envs/score.yaml"
-    params:
-        code=script_code("write_examples.py"),
     script:
         "../workflow/scripts/write_examples.py"

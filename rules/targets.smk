@@ -2,22 +2,14 @@
 
 import json
 
-STAGE_FOLDERS = [layout.task(task) for task in STAGE_TASKS]
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
-TABLES = [*(layout.table(name) for name in CELLS), layout.claims, layout.costs]
-PAPER_FIGURES = [layout.figure(name) for name in DRAWN_FIGURES]
-FIGURES = [plot for task in STAGE_TASKS for plot in plots_of(task)]
-PAPER_RUNS = runs_of(cell for table in PLANNED.values() for cell in table)
-CURVES = [f"{folder}/curve.svg" for folder in PAPER_RUNS]
-# Asked for by name, as a model that was deleted would not be missed beside scores that are there.
-PAPER_MODELS = [f"{folder}/model.safetensors" for folder in PAPER_RUNS]
-REPORTS = [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
+TABLES = [*map(layout.table, CELLS), layout.claims, layout.costs]
 
 
 rule download:
     input:
-        local_files(one for task in STAGE_TASKS for one in tasks[task].needed_references()),
+        local_files(file for task in STAGE_TASKS for file in tasks[task].needed_references()),
     localrule: True
 
 
@@ -32,9 +24,9 @@ rule prepare:
 rule align:
     input:
         {
-            layout.task(tasks[t].text_name).dictionary
-            for t in TRAINED_TASKS
-            if tasks[t].has_dictionary
+            layout.task(tasks[task].text_name).dictionary
+            for task in TRAINED_TASKS
+            if tasks[task].has_dictionary
         },
     localrule: True
 
@@ -53,7 +45,7 @@ rule decode:
 
 rule evaluate:
     input:
-        REPORTS,
+        [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS],
     localrule: True
 
 
@@ -72,7 +64,7 @@ rule tables:
 
 rule figures:
     input:
-        FIGURES,
+        [plot for task in STAGE_TASKS for plot in plots_of(task)],
     localrule: True
 
 
@@ -81,7 +73,8 @@ rule paper:
         TABLES,
         layout.ledger,
         PAPER_FIGURES,
-        PAPER_MODELS,
+        # By name, as a model that was deleted would not be missed beside scores that are there.
+        [f"{run}/model.safetensors" for run in PAPER_RUNS],
         CURVES,
         layout.report,
     localrule: True
@@ -91,7 +84,7 @@ rule report:
     input:
         TABLES,
         layout.report,
-        pages=lambda w: pages_of_report(),
+        pages=pages_of_report,
     output:
         "<results>/report.html",
     log:
@@ -103,7 +96,7 @@ rule report:
         # Of the main workflow, with what --config and --configfile said.
         config=lambda w: json.dumps(workflow.modifier_stack[0].globals["config"]),
         snakefile=workflow.main_snakefile,
-        targets=what_is_reported,
+        targets=reported_files,
     shell:
         "snakemake --report {output} --snakefile {params.snakefile:q}"
         " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"

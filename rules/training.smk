@@ -4,8 +4,33 @@ The trainer keeps its state in a folder beside the output that no rule declares,
 the outputs of a killed job. Run the same command again and it goes on from there.
 """
 
+from convs2s.pipeline.process import logged
+from convs2s.training.version import TRAINING_VERSION
 
-include: "inputs/training.smk"
+# A scheduler ends a job at its time limit; on this machine nobody does.
+TIME_LIMIT = " --time-limit {resources.runtime}" if workflow.remote_exec else ""
+
+TRAIN = (
+    "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
+    " --output {output.model} {params.tables} {resources.machine} --workers {resources.gpu}"
+)
+
+# Where the trainer itself keeps what it says.
+LOG_OF_ALL_TRIES = "$(dirname {output.model})/state/train.log"
+
+OF_A_TRAINING = {
+    "mem_mb": lambda w, attempt: attempt * 16000,
+    "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
+    "machine": lambda w: (
+        f"--device {options.device} --products {options.products} --threads {threads(w)}"
+        f" --nodes {options.nodes}"
+    ),
+}
+
+# The job of several nodes runs on the first one, and starts a task on each by srun itself: the Slurm
+# plugin knows this by `mpi`, and takes `tasks` for those of each GPU unless it is told of those too.
+if options.nodes > 1:
+    OF_A_TRAINING |= {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0}
 
 
 rule write_model_settings:
@@ -26,7 +51,7 @@ rule train_model:
     input:
         unpack(tables_of_text),
         settings="<model>/settings.json",
-        dataset=expand("<results>/{{task}}/dataset/{split}.arrow", split=["train", "valid"]),
+        dataset=collect("<results>/{{task}}/dataset/{split}.arrow", split=["train", "valid"]),
     output:
         model="<model>/seed{seed}/model.safetensors",
         records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
@@ -44,9 +69,9 @@ rule train_model:
     params:
         folder=lambda w: prefixed(layout.task(w.task).path),
         tables=table_options,
-        version=TRAINING_VERSION,
+        version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
     shell:
-        logged(f"python -m convs2s train {TRAINING_OPTIONS} {GRANTED}", before=LOG_OF_ALL_TRIES)
+        logged(TRAIN + TIME_LIMIT, before=LOG_OF_ALL_TRIES)
 
 
 rule measure_training_speed:
@@ -64,6 +89,5 @@ rule measure_training_speed:
         "../envs/score.yaml"
     params:
         run=run_header,
-        code=script_code("measure_training_speed.py"),
     script:
         "../workflow/scripts/measure_training_speed.py"

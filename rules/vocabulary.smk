@@ -1,47 +1,44 @@
 """From filtered text to numbers: word counts, BPE codes, vocabularies, token stores."""
 
-
-include: "inputs/vocabulary.smk"
+# The tasks whose vocabulary is a model's, and those that learn their own.
+TAKES_VOCABULARY = {name for name, task in tasks.items() if task.vocabulary_of}
+LEARNS_VOCABULARY = tasks.keys() - TAKES_VOCABULARY
 
 
 rule count_words:
     input:
-        text=lambda w: text_folder(w).text(tasks[w.task].model_text, "train", w.lang),
+        text=lambda w: training_text(w)[w.side],
         pairs="<results>/{task}/corpus/clean/train.json",
     output:
-        intermediate("<results>/{task}/corpus/words/{block}.{lang}.tsv.zst"),
+        intermediate("<results>/{task}/corpus/words/{block}.{side}.tsv.zst"),
     log:
-        "<logs>/{task}/count_words/{block}.{lang}.log",
+        "<logs>/{task}/count_words/{block}.{side}.log",
     benchmark:
-        "<benchmarks>/{task}/count_words/{block}.{lang}.tsv"
+        "<benchmarks>/{task}/count_words/{block}.{side}.tsv"
     conda:
         "../envs/text.yaml"
-    params:
-        code=script_code("count_words.py"),
     script:
         "../workflow/scripts/count_words.py"
 
 
 rule add_word_counts:
     input:
-        tables=expand("<results>/{{task}}/corpus/words/{block}.{{lang}}.tsv.zst", block=PARTS),
+        tables=collect("<results>/{{task}}/corpus/words/{block}.{{side}}.tsv.zst", block=PARTS),
     output:
-        "<results>/{task}/corpus/words/{lang}.tsv.zst",
+        "<results>/{task}/corpus/words/{side}.tsv.zst",
     log:
-        "<logs>/{task}/add_word_counts/{lang}.log",
+        "<logs>/{task}/add_word_counts/{side}.log",
     benchmark:
-        "<benchmarks>/{task}/add_word_counts/{lang}.tsv"
+        "<benchmarks>/{task}/add_word_counts/{side}.tsv"
     conda:
         "../envs/text.yaml"
-    params:
-        code=script_code("add_word_counts.py"),
     script:
         "../workflow/scripts/add_word_counts.py"
 
 
 rule learn_bpe:
     input:
-        words=lambda w: [words(w, language) for language in languages(w)],
+        words=lambda w: [text_folder(w).word_counts(side) for side in SIDES],
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -56,14 +53,24 @@ rule learn_bpe:
         mem_mb=memory_to_learn_bpe,
     params:
         merges=lambda w: tasks[w.task].vocabulary.merges,
-        code=script_code("learn_bpe.py"),
     script:
         "../workflow/scripts/learn_bpe.py"
 
 
+use rule learn_bpe as learn_bpe_of_one_side with:
+    input:
+        words=words,
+    output:
+        "<results>/{task}/vocabulary/codes.{lang}",
+    log:
+        "<logs>/{task}/learn_bpe.{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/learn_bpe.{lang}.tsv"
+
+
 rule build_vocabulary:
     input:
-        words=lambda w: words(w, w.lang),
+        words=words,
         bpe_codes=lambda w: bpe_codes(w, w.lang),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
@@ -80,14 +87,13 @@ rule build_vocabulary:
             include={"threshold", "glossaries", "minimum_count"}
         ),
         size=lambda w: tasks[w.task].vocabulary_size(w.lang),
-        code=script_code("build_vocabulary.py"),
     script:
         "../workflow/scripts/build_vocabulary.py"
 
 
 rule take_codes:
     input:
-        model=model_of_vocabulary,
+        model=lambda w: local_files([tasks[w.task].vocabulary_of]),
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -98,16 +104,14 @@ rule take_codes:
         task=alternatives(TAKES_VOCABULARY),
     conda:
         "../envs/train.yaml"
-    params:
-        code=script_code("take_codes.py"),
     script:
         "../workflow/scripts/take_codes.py"
 
 
 rule take_vocabulary:
     input:
-        model=model_of_vocabulary,
-        words=lambda w: words(w, w.lang),
+        model=lambda w: local_files([tasks[w.task].vocabulary_of]),
+        words=words,
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
@@ -119,9 +123,8 @@ rule take_vocabulary:
     conda:
         "../envs/train.yaml"
     params:
-        side=lambda w: "source" if w.lang == languages(w)[0] else "target",
+        side=side_of,
         kind=lambda w: tasks[w.task].vocabulary.kind,
-        code=script_code("take_vocabulary.py"),
     script:
         "../workflow/scripts/take_vocabulary.py"
 
@@ -141,9 +144,21 @@ rule binarize:
     params:
         metadata=dataset_metadata,
         most_tokens=lambda w: tasks[w.task].clean.tokens,
-        code=script_code("binarize.py"),
     script:
         "../workflow/scripts/binarize.py"
+
+
+use rule binarize as binarize_block with:
+    input:
+        unpack(to_binarize("train")),
+        pairs=lambda w: text_folder(w).training_report,
+    output:
+        store=intermediate("<results>/{task}/dataset/train.{block}.arrow"),
+        description=intermediate("<results>/{task}/dataset/train.{block}.json"),
+    log:
+        "<logs>/{task}/binarize/train.{block}.log",
+    benchmark:
+        "<benchmarks>/{task}/binarize/train.{block}.tsv"
 
 
 rule count_dataset:
@@ -160,15 +175,14 @@ rule count_dataset:
         "../envs/text.yaml"
     params:
         most_tokens=lambda w: tasks[w.task].clean.tokens,
-        code=script_code("count_dataset.py"),
     script:
         "../workflow/scripts/count_dataset.py"
 
 
 rule join_blocks:
     input:
-        stores=expand("<results>/{{task}}/dataset/train.{block}.arrow", block=PARTS),
-        descriptions=expand("<results>/{{task}}/dataset/train.{block}.json", block=PARTS),
+        stores=collect("<results>/{{task}}/dataset/train.{block}.arrow", block=PARTS),
+        descriptions=collect("<results>/{{task}}/dataset/train.{block}.json", block=PARTS),
     output:
         store="<results>/{task}/dataset/train.arrow",
         description="<results>/{task}/dataset/train.json",
@@ -180,6 +194,5 @@ rule join_blocks:
         "../envs/text.yaml"
     params:
         metadata=dataset_metadata,
-        code=script_code("join_blocks.py"),
     script:
         "../workflow/scripts/join_blocks.py"

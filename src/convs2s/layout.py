@@ -20,9 +20,12 @@ class TaskFolder:
 
     path: str
 
-    def text(self, stage: str, part: str, language: str) -> str:
-        """Return one side of a part of the corpus: ``raw``, ``tok``, ``clean`` or ``truecased``."""
-        return f"{self.path}/corpus/{stage}/{part}.{language}.zst"
+    def text(self, stage: str, part: str, side: str) -> str:
+        """Return a part of the corpus, ``raw``, ``tok``, ``clean`` or ``truecased``.
+
+        Its side is ``source`` or ``target``.
+        """
+        return f"{self.path}/corpus/{stage}/{part}.{side}.zst"
 
     @property
     def training_report(self) -> str:
@@ -34,13 +37,13 @@ class TaskFolder:
         """The same as a table for people."""
         return f"{self.path}/corpus/counts.txt"
 
-    def word_counts(self, language: str) -> str:
+    def word_counts(self, side: str) -> str:
         """Return how often each word of a side's training text occurs."""
-        return f"{self.path}/corpus/words/{language}.tsv.zst"
+        return f"{self.path}/corpus/words/{side}.tsv.zst"
 
-    def truecaser(self, language: str) -> str:
+    def truecaser(self, side: str) -> str:
         """Return the truecaser of a side."""
-        return f"{self.path}/corpus/truecaser.{language}.tsv"
+        return f"{self.path}/corpus/truecaser.{side}.tsv"
 
     def bpe_codes(self, name: str) -> str:
         """Return BPE codes: ``codes`` of both sides, or ``codes.LANG``."""

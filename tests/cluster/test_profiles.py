@@ -63,9 +63,9 @@ def test_profile_keeps_its_retries_and_resources(
 def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
     slurm: Slurm, checkout: Checkout, option: str, profile: str
 ) -> None:
-    target = "results/demo_en_fr/corpus/raw/valid.en.zst"
+    target = "results/demo_en_fr/corpus/raw/valid.source.zst"
     threads = available_cpu_count() + 1
-    job = "extract_corpus_en_fr"
+    job = "extract_corpus"
     settings = f"--set-threads {job}={threads} --set-resources {job}:mem_mb=900"
     done = run(slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}")
     assert (checkout / target).stat().st_size > 0
@@ -78,7 +78,7 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     folder = "results/demo_en_fr/models/demo/seed1"
     model = checkout / f"{folder}/model.safetensors"
     train(tiny.job(tiny.prepare(tmp_path / "task"), model))
-    run(slurm, checkout, "snakemake results/demo_en_fr/corpus/raw/test.en.zst")
+    run(slurm, checkout, "snakemake results/demo_en_fr/corpus/raw/test.source.zst")
     command = f"snakemake {folder}/test.beam5.cpu.speed.json --profile profiles/slurm"
     # Without that option Snakemake would train the model again, as it has not seen it made.
     done = run(slurm, checkout, f"{command} --allowed-rules time_decoding")

@@ -59,7 +59,7 @@ class Stage:
 
 
 STAGES = (
-    Stage("download", f"{MIRROR}/wmt16_en_ro/corpus/raw/valid.en.zst", at_mirror=True),
+    Stage("download", f"{MIRROR}/wmt16_en_ro/corpus/raw/valid.source.zst", at_mirror=True),
     Stage("prepare", f"{TASK}/dataset/train.arrow"),
     Stage("align", f"{TASK}/alignment/dictionary.tsv"),
     Stage("train", f"{RUN}/model.safetensors"),

@@ -123,7 +123,7 @@ def test_each_job_runs_in_the_image_that_the_configuration_names(
     checkout = check_out(root, tmp_path)
     checkout.write("programs/apptainer", _APPTAINER).chmod(0o755)
     checkout.write("convs2s.sif", "")
-    target = "results/demo_en_fr/corpus/raw/test.en.zst"
+    target = "results/demo_en_fr/corpus/raw/test.source.zst"
     asked = f"snakemake --cores 1 --sdm apptainer --config container=convs2s.sif -- {target}"
     done = checkout.shell(f'PATH="$PWD/programs:$PATH" {asked}')
     assert done.code == 0, done.said

@@ -51,6 +51,7 @@ def path_of(rule: str, section: str) -> str | None:
 
 
 def label(rule: str) -> str:
-    """Return what a message calls a rule: its name, or what a loop's nameless rule runs."""
-    stated = re.match(r" *(?:rule|checkpoint) (\w+):", rule)
-    return stated[1] if stated else f"rule of {script(rule)}"
+    """Return what a message calls a rule: its name."""
+    stated = re.match(r" *(?:use rule \w+ as|rule|checkpoint) (\w+)", rule)
+    assert stated, rule
+    return stated[1]

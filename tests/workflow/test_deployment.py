@@ -50,7 +50,7 @@ def test_snakedeploy_from_a_host(repository: Repository, snakedeploy: str, tmp_p
     planned = run(deployed, "--dry-run", environment=repository.environment)
     assert planned.code == 0, planned.said
     assert planned.planned["train_model"] == 2  # the demo: two tasks or seeds, as in the repository
-    first = "results/demo_en_fr/corpus/raw/test.en.zst"
+    first = "results/demo_en_fr/corpus/raw/test.source.zst"
     done = run(deployed, first, environment=repository.environment)
     assert done.code == 0, done.said
     assert done.planned["write_demo_corpus"] == 1
@@ -95,7 +95,7 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     for name in ("train.en", "train.nl", "test.en", "test.nl"):
         outer.write(f"translation/data/{name}", "A man sees.\n" * 30)
     table = "translation/results/paper/table2.md"
-    raw = "translation/results/mine/corpus/raw/test.en.zst"
+    raw = "translation/results/mine/corpus/raw/test.source.zst"
     done = run(outer, table, raw, "preflight")
     assert done.code == 0, done.said
     assert "not run" in (outer / table).read_text("utf-8")
@@ -133,7 +133,7 @@ def test_a_fault_of_the_config_is_told(repository: Repository, tmp_path: Path) -
     outer = outer_workflow(tmp_path, repository.path, "{scael: demo}")
     done = run(outer, "--dry-run", BLEU)
     assert done.code == 1
-    place = "config of the module (config/outer.yaml)"
+    place = "config of the module"
     assert done.errors == [f"error: {place}: unknown key 'scael'; did you mean 'scale'?"]
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from convs2s.pipeline.terminal import GOES_ON
 from tests.support.checkout import Checkout
 
-TARGET = "results/demo_en_fr/corpus/clean/valid.en.zst"
+TARGET = "results/demo_en_fr/corpus/clean/valid.source.zst"
 PATIENCE = 300
 
 

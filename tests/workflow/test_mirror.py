@@ -71,8 +71,8 @@ def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
 def assert_truecased(checkout: Checkout) -> None:
     """Assert that a Romanian model was trained on truecased text and given the truecaser."""
     folder = checkout / RESULTS / "wmt16_en_ro"
-    for language, word in (("en", "the"), ("ro", "cel")):
-        text = list(read_lines(folder / f"corpus/truecased/train.{language}.zst"))
+    for side, word in (("source", "the"), ("target", "cel")):
+        text = list(read_lines(folder / f"corpus/truecased/train.{side}.zst"))
         first = {line.split()[0] for line in text}
         assert word in first
         assert word.capitalize() not in first
@@ -82,8 +82,8 @@ def assert_truecased(checkout: Checkout) -> None:
     model = folder / "models/demo/seed1/model.safetensors"
     translator = LineTranslator([model], DecodingSettings(minimum_length=3), "cpu")
     assert translator.description.truecasers == {
-        language: read_truecaser(folder / f"corpus/truecaser.{language}.tsv")
-        for language in ("en", "ro")
+        language: read_truecaser(folder / f"corpus/truecaser.{side}.tsv")
+        for language, side in (("en", "source"), ("ro", "target"))
     }
     upper, lower = translator.translate(["The man is here.", "the man is here."])
     assert upper.source_tokens == lower.source_tokens

@@ -13,11 +13,16 @@ from tests.support.mirror import DEVICE, RESULTS, add_mirror
 
 SPLITS = ("train", "valid")
 CORPUS = f"{RESULTS}/wmt14_en_fr"
+SIDES = ("source", "target")
 KEPT = [
     "corpus/counts.txt",
-    *(f"corpus/words/{language}.tsv.zst" for language in ("en", "fr")),
-    *(f"corpus/raw/valid.{language}.zst" for language in ("en", "fr")),
-    *(f"corpus/clean/{split}.{x}" for split in SPLITS for x in ("en.zst", "fr.zst", "json")),
+    *(f"corpus/words/{side}.tsv.zst" for side in ("source", "target")),
+    *(f"corpus/raw/valid.{side}.zst" for side in ("source", "target")),
+    *(
+        f"corpus/clean/{split}.{x}"
+        for split in SPLITS
+        for x in ("source.zst", "target.zst", "json")
+    ),
     *(f"dataset/{split}.{x}" for split in SPLITS for x in ("arrow", "json")),
     *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv")),
 ]
@@ -81,7 +86,7 @@ def test_1_3_and_16_shards_give_the_same_bytes(
         copy = checkout.copy(tmp_path / str(shards))
         folder = prepare(copy, mirror, shards)
         results.append({name: sha256(copy / name) for name in copy.files(CORPUS)})
-        english, french = (folder / f"corpus/clean/train.{x}.zst" for x in ("en", "fr"))
+        english, french = (folder / f"corpus/clean/train.{x}.zst" for x in SIDES)
         pairs = read_line_pairs(english, french)
         lengths = [sorted(len(side.split()) for side in pair) for pair in pairs]
         assert all(few > 0 and most <= 175 and most <= 1.5 * few for few, most in lengths)

@@ -9,8 +9,8 @@ from snakemake.utils import available_cpu_count
 
 from tests.support.checkout import Checkout
 
-TARGET = "results/demo_en_fr/corpus/raw/valid.en.zst"
-JOB = "extract_corpus_en_fr"
+TARGET = "results/demo_en_fr/corpus/raw/valid.source.zst"
+JOB = "extract_corpus"
 
 
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
@@ -64,37 +64,6 @@ def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
     done = checkout.shell(f"snakemake {TARGET} {options} --until write_demo_corpus")
     assert done.code == 0, done.said
     assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
-
-
-@pytest.mark.parametrize(
-    ("option", "name", "message"),
-    [
-        ("--set-resources", "train:runtime=2880", "is a target, not a job; its jobs: train_model"),
-        (
-            "--set-threads",
-            "decode_testset=2",
-            "unknown job 'decode_testset'; did you mean 'decode_test_set'?",
-        ),
-    ],
-)
-def test_settings_of_no_job_are_refused(
-    checkout: Checkout, option: str, name: str, message: str
-) -> None:
-    done = checkout.shell(f"snakemake {TARGET} --profile profiles/slurm {option} {name}")
-    assert done.code == 1
-    wrong = re.split("[:=]", name)[0]
-    assert done.errors == [f"error: {option} {wrong}: {message}"]
-    assert "Traceback" not in done.said
-    assert checkout.files("results") == []
-
-
-def test_a_profile_that_sets_something_for_a_target_is_refused(checkout: Checkout) -> None:
-    profile = checkout / "profiles/slurm/profile.yaml"
-    profile.write_text(profile.read_text("utf-8") + "set-resources: {demo: {runtime: 9}}\n")
-    done = checkout.shell(f"snakemake {TARGET} --profile profiles/slurm")
-    assert done.code == 1
-    (error,) = done.errors
-    assert error.startswith("error: --set-resources demo: is a target, not a job")
 
 
 @pytest.mark.parametrize(

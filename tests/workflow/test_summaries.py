@@ -41,8 +41,8 @@ def scored(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -
         f"{RESULTS}/gigaword/rouge.txt",
         f"{RUN}/gigaword.beam5.jsonl",
         f"{TITLES}/counts.txt",
-        f"{TITLES}/raw/arxiv.en_title.zst",
-        f"{TITLES}/raw/scitldr.reference3.en_title.zst",
+        f"{TITLES}/raw/arxiv.target.zst",
+        f"{TITLES}/raw/scitldr.reference3.target.zst",
     )
     assert done.code == 0, done.said[-3000:]
     assert "align_words" not in done.planned
@@ -95,7 +95,7 @@ def test_outputs_have_the_minimum_length_where_one_is_asked(scored: Checkout) ->
 def test_words_are_taken_as_they_come(scored: Checkout) -> None:
     folder = scored / f"{RESULTS}/gigaword/corpus"
     raw, clean = (
-        list(read_lines(folder / f"{stage}/valid.en_article.zst")) for stage in ("raw", "clean")
+        list(read_lines(folder / f"{stage}/valid.source.zst")) for stage in ("raw", "clean")
     )
     assert raw == clean
     assert any(re.search(r"#{2,}", line) for line in clean)
@@ -116,7 +116,7 @@ def test_duc_has_four_references(scored: Checkout) -> None:
     folder = scored / f"{RESULTS}/gigaword/corpus/raw"
     for number in range(1, 4):
         given = list(read_lines(scored / f"data/duc2004/references/task1_ref{number}.txt"))
-        found = list(read_lines(folder / f"duc2004.reference{number}.en_title.zst"))
+        found = list(read_lines(folder / f"duc2004.reference{number}.target.zst"))
         assert found == given
         assert len(found) == DUC_LINES
     report = (scored / f"{RUN}/duc2004.beam5_minimum14.rouge.json").read_text("utf-8")
@@ -127,7 +127,7 @@ def test_a_reference_that_is_too_short_is_named(scored: Checkout, tmp_path: Path
     checkout = scored.copy(tmp_path)
     name = "data/duc2004/references/task1_ref2.txt"
     checkout.write(name, "only one\n")
-    done = checkout.snakemake(f"{RESULTS}/gigaword/corpus/raw/duc2004.reference2.en_title.zst")
+    done = checkout.snakemake(f"{RESULTS}/gigaword/corpus/raw/duc2004.reference2.target.zst")
     assert done.code == 1
     (error,) = done.errors
     target = "data/duc2004/references/task1_ref0.txt"
@@ -146,9 +146,9 @@ def test_titles_are_made_from_papers(scored: Checkout) -> None:
     made = scored / f"{RESULTS}/downloads/titles/arxiv_titles"
     parts = json.loads((made / "counts.json").read_text("utf-8"))["parts"]
     assert min(parts.values()) > 0
-    assert len(list(read_lines(scored / f"{TITLES}/raw/arxiv.en_title.zst"))) == parts["test"]
+    assert len(list(read_lines(scored / f"{TITLES}/raw/arxiv.target.zst"))) == parts["test"]
     report = json.loads((scored / f"{TITLES}/clean/train.json").read_text("utf-8"))
     assert report["read"] == parts["train"]
-    reference = list(read_lines(scored / f"{TITLES}/raw/scitldr.reference3.en_title.zst"))
+    reference = list(read_lines(scored / f"{TITLES}/raw/scitldr.reference3.target.zst"))
     assert len(reference) == PAPER_PAIRS["scitldr"]
     assert sum(map(bool, reference)) == PAPER_PAIRS["scitldr"] // 3

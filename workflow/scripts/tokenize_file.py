@@ -12,5 +12,5 @@ with job(snakemake):
         raw=snakemake.input.raw,
         output=snakemake.output[0],
         name=snakemake.params.preparation,
-        language=snakemake.wildcards.lang,
+        language=snakemake.params.language,
     )

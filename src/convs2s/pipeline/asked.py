@@ -58,32 +58,6 @@ def check_mirrors(mirrors: Iterable[str]) -> None:
             )
 
 
-def check_names(
-    option: str,
-    names: Iterable[str],
-    jobs: Collection[str],
-    targets: Mapping[str, Iterable[str]],
-) -> None:
-    """Check that an option speaks of jobs: Snakemake ignores what it says of anything else.
-
-    Args:
-        option: the option, for the message; a profile's key of that name is the same to Snakemake.
-        names: the names that it sets something for.
-        jobs: the rules that run something.
-        targets: those of the names that are rules which only ask for files, each with the jobs that
-            make these.
-
-    Raises:
-        UserError: one of the names is a target, or no rule.
-    """
-    for name in names:
-        if name in targets:
-            namesakes = [job for job in jobs if job.startswith(f"{name}_")]
-            its_jobs = ", ".join(dict.fromkeys([*namesakes, *targets[name]]))
-            raise UserError(f"{option} {name}: is a target, not a job; its jobs: {its_jobs}")
-        check_known(f"{option} {name}", "job", name, jobs)
-
-
 def check_targets(targets: Iterable[str], rules: Collection[str], settings: Settings) -> None:
     """Refuse a target with a name in it that nothing has, and say which one is near.
 

@@ -1,6 +1,7 @@
 """What Snakemake says on a terminal while it runs: a line for each job, and errors whole.
 
-Its own log in .snakemake/log has everything.
+Its own log in .snakemake/log has everything. A logger plugin cannot do this: Snakemake looks for
+plugins among installed packages, and the workflow also runs from a checkout that is not installed.
 """
 
 import logging
@@ -11,11 +12,11 @@ from types import FrameType
 
 import psutil
 
-DROPPED = {"job_finished", "resources_info", "shellcmd"}
-"""Kinds of messages that a line for each job makes superfluous."""
+DROPPED_EVENTS = {"job_finished", "resources_info"}
+"""Events that a line for each job makes superfluous."""
 
 DROPPED_WORDS = ("Removing temporary output", "Select jobs to execute", "Execute ")
-"""How messages of no kind begin that do the same."""
+"""How messages of no event begin that it makes superfluous too."""
 
 INTERRUPTED = "Terminating processes on user request"
 """How Snakemake's message after Ctrl-C begins."""
@@ -36,14 +37,14 @@ class ShortMessages(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a message is shown."""
-        kind = kind_of(record)
-        if kind == "progress":
+        event = event_of(record)
+        if event == "progress":
             done, total = vars(record)["done"], vars(record)["total"]
             self.counts = f" ({done} of {total} done)"
             return bool(done == total)
         if self.is_interrupted and record.levelno >= logging.ERROR:
             return False
-        return kind not in DROPPED and not record.getMessage().startswith(DROPPED_WORDS)
+        return event not in DROPPED_EVENTS and not record.getMessage().startswith(DROPPED_WORDS)
 
 
 class ShortFormat(logging.Formatter):
@@ -56,7 +57,7 @@ class ShortFormat(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a message."""
-        if kind_of(record) == "job_info":
+        if event_of(record) == "job_info":
             stated = vars(record)
             made = ", ".join(stated["output"][:1]) or "done with all of it"
             now = time.strftime("%H:%M:%S")
@@ -66,8 +67,8 @@ class ShortFormat(logging.Formatter):
         return self._whole.format(record)
 
 
-def kind_of(record: logging.LogRecord) -> str:
-    """Return the kind of a message of Snakemake's; nothing where it states none."""
+def event_of(record: logging.LogRecord) -> str:
+    """Return the event that a message of Snakemake's tells of; nothing where it states none."""
     event = getattr(record, "event", None)
     return "" if event is None else str(event.value)
 
@@ -81,22 +82,19 @@ def shorten_messages(logger: logging.Logger) -> None:
         logger: Snakemake's.
     """
     shown = ShortMessages()
-    for handler in logger.handlers:
-        if type(handler).__name__ == "ColorizingTextHandler" and handler.formatter is not None:
-            handler.addFilter(shown)
-            handler.setFormatter(ShortFormat(handler.formatter, shown))
+    if not logger.isEnabledFor(logging.DEBUG):  # as --verbose has it
+        for handler in logger.handlers:
+            is_terminal = isinstance(handler, logging.StreamHandler)
+            if is_terminal and not isinstance(handler, logging.FileHandler) and handler.formatter:
+                handler.addFilter(shown)
+                handler.setFormatter(ShortFormat(handler.formatter, shown))
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end_jobs(number: int, frame: FrameType | None) -> None:
         shown.is_interrupted = True  # before the jobs that end tell of it
-        _end_jobs()
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()  # a training saves first, others leave no traceback
         signal.default_int_handler(number, frame)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, end)
-
-
-def _end_jobs() -> None:
-    """Have the processes below this one end: a training saves first, others leave no traceback."""
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            process.terminate()
+        signal.signal(signal.SIGINT, end_jobs)

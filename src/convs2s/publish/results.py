@@ -42,7 +42,7 @@ signatures state them, and --reference for each of several references:
 
     convs2s score rouge --reference REFERENCE TRANSLATIONS
 
-REFERENCE is a `corpus/raw/TESTSET.LANGUAGE.zst`, TRANSLATIONS a
+REFERENCE is a `corpus/raw/TESTSET.target.zst`, TRANSLATIONS a
 `models/MODEL/RUN/TESTSET.DECODING.txt`, both below the folder of a task.
 The `card.md` of each run says how and on what its model was trained.
 """

@@ -13,7 +13,6 @@ from convs2s.errors import UserError
 from convs2s.pipeline.asked import (
     check_file,
     check_mirrors,
-    check_names,
     check_targets,
     doubts,
 )
@@ -228,32 +227,3 @@ def test_the_nearest_file_of_the_folder_is_named(path: str, message: str) -> Non
 )
 def test_what_is_made_and_what_no_folder_is_known_of_pass(path: str) -> None:
     check_file(path, PATTERNS, is_made)
-
-
-# ---- settings for single jobs ----
-
-JOBS = ["align_words", "build_dictionary", "train_model", "download_file"]
-TARGETS = {"train": ["train_model"], "align": ["build_dictionary"]}
-
-
-def test_jobs_are_accepted() -> None:
-    check_names("--set-threads", ["train_model", "build_dictionary"], JOBS, {})
-    check_names("--set-threads", [], JOBS, {})
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("train", "is a target, not a job; its jobs: train_model"),
-        ("align", "is a target, not a job; its jobs: align_words, build_dictionary"),
-        ("trian_model", "unknown job 'trian_model'; did you mean 'train_model'?"),
-        (
-            "xyz",
-            "unknown job 'xyz'; expected one of align_words, build_dictionary, download_file, "
-            "train_model",
-        ),
-    ],
-)
-def test_other_names_are_refused(name: str, message: str) -> None:
-    with pytest.raises(UserError, match=f"^{re.escape(f'--set-threads {name}: {message}')}$"):
-        check_names("--set-threads", ["build_dictionary", name], JOBS, TARGETS)

@@ -43,16 +43,16 @@ def _run(task: TaskFolder) -> None:
     write_json(model.parents[1] / "settings.json", tiny.settings().training_settings())
     texts = {"raw": SENTENCES, "tok": SENTENCES}
     for stage, sentences in texts.items():
-        for language in ("en", "fr"):
-            write_lines(task.text(stage, "test", language), sentences)
+        for side in ("source", "target"):
+            write_lines(task.text(stage, "test", side), sentences)
     lines, text, scores = (
         Path(task.translations("small", "seed1", "test", "beam5", suffix))
         for suffix in ("jsonl", "txt", "bleu.json")
     )
-    raw, tokenized = (Path(task.text(stage, "test", "fr")) for stage in texts)
+    raw, tokenized = (Path(task.text(stage, "test", "target")) for stage in texts)
     decode_test_set(
         models=[model],
-        source=Path(task.text("raw", "test", "en")),
+        source=Path(task.text("raw", "test", "source")),
         lines=lines,
         text=text,
         settings=DecodingSettings(minimum_length=3),

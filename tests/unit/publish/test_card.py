@@ -83,7 +83,7 @@ def test_rouge_stands_there_in_the_headlines_measure(results: Path) -> None:
     path = (results / MODEL).with_name("test.beam5_minimum14.rouge.json")
     evaluate_rouge(
         translations=(results / MODEL).with_name("test.beam5.jsonl"),
-        references=[results / "corpus/raw/test.fr.zst"],
+        references=[results / "corpus/raw/test.target.zst"],
         exceptions=None,
         output=path,
         test_set="test",

@@ -41,8 +41,8 @@ def test_what_numbers_rest_on_is_there_and_no_store_state_or_model(exported: Pat
         "README.md",
         "SHA256SUMS",
         "ro-crate-metadata.json",
-        "results/tiny/corpus/raw/test.fr.zst",
-        "results/tiny/corpus/tok/test.fr.zst",
+        "results/tiny/corpus/raw/test.target.zst",
+        "results/tiny/corpus/tok/test.target.zst",
         "results/tiny/dataset/train.json",
         "results/tiny/dataset/valid.json",
         "results/tiny/models/small/settings.json",
@@ -66,7 +66,7 @@ def test_a_score_is_computed_again_from_the_archive_alone(
 ) -> None:
     shutil.rmtree(results)
     said = run(
-        *("score", "bleu", "--reference", exported / "results/tiny/corpus/raw/test.fr.zst"),
+        *("score", "bleu", "--reference", exported / "results/tiny/corpus/raw/test.target.zst"),
         text=(exported / RUN / "test.beam5.txt").read_bytes(),
     )
     stated = read_json(exported / RUN / "test.beam5.bleu.json")
@@ -148,16 +148,16 @@ def test_text_stays_behind_where_its_license_asks_for_that(
     assert f"{RUN}/test.beam5.example.json" not in left
     assert not [name for name in left if name.endswith((".zst", "beam5.jsonl"))]
     assert {f"{RUN}/history.jsonl", f"{RUN}/test.beam5.bleu.json"} <= left
-    reference = graph(output)["#results/tiny/corpus/raw/test.fr.zst"]
+    reference = graph(output)["#results/tiny/corpus/raw/test.target.zst"]
     assert len(reference["sha256"]) == 64
 
 
 def test_a_file_that_has_changed_since_it_was_scored_is_refused(
     results: Path, tmp_path: Path
 ) -> None:
-    write_lines(results / "corpus/raw/test.fr.zst", ["w1", "w2", "w3"])
+    write_lines(results / "corpus/raw/test.target.zst", ["w1", "w2", "w3"])
     with pytest.raises(
-        UserError, match=r"raw/test\.fr\.zst: has changed since .*beam5\.bleu\.json"
+        UserError, match=r"raw/test\.target\.zst: has changed since .*beam5\.bleu\.json"
     ):
         export_results(results, tmp_path / "exported.zip")
     assert not list(tmp_path.glob("*exported*"))
@@ -169,8 +169,8 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
     (results / "models/small/seed1/model.safetensors").unlink()
     export_results(results, tmp_path / "exported")
     assert f"{RUN}/card.md" not in files(tmp_path / "exported")
-    (results / "corpus/tok/test.fr.zst").unlink()
-    with pytest.raises(UserError, match=r"tok/test\.fr\.zst: .* but it is not there"):
+    (results / "corpus/tok/test.target.zst").unlink()
+    with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is not there"):
         export_results(results, tmp_path / "again")
 
 

@@ -1,0 +1,142 @@
+"""What the rules of texts, vocabularies and trainings take: their input functions, by stage."""
+
+import os
+from dataclasses import asdict
+
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.download.sources import source_of, sources_by_place
+from convs2s.pipeline.process import granted_gpus
+
+with failures_in_one_line():
+    # Place of a file below the downloads folder -> where it comes from and what is known of it.
+    DOWNLOADS = sources_by_place(settings)
+
+
+def local_files(references):
+    """Where the files that are referred to lie on this machine, once they have been downloaded."""
+    files = map(parse_file_reference, references)
+    return list(dict.fromkeys(str(file.path(Path(layout.downloads))) for file in files))
+
+
+def download_source(wildcards):
+    """Where a file comes from and what is known of it: the arguments of download_file."""
+    place = f"{wildcards.host}/{wildcards.path}"
+    with failures_in_one_line():
+        return asdict(source_of(f"{layout.downloads}/{place}", place, DOWNLOADS))
+
+
+def is_available(path):
+    """Whether a file is there, can be downloaded, or may be made by rules of another workflow."""
+    if Path(path).exists():
+        return True
+    if Path(path).is_relative_to(prefixed(layout.downloads)):  # of which a rule claims all
+        return str(Path(path).relative_to(prefixed(layout.downloads))) in DOWNLOADS
+    return IS_MODULE
+
+
+def is_extracted(task, split):
+    """Whether what is made of a split is there, so that nobody needs its files any more."""
+    sharing = [name for name in tasks if tasks[name].text_name == task]
+    made = [layout.task(name).store(split) for name in sharing if split in ("train", "valid")]
+    return any(map(is_there, [*made, layout.task(task).text("raw", split, "target")]))
+
+
+def sources_of(wildcards):
+    """The files that a split is extracted from, or a further reference of one, by its number."""
+    task, split, number = tasks[wildcards.task], wildcards.split, wildcards.get("number")
+    with failures_in_one_line():
+        pairs = task.reference_pairs(split, int(number)) if number else task.file_pairs(split)
+        if not is_extracted(task.name, split):
+            on_disk.tasks[task.name].require_files(is_available)
+    return local_files(reference for pair in pairs for reference in pair)
+
+
+def hold_out(wildcards):
+    """Which training pairs a split takes, where validation is held out from training."""
+    part = tasks[wildcards.task].hold_out_of(wildcards.split)
+    return part and (part.every, part.held)
+
+
+def dataset_metadata(wildcards):
+    """What stands beside the token stores of the wildcards' task."""
+    metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
+    return metadata.model_dump(mode="json")
+
+
+def side_of(wildcards):
+    """The side of the wildcards' language."""
+    return "source" if wildcards.lang == tasks[wildcards.task].languages.source else "target"
+
+
+def words(wildcards):
+    """How often each word of the training text in the wildcards' language occurs."""
+    return text_folder(wildcards).word_counts(side_of(wildcards))
+
+
+def bpe_codes(wildcards, language):
+    """The BPE codes of a language, or no file where words are kept whole."""
+    name = tasks[wildcards.task].vocabulary.bpe_codes_name(language)
+    return [layout.task(wildcards.task).bpe_codes(name)] if name else []
+
+
+def memory_to_learn_bpe(wildcards, input, attempt):
+    """Megabytes for subword-nmt, which holds every type.
+
+    A type took 1.2 KB: 214 bytes for a byte of the compressed tables (docs/benchmarks.md).
+    """
+    return attempt * max(4000, int(1000 + 300 * input.size_mb))
+
+
+def to_binarize(part):
+    """An input function: a part of the corpus, with the codes and vocabularies of both sides."""
+
+    def files(wildcards):
+        pair, folder = tasks[wildcards.task].language_pair, layout.task(wildcards.task)
+        return {
+            **training_text(wildcards, part),
+            "bpe_codes": [path for language in pair for path in bpe_codes(wildcards, language)],
+            "vocabularies": [folder.vocabulary(language) for language in pair],
+        }
+
+    return files
+
+
+def gpus(wildcards):
+    """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
+
+    Where fewer are granted, Snakemake lowers the number to that. It tells a cluster's job nothing
+    of --resources, but there the scheduler tells which GPUs it has granted: those of one node. What
+    is submitted asks for those of all nodes.
+    """
+    if options.device == "cpu":
+        return 0
+    if workflow.remote_exec and granted_gpus(os.environ):
+        return granted_gpus(os.environ)
+    if options.gpus is None and GRANTED_GPUS is not None:
+        return GRANTED_GPUS
+    return (options.gpus or 1) * (1 if workflow.remote_exec else options.nodes)
+
+
+def tables_of_text(wildcards):
+    """The tables of a text that a training takes, by the names of its options, and its beginning.
+
+    Only models over words replace unknown ones by the dictionary, unless the task has them copied;
+    some select their vocabulary; some read truecased text; some start from another model.
+    """
+    task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
+    start = settings.models[wildcards.model].training.start
+    if start is not None:
+        tables["start"] = local_files([start.model])
+    if task.has_dictionary:
+        tables["dictionary"] = [folder.dictionary]
+    if settings.models[wildcards.model].architecture.selects_vocabulary:
+        tables["candidates"] = [folder.candidates]
+    if task.preparation.truecase:
+        tables["truecasers"] = [folder.truecaser(side) for side in SIDES]
+    return tables
+
+
+def table_options(wildcards):
+    """Those tables as options of a training's command."""
+    tables = tables_of_text(wildcards).items()
+    return " ".join(f"--{name} {' '.join(map(prefixed, paths))}" for name, paths in tables)

@@ -1,0 +1,324 @@
+"""What the rules of decoding, scores and the paper take: their input functions, by stage."""
+
+from dataclasses import asdict
+
+from convs2s.config.runs import members
+from convs2s.paper.failures import failures_of
+
+
+def tuned_penalty(wildcards):
+    """Where the tuned length penalty stands; no file where the number is stated."""
+    development = scale.development_set(
+        tasks[wildcards.task], settings.decodings[wildcards.decoding]
+    )
+    if development is None:
+        return []
+    run = layout.task(wildcards.task).run(wildcards.model, wildcards.run)
+    return [f"{run}/{development}.{wildcards.decoding}.length_penalty.json"]
+
+
+def timing_threads(wildcards):
+    """CPU threads of a timing: all that there are, so that no other job runs beside it here.
+
+    A cluster's job has as many as any decoding: how many its node has is not known when it is
+    submitted, and on the node Slurm would refuse a job step with more than were asked for.
+    """
+    if is_on_cluster():
+        return threads(wildcards)
+    return options.cores or workflow.resource_settings.cores
+
+
+def runs_to_compare(side):
+    """An input function: the translations of a model, those of the seeds of the task's headline."""
+
+    def paths(wildcards):
+        seeds = [f"seed{seed}" for seed in tasks[wildcards.task].headline.seeds]
+        file = f"{wildcards.testset}.{wildcards.decoding}.jsonl"
+        return layout.run_files(wildcards.task, wildcards[side], seeds, file)
+
+    return paths
+
+
+def references_of(wildcards):
+    """All references of the wildcards' test set as they were published: the target side first."""
+    first = test_side("raw", "target")(wildcards)
+    folder, testset = text_folder(wildcards), wildcards.testset
+    further = [
+        folder.text("raw", f"{testset}.reference{number}", "target")
+        for number in range(1, tasks[wildcards.task].reference_count(testset))
+    ]
+    return [first, *further]
+
+
+def headline_scores(metric):
+    """An input function: the scores that a task's report in this metric rests on."""
+
+    def paths(wildcards):
+        with failures_in_one_line():
+            tasks[wildcards.task].check_metric(metric)
+        return headline_files(wildcards.task, f"{metric}.json")
+
+    return paths
+
+
+def headline_header(wildcards):
+    """What a task's report begins with."""
+    headline = tasks[wildcards.task].headline
+    header = {"model": headline.model, "decoding": headline.decoding, "scale": options.scale}
+    return {"task": wildcards.task, **header}
+
+
+def penalty_of_list(wildcards):
+    """The tuned length penalty; the list that the tuning goes by comes before it."""
+    development = scale.development_set(
+        tasks[wildcards.task], settings.decodings[wildcards.decoding]
+    )
+    return [] if wildcards.testset == development else tuned_penalty(wildcards)
+
+
+def header_of_list(wildcards):
+    """What a report on the choice from a model's list begins with."""
+    return {
+        "task": wildcards.task,
+        "baseline": f"{wildcards.model} {wildcards.run}",
+        "decoding": wildcards.decoding,
+        "scorer": f"{wildcards.scorer} {wildcards.scorer_run}",
+        "scale": options.scale,
+    }
+
+
+def baseline_list(wildcards):
+    """Another system's n-best list of a test set: the user's file, or what stands in for it."""
+    own = scale.n_best
+    if own is not None:
+        folder, file = layout.task(wildcards.task), (wildcards.testset, own.decoding, "nbest.zst")
+        return folder.translations(own.model, own.run, *file)
+    with failures_in_one_line():
+        return tasks[wildcards.task].n_best_of(wildcards.testset)
+
+
+def scale_of_list(wildcards):
+    """The settings whose length penalty the list's scores have; another system's are sums."""
+    if scale.n_best is None:
+        return {"length_penalty": 0.0}
+    return settings.decodings[scale.n_best.decoding].model_dump(mode="json")
+
+
+def header_of_baseline_list(wildcards):
+    """What a report on the choice from another system's list begins with."""
+    listed = scale.n_best or tasks[wildcards.task].n_best_of(wildcards.testset)
+    return {
+        "task": wildcards.task,
+        "baseline": str(listed),
+        "scorer": f"{wildcards.model} {wildcards.run}",
+        "scale": options.scale,
+    }
+
+
+def plots_of(task):
+    """The learning curves of a task's headline trainings and the attention maps of its first run."""
+    translations = headline_files(task, "jsonl")
+    runs = [] if tasks[task].released else sorted({str(Path(p).parent) for p in translations})
+    first = translations[0].removesuffix(".jsonl")
+    kind = settings.models[tasks[task].headline.model].architecture.kind
+    lines = [] if kind == "lstm" else options.plots.sentences  # an LSTM has no attention
+    attention = [f"{first}.attention{line}" for line in lines]
+    return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
+
+
+# The folders of the trainings that the papers' tables rest on.
+PAPER_RUNS = list(
+    dict.fromkeys(
+        layout.task(cell.task).run(cell.model, member)
+        for cell in PLANNED_CELLS
+        for run in cell.runs
+        for member in members(run)
+    )
+)
+CURVES = [f"{run}/curve.svg" for run in PAPER_RUNS]
+
+
+PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
+
+
+def wanted_scores(wildcards):
+    """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
+
+    A table by itself never starts a training of what is not there: what was not run says so.
+    """
+    is_speed_asked = wildcards.table == "table3" and is_asked("speed")
+    paths = dict.fromkeys(path for cell in PLANNED[wildcards.table] for path in cell.paths)
+    return [path for path in paths if is_asked("paper") or is_speed_asked or is_there(path)]
+
+
+def ledger_scores(wildcards):
+    """The scores that the ledger holds: those that exist, and all where `paper` asks."""
+    paths = dict.fromkeys(path for cell in PLANNED_CELLS for path in cell.paths)
+    return [path for path in paths if is_asked("paper") or is_there(path)]
+
+
+def plain_cells(cells):
+    """Cells as plain values, their paths where the files really are."""
+    return [asdict(cell.moved(prefixed)) for cell in cells]
+
+
+def cells_made_here():
+    """The cells whose runs are made here, by table, as plain values."""
+    return {name: plain_cells(table) for name, table in PLANNED.items()}
+
+
+def plain_sections(sections):
+    """Sections of the configuration by name, as plain values."""
+    return {name: section.model_dump(mode="json") for name, section in sections.items()}
+
+
+# What a page says of the scale that it is of, as plain values.
+ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})
+
+
+def table_contents(wildcards):
+    """All that a table is made from but its scores, as plain values.
+
+    Of runs that are not there it is what trainings take, and why those that failed have. The script
+    reads the configuration itself: what is stated of it here makes a table again when it changes.
+    """
+    cells = CELLS[wildcards.table]
+    failures = failures_of(cells, layout, LOGS, lambda path: Path(prefixed(path)))
+    return {
+        "printed": settings.paper[wildcards.table].model_dump(mode="json"),
+        "above": ABOVE,
+        "cells": plain_cells(cells),
+        "trainings": settings.costs.model_dump(mode="json")["trainings"],
+        "failures": {prefixed(path): reason for path, reason in failures.items()},
+    }
+
+
+LAYERS_FIGURE, EXAMPLE_FIGURE = "figure2", "figure3"
+PHRASE_FIGURE, LENGTH_FIGURE = "lstm_figure2", "lstm_figure3"
+
+
+def can_be_drawn(name):
+    """Whether a model here makes what a figure shows; another system's n-best list is not enough."""
+    return any(cell.decoding or cell.phrases for cell in PLANNED.get(name, []))
+
+
+FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
+PAPER_FIGURES = [layout.figure(name) for name in FIGURES if can_be_drawn(name)]
+
+
+def in_report(caption, figure):
+    """Where a figure of the papers stands in Snakemake's report, and under what text."""
+    text = f"../workflow/report/{caption}.rst"
+    return {"caption": text, "category": "figures", "labels": {"figure": figure}}
+
+
+def text_of_example(wildcards):
+    """The test set whose line is shown; no file where the paper's own sentence is."""
+    return [test_side("raw", "source")(wildcards)] if scale.example_line else []
+
+
+def first_example():
+    """The sentence of the figure's first row, translated by its first run."""
+    return PLANNED[EXAMPLE_FIGURE][0].paths[0]
+
+
+def cells_of_curves():
+    """The cell of the translations that are shown, and that of the n-best list, if there is one."""
+    row = PLANNED[LENGTH_FIGURE]
+    decoded = next(cell for cell in row if cell.decoding)
+    return decoded, next((cell for cell in row if cell.n_best), None)
+
+
+def curves_shown(wildcards):
+    """The translations of the figure's first row and the baseline's list, with what scores them."""
+    cell, listed = cells_of_curves()
+    task = tasks[cell.task]
+    text = layout.task(task.text_name)
+    return {
+        "system": cell.paths[0].replace(".bleu.json", ".jsonl"),
+        "baseline": [baseline_list(listed)] if listed else [],
+        "source": text.text("tok", cell.testset, "source"),
+        "reference": text.text("tok", cell.testset, "target"),
+        "vocabulary": layout.task(cell.task).vocabulary(task.languages.source),
+    }
+
+
+def names_of_curves(wildcards):
+    """What the legend calls the curves: a model and a run, or a list."""
+    cell, listed = cells_of_curves()
+    system = f"{cell.model} {cell.runs[0]}, {cell.decoding}"
+    return [system, *([listed.n_best] if listed else [])]
+
+
+def finished(paths):
+    """Those files that exist, and all where `paper` asks: a report alone starts no training.
+
+    The history of a training that goes on, or was killed, does not count as one that exists.
+    """
+
+    def is_finished(path):
+        record = path.replace("history.jsonl", "training.json")
+        return is_there(path) and is_there(record)
+
+    return [path for path in dict.fromkeys(paths) if is_asked("paper") or is_finished(path)]
+
+
+def shown_in_report(wildcards):
+    """What stands in the report beside tables and ledger, as far as it is there."""
+    records = [f"{run}/{name}" for run in PAPER_RUNS for name in ("history.jsonl", "training.json")]
+    examples = [first_example()] if can_be_drawn(EXAMPLE_FIGURE) else []
+    return finished([*records, *examples, *PAPER_FIGURES, *translations_shown()])
+
+
+def translations_shown():
+    """The translations of one run of each task and test set, and their references."""
+    decoded = [cell for cell in PLANNED_CELLS if cell.testset and cell.decoding and not cell.n_best]
+    first = {(cell.task, cell.testset): cell for cell in reversed(decoded)}
+    paths = []
+    for (task, testset), cell in sorted(first.items()):
+        run = layout.task(task).run(cell.model, cell.runs[0])
+        text = layout.task(tasks[task].text_name)
+        paths += [f"{run}/{testset}.{cell.decoding}.jsonl", text.text("raw", testset, "target")]
+    return paths
+
+
+# Of every task whose score is there: the score, its examples, its plots.
+SCORED = [name for name in tasks if is_there(layout.task(name).report(tasks[name].metric))]
+
+# Page of Snakemake's report -> the text or page that it shows.
+SHOWN = {
+    **{f"{name}.score": layout.task(name).report(tasks[name].metric) for name in SCORED},
+    **{f"{name}.examples": layout.task(name).examples for name in SCORED},
+    **{f"paper.{name}": layout.table(name) for name in CELLS},
+    "paper.claims": layout.claims,
+    "paper.costs": layout.costs,
+    "paper.report": layout.report,
+}
+
+
+def made_for_page(wildcards):
+    """The file that a page shows, where it can be made without a training.
+
+    A score is no input: where it is out of date, its models would be trained anew.
+    """
+    return [SHOWN[wildcards.page]] if wildcards.page.startswith("paper.") else []
+
+
+def source_of_page(wildcards):
+    """The file that a page shows; of a score and of examples also when they were written."""
+    path = Path(prefixed(SHOWN[wildcards.page]))
+    return str(path), None if made_for_page(wildcards) else path.stat().st_mtime_ns
+
+
+def pages_of_report(wildcards):
+    """The pages of what is there; tables and the paper's report are made first."""
+    pages = [page for page, path in SHOWN.items() if page.startswith("paper.") or is_there(path)]
+    return [f"<results>/shown/{page}.html" for page in pages]
+
+
+def reported_files(wildcards, input):
+    """What Snakemake's own report shows: pages and pictures, and the scores, for the way to them."""
+    scores = [SHOWN[f"{name}.score"] for name in SCORED]
+    plots = [plot for task in SCORED for plot in plots_of(task)]
+    pictures = filter(is_there, dict.fromkeys([*PAPER_FIGURES, *CURVES, *plots]))
+    return [*input.pages, *map(prefixed, [*scores, *pictures])]

@@ -1,0 +1,126 @@
+"""The papers' figures: BLEU by layers and attention of ours; phrases and BLEU by length of LSTMs."""
+
+
+rule plot_bleu_by_layers:
+    input:
+        scores=wanted_scores,
+        published=PUBLISHED_LEDGER,
+    output:
+        report("<results>/paper/{table}.svg", **in_report("bleu_by_layers", "Figure 2")),
+        multiext("<results>/paper/{table}", ".pdf", ".points.csv"),
+    log:
+        "<logs>/paper/plot_bleu_by_layers.{table}.log",
+    benchmark:
+        "<benchmarks>/paper/plot_bleu_by_layers.{table}.tsv"
+    wildcard_constraints:
+        table=LAYERS_FIGURE,
+    conda:
+        "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
+    params:
+        shown=table_contents,
+    script:
+        "../workflow/scripts/plot_bleu_by_layers.py"
+
+
+rule attend_to_example:
+    input:
+        model="<model>/{run}/model.safetensors",
+        text=text_of_example,
+        tuned=tuned_penalty,
+    output:
+        "<model>/{run}/{testset}.{decoding}.example.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.example.tsv"
+    wildcard_constraints:
+        run="seed[0-9]+",
+    conda:
+        "../envs/train.yaml"
+    params:
+        header=run_header,
+        stand_in=scale.stand_in,
+        sentence=None if scale.example_line else settings.paper[EXAMPLE_FIGURE].example_source,
+        line=scale.example_line,
+        decoding=decoding,
+    script:
+        "../workflow/scripts/attend_to_example.py"
+
+
+rule plot_example:
+    input:
+        lambda w: first_example(),
+    output:
+        report(f"<results>/paper/{EXAMPLE_FIGURE}.svg", **in_report("example", "Figure 3")),
+        f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
+    log:
+        "<logs>/paper/plot_example.log",
+    benchmark:
+        "<benchmarks>/paper/plot_example.tsv"
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/plot_example.py"
+
+
+rule project_phrases:
+    input:
+        model="<model>/{run}/model.safetensors",
+    output:
+        "<model>/{run}/phrases.{phrases}.json",
+    log:
+        "<logs>/{task}/{model}/{run}/phrases.{phrases}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/phrases.{phrases}.tsv"
+    wildcard_constraints:
+        run="seed[0-9]+",
+        phrases=alternatives(settings.phrases),
+    conda:
+        "../envs/train.yaml"
+    params:
+        header=lambda w: {**run_header(w), "name": w.phrases},
+        stand_in=scale.stand_in,
+        phrases=lambda w: settings.phrases[w.phrases].model_dump(mode="json"),
+    script:
+        "../workflow/scripts/project_phrases.py"
+
+
+rule plot_phrase_states:
+    input:
+        lambda w: [cell.paths[0] for cell in PLANNED[PHRASE_FIGURE]],  # of each row
+    output:
+        report(f"<results>/paper/{PHRASE_FIGURE}.svg", **in_report("phrases", "LSTM, figure 2")),
+        f"<results>/paper/{PHRASE_FIGURE}.pdf",
+        points=f"<results>/paper/{PHRASE_FIGURE}.points.csv",
+    log:
+        "<logs>/paper/plot_phrase_states.log",
+    benchmark:
+        "<benchmarks>/paper/plot_phrase_states.tsv"
+    conda:
+        "../envs/plot.yaml"
+    script:
+        "../workflow/scripts/plot_phrase_states.py"
+
+
+rule plot_bleu_by_length:
+    input:
+        unpack(curves_shown),
+    output:
+        report(
+            f"<results>/paper/{LENGTH_FIGURE}.svg", **in_report("bleu_by_length", "LSTM, figure 3")
+        ),
+        f"<results>/paper/{LENGTH_FIGURE}.pdf",
+        points=f"<results>/paper/{LENGTH_FIGURE}.points.csv",
+    log:
+        "<logs>/paper/plot_bleu_by_length.log",
+    benchmark:
+        "<benchmarks>/paper/plot_bleu_by_length.tsv"
+    conda:
+        "../envs/plot.yaml"
+    params:
+        names=names_of_curves,
+        stand_in=scale.stand_in,
+    script:
+        "../workflow/scripts/plot_bleu_by_length.py"

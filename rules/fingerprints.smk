@@ -1,0 +1,19 @@
+"""What an edit of the code makes again: a fingerprint of it is among the params of every job.
+
+It stands for Snakemake's own trigger `code`, which goes by the time a script was last modified.
+"""
+
+from convs2s.pipeline.fingerprint import fingerprints
+
+# A training knows by its version and its inputs whether it is to be repeated, a download by its
+# checksum; a model's settings are their own content; a budget is printed each time.
+WITHOUT_FINGERPRINT = {"download_file.py", "write_model_settings.py", "preflight.py"}
+
+FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))
+
+for job in workflow.rules:
+    script = Path(job.script or "").name
+    is_own = Path(job.snakefile).is_relative_to(ROOT / "rules")  # and no rule of another workflow
+    carries_code = is_own and script in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
+    if carries_code and "code" not in job.params.keys():
+        job.set_params(code=FINGERPRINTS[script])
