@@ -11,9 +11,9 @@ WITHOUT_FINGERPRINT = {"download_file.py", "write_model_settings.py", "preflight
 
 FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))
 
-for job in workflow.rules:
-    script = Path(job.script or "").name
-    is_own = Path(job.snakefile).is_relative_to(ROOT / "rules")  # and no rule of another workflow
-    carries_code = is_own and script in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
-    if carries_code and "code" not in job.params.keys():
-        job.set_params(code=FINGERPRINTS[script])
+for step in workflow.rules:
+    name = Path(step.script or "").name
+    is_own = Path(step.snakefile).is_relative_to(ROOT / "rules")  # and no rule of another workflow
+    carries_code = is_own and name in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
+    if carries_code and "code" not in step.params.keys():
+        step.set_params(code=FINGERPRINTS[name])

@@ -93,7 +93,7 @@ rule build_vocabulary:
 
 rule take_codes:
     input:
-        model=lambda w: local_files([tasks[w.task].vocabulary_of]),
+        model=lambda w: local_files([tasks[w.task].vocabulary_of])[0],
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -110,7 +110,7 @@ rule take_codes:
 
 rule take_vocabulary:
     input:
-        model=lambda w: local_files([tasks[w.task].vocabulary_of]),
+        model=lambda w: local_files([tasks[w.task].vocabulary_of])[0],
         words=words,
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",

@@ -15,7 +15,7 @@ with job(snakemake):
     tokenize_and_filter(
         raw=(Path(snakemake.input.source), Path(snakemake.input.target)),
         sides=(Path(snakemake.output.sides[0]), Path(snakemake.output.sides[1])),
-        report=Path(snakemake.output.report[0]),
+        report=Path(snakemake.output.report),
         prepare=(source, target),
         **snakemake.params.limits,
     )
