@@ -12,7 +12,6 @@ from pathlib import Path
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
-from convs2s.config.model import Recipe
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
@@ -131,7 +130,7 @@ def levels(stages: Iterable[Stage]) -> Iterator[tuple[float, float]]:
         yield during, held
 
 
-def budgets(settings: Settings, names: Iterable[str], cells: Sequence[Cell]) -> list[Budget]:
+def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> list[Budget]:
     """Return what tasks take from their archives to their scores.
 
     Text that several tasks share is counted with the first of them.
@@ -141,12 +140,11 @@ def budgets(settings: Settings, names: Iterable[str], cells: Sequence[Cell]) -> 
         names: of the tasks.
         cells: of the tables to fill, each from its runs; none for the tasks' headlines alone.
     """
-    of_tasks, texts = [], set()
-    for name in names:
-        text = settings.tasks[name].text_name
-        of_tasks.append(_budget(settings, name, cells, prepares_text=text not in texts))
-        texts.add(text)
-    return of_tasks
+    texts = [settings.tasks[name].text_name for name in names]
+    return [
+        _budget(settings, name, cells, prepares_text=text not in texts[:position])
+        for position, (name, text) in enumerate(zip(names, texts, strict=True))
+    ]
 
 
 def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_text: bool) -> Budget:
@@ -301,18 +299,15 @@ def _trainings(
             network = build_network(architecture, source, target)
         parameters = sum(parameter.numel() for parameter in network.parameters())
         kept = {"sgd": 1, "nesterov": 2, "adam": 3}[recipe.optimizer]  # numbers for each parameter
-        memory = _memory(recipe, (1 + kept) * parameters, target)  # gradients and state
+        batch = recipe.batch
+        tokens = min(batch.tokens or math.inf, batch.micro_batch_tokens or _MICRO_BATCH_TOKENS)
+        # Of a parameter its gradient and what is kept; of a micro-batch its outputs.
+        numbers = (1 + kept) * parameters + _OUTPUTS * tokens * target
+        memory = _PROCESS_BYTES + numbers * _FLOAT_BYTES
         known = settings.costs.training(task.text_name, model)
         state = kept * parameters * _FLOAT_BYTES
         trainings.append(TrainingCost(model, count, parameters, memory, state, known))
     return trainings
-
-
-def _memory(recipe: Recipe, numbers: int, types: int) -> float:
-    """Return the bytes of a training: its process, its network, the outputs of a micro-batch."""
-    batch = recipe.batch
-    tokens = min(batch.tokens or math.inf, batch.micro_batch_tokens or _MICRO_BATCH_TOKENS)
-    return _PROCESS_BYTES + (numbers + _OUTPUTS * tokens * types) * _FLOAT_BYTES
 
 
 def _types(vocabulary: VocabularySettings, side: str, pairs: int | None) -> int:

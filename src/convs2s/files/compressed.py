@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
@@ -89,14 +90,10 @@ class _Zstandard(_Wrapped):
         return bytes(self._inner.decompress(data))
 
 
-def _new_xz() -> _Decompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
-
-
 _FORMATS: dict[str, Callable[[], _Decompressor]] = {
     "gzip": _Gzip,
     "bzip2": bz2.BZ2Decompressor,
-    "xz": _new_xz,
+    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
     "Zstandard": _Zstandard,
 }
 _MAGIC = {
@@ -167,10 +164,19 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill the buffer as far as one step of decompression goes; 0 at the checked end."""
         while not self._output:
-            data = b"" if self._keeps_more() else self._next_input()
+            data = b""
+            if not self._keeps_more():  # what follows the stream before this one, or the next bytes
+                data, self._input = self._input, b""
+                if not data:
+                    data = self._stream.read(self._input_bytes)
+                    self._taken += len(data)
             if not data and not self._keeps_more():
-                self._check_end()
-                return 0
+                if self._decompressor is None and self._finished:
+                    return 0
+                raise UserError(
+                    f"{self._name}: truncated: its {self._form} data ends too early, after "
+                    f"{self._taken} bytes; fetch or make the file again"
+                )
             self._output = memoryview(self._decompress(data))
             self._given += len(self._output)
             refuse_bomb(self._taken, self._given, self._name)
@@ -182,14 +188,6 @@ class _Decompressed(io.RawIOBase):
     def _keeps_more(self) -> bool:
         """Say whether there is output to come without further input."""
         return self._decompressor is not None and not self._decompressor.needs_input
-
-    def _next_input(self) -> bytes:
-        """Return what follows the stream before this one, or the next compressed bytes."""
-        data, self._input = self._input, b""
-        if not data:
-            data = self._stream.read(self._input_bytes)
-            self._taken += len(data)
-        return data
 
     def _decompress(self, data: bytes) -> bytes:
         if self._decompressor is None:
@@ -203,28 +201,16 @@ class _Decompressed(io.RawIOBase):
         try:
             output = self._decompressor.decompress(data, STEP_BYTES)
         except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-            raise self._damaged(str(error)) from None
+            if self._finished and self._is_foreign:
+                reason = f"refused: garbage after the end of its {self._form} data"
+            else:
+                reason = f"damaged, or not a {self._form} file: {error}; fetch or make it again"
+            raise UserError(f"{self._name}: {reason}") from None
         if self._decompressor.eof:
             self._input = self._decompressor.unused_data
             self._decompressor = None
             self._finished += 1
         return output
-
-    def _damaged(self, reason: str) -> UserError:
-        if self._finished and self._is_foreign:
-            return UserError(
-                f"{self._name}: refused: garbage after the end of its {self._form} data"
-            )
-        return UserError(
-            f"{self._name}: damaged, or not a {self._form} file: {reason}; fetch or make it again"
-        )
-
-    def _check_end(self) -> None:
-        if self._decompressor is not None or not self._finished:
-            raise UserError(
-                f"{self._name}: truncated: its {self._form} data ends too early, after "
-                f"{self._taken} bytes; fetch or make the file again"
-            )
 
 
 class InputFile(io.FileIO):

@@ -166,7 +166,10 @@ def _training(run: Path, name: str, now: float) -> TrainingStatus:
         }
         return TrainingStatus(**{**figures, **dict.fromkeys(("epochs", "batch", "batches"))})
     held = _is_held(folder / LOCK)
-    written = _last_state(folder, str(progress.get("state", "")))
+    written: float | None = None  # of the state that progress names; without a name the newest
+    for state in folder.glob(f"{progress.get('state') or '*'}/last.safetensors"):
+        with suppress(OSError):
+            written = max(written or 0.0, state.stat().st_mtime)
     figures |= {
         "name": name,
         "owner": holder.partition(":")[0] or progress.get("owner"),
@@ -311,14 +314,3 @@ def _ends_of(path: Path) -> tuple[str, list[str]]:
         return "", []
     lines = last.decode("utf-8", "replace").splitlines()
     return first.decode("utf-8", "replace").rstrip("\n"), [line for line in lines if line.strip()]
-
-
-def _last_state(folder: Path, name: str) -> float | None:
-    """Return when a training's last state was written, in seconds since 1970; None without one.
-
-    Args:
-        folder: of its states.
-        name: of the folder of the current one; empty: the newest counts.
-    """
-    states = [folder / name / "last.safetensors"] if name else folder.glob("*/last.safetensors")
-    return max((path.stat().st_mtime for path in states if path.is_file()), default=None)
