@@ -12,7 +12,7 @@ import torch
 from convs2s.config.model import Recipe
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import beam_search
-from convs2s.interop.layout import their_name
+from convs2s.interop.fairseq import their_name
 from convs2s.models.ensemble import Ensemble
 from convs2s.training.update import Updater
 from workloads import ROOT

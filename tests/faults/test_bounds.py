@@ -23,8 +23,7 @@ from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import read_json
-from convs2s.interop.checkpoint import read_checkpoint
-from convs2s.interop.expressions import evaluate
+from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.model_file import load_model
 from convs2s.text.links import read_links
 from convs2s.training.history import perplexity

@@ -14,8 +14,7 @@ import torch
 
 from convs2s.cli.main import main
 from convs2s.errors import UserError
-from convs2s.interop.checkpoint import read_checkpoint
-from convs2s.interop.expressions import evaluate
+from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from tests.support.golden import DATA
 

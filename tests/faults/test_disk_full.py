@@ -17,7 +17,7 @@ from convs2s.files.atomic import PREFIX
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
-from convs2s.interop.released import import_released
+from convs2s.interop.fairseq import import_released
 from convs2s.mirror.write import write_mirror
 from convs2s.publish.results import export_results
 from convs2s.text.corpus_filter import tokenize_and_filter

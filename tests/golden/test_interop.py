@@ -13,8 +13,7 @@ from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
-from convs2s.interop.fairseq import FairseqFiles, architecture_of, import_fairseq
-from convs2s.interop.layout import convert
+from convs2s.interop.fairseq import FairseqFiles, architecture_of, convert, import_fairseq
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.network import Network

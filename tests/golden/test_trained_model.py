@@ -14,8 +14,7 @@ from torch import Tensor
 
 from convs2s.config.model import Recipe
 from convs2s.data.vocabulary import PADDING
-from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from convs2s.interop.layout import their_name
+from convs2s.interop.fairseq import FairseqFiles, import_fairseq, their_name
 from convs2s.model_file import load_model
 from convs2s.models.convs2s import ConvS2S
 from convs2s.training.update import Updater

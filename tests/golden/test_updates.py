@@ -11,7 +11,7 @@ from torch import Tensor
 
 from convs2s.config.model import Recipe
 from convs2s.data.store import TokenStore
-from convs2s.interop.layout import their_name
+from convs2s.interop.fairseq import their_name
 from convs2s.training.update import Updater
 from tests.support import fairseq
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
-from convs2s.interop import layout
+from convs2s.interop import fairseq as layout
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
 from tests.support.networks import convs2s, options

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.interop.released import import_released
+from convs2s.interop.fairseq import import_released
 from convs2s.pipeline.job import job
 
 snakemake: Any

@@ -1,8 +1,9 @@
 """fairseq's checkpoint files, read without trust: nothing in them is run."""
 
 import argparse
+import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from convs2s.errors import UserError
+from convs2s.files.limits import LONGEST_EXPRESSION, MOST_ITEMS
 
 
 class _Meter:
@@ -44,7 +46,17 @@ def read_checkpoint(path: Path) -> Checkpoint:
         UserError: there is no such file, it is no checkpoint, or it holds any object that is not
             of an allowed class; such an object is never made.
     """
-    content = _load(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    try:
+        with torch.serialization.safe_globals(ALLOWED):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    # A file from elsewhere can make the reader of pickles stumble in any way: all are its fault.
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if asked := re.search(r"\bGLOBAL (\S+)", reason):
+            reason = f"it asks for {asked[1]}, which no checkpoint needs"
+        raise UserError(f"{path}: refused, not a fairseq checkpoint: {reason[:200]}") from None
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
         raise UserError(f"{path}: not a fairseq checkpoint: it holds no weights under 'model'")
@@ -54,7 +66,15 @@ def read_checkpoint(path: Path) -> Checkpoint:
                 f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is no plain tensor of real "
                 "numbers, each of them in the file and finite"
             )
-    return Checkpoint(_arguments(content, path), weights)
+    # Until 2020 the settings were args, since then cfg.model, where args is None.
+    arguments, configuration = content.get("args"), content.get("cfg")
+    if arguments is None and isinstance(configuration, dict):
+        arguments = configuration.get("model")
+    if not isinstance(arguments, argparse.Namespace):
+        raise UserError(
+            f"{path}: not a fairseq checkpoint: it has no settings under 'args' or 'cfg'"
+        )
+    return Checkpoint(vars(arguments), weights)
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -70,27 +90,51 @@ def _is_plain(tensor: Tensor) -> bool:
     return is_stored and bool(torch.isfinite(tensor.float()).all())
 
 
-def _load(path: Path) -> Any:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
+def evaluate(expression: object, name: str) -> Any:
+    """Return the value of an expression such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``.
+
+    fairseq's arguments state layers so. It has whole numbers, truth values, tuples, and lists,
+    which ``+`` joins and ``*`` repeats; it is read without eval.
+
+    Raises:
+        UserError: it is anything else; the message begins with ``name``.
+    """
     try:
-        with torch.serialization.safe_globals(ALLOWED):
-            return torch.load(path, map_location="cpu", weights_only=True)
-    # A file from elsewhere can make the reader of pickles stumble in any way: all are its fault.
-    except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        asked = re.search(r"\bGLOBAL (\S+)", reason)
-        if asked:
-            reason = f"it asks for {asked[1]}, which no checkpoint needs"
-        raise UserError(f"{path}: refused, not a fairseq checkpoint: {reason[:200]}") from None
+        if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
+            raise ValueError
+        return _value(ast.parse(expression.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise UserError(
+            f"{name}: expected text such as '[(512, 3)] * 9 + [(1024, 3)] * 4', "
+            f"not {str(expression)[:60]!r}"
+        ) from None
 
 
-def _arguments(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return ``args`` (until 2020) or ``cfg.model`` (since then), where ``args`` is None."""
-    configuration = content.get("cfg")
-    arguments = content.get("args")
-    if arguments is None and isinstance(configuration, dict):
-        arguments = configuration.get("model")
-    if isinstance(arguments, argparse.Namespace):
-        return vars(arguments)
-    raise UserError(f"{path}: not a fairseq checkpoint: it has no settings under 'args' or 'cfg'")
+def _value(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.List(elts=items):
+            return [_value(item) for item in items]
+        case ast.Tuple(elts=items):
+            return tuple(_value(item) for item in items)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _value(left), _value(right)
+            if isinstance(first, list) and isinstance(second, list):
+                return first + second
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            items, times = _value(left), _value(right)
+            if isinstance(items, int):
+                items, times = times, items
+            if (
+                isinstance(items, list)
+                and isinstance(times, int)
+                and _count(items) * times <= MOST_ITEMS
+            ):
+                return items * times
+    raise ValueError
+
+
+def _count(items: Any) -> int:
+    """Return the number of values in a list, those of lists and tuples within it counted."""
+    return sum(map(_count, items)) + 1 if isinstance(items, list | tuple) else 1

@@ -1,20 +1,29 @@
-"""Models that fairseq trained: from its checkpoint, dictionaries and BPE codes to a model file."""
+"""Models that fairseq trained: from its checkpoint, dictionaries and BPE codes to a model file.
 
+fairseq numbers ``<s>``, ``<pad>``, ``</s>``, ``<unk>`` 0 to 3 and its dictionary from 4 on, here
+``<pad>``, ``</s>``, ``<unk>`` are 0 to 2. ``<s>`` is kept, as an ordinary type: fairseq's softmax
+gives it its share. Positions count from fairseq's padding index + 1, and from 0 here.
+"""
+
+import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.download.archives import open_member
 from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import scratch_folder, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines
-from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
-from convs2s.interop.expressions import evaluate
-from convs2s.interop.layout import FAIRSEQ_SPECIAL_TOKENS, FIRST_POSITION, convert
+from convs2s.interop.checkpoint import Checkpoint, evaluate, read_checkpoint
 from convs2s.model_file import ModelDescription, check_weights, save_model
 from convs2s.models.build import build_network, shapes_alone
 
@@ -29,6 +38,27 @@ SETTINGS = (
 """What a checkpoint says of its network; the rest is seen in the weights."""
 
 
+FAIRSEQ_SPECIAL_TOKENS = 4
+FIRST_POSITION = 2
+
+_NAMES = (
+    (r"embedding\.tokens", "embed_tokens.weight"),
+    (r"embedding\.positions", "embed_positions.weight"),
+    (r"coder\.in_projection", "coder.fc1"),
+    (r"coder\.out_projection", "coder.fc2"),
+    (r"coder\.output\b", "coder.fc3"),
+    (r"blocks\.(\d+)\.convolution", r"convolutions.\1"),
+    (r"blocks\.(\d+)\.residual", r"projections.\1"),
+    (r"blocks\.(\d+)\.attention", r"attention.\1"),
+)
+# The version of the layout, which the shapes say as well, and a copy of each convolution's weight
+# that some versions left behind (facebookresearch/fairseq issues 1903 and 1949).
+_NO_PARAMETERS = re.compile(r"decoder\.version|.*\._linearized_weight")
+
+CODERS = ("encoder", "decoder")
+"""fairseq's names of the sides, source and target."""
+
+
 @dataclass(frozen=True)
 class FairseqFiles:
     """What makes up a model of fairseq's.
@@ -36,7 +66,7 @@ class FairseqFiles:
     Attributes:
         checkpoint: the file that fairseq-train wrote.
         source_dictionary: dict.LANGUAGE.txt, a type and its count a line.
-        target_dictionary: likewise.
+        target_dictionary: the same of the target side.
         bpe_codes: BPE codes, or None for a model over whole words.
     """
 
@@ -69,55 +99,80 @@ def import_fairseq(
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
     with failures_of_file(name, "not a network of fairseq's that is read here"):
-        architecture, types, weights = _converted(files, checkpoint)
+        architecture = architecture_of(checkpoint, name)
+        source_types = read_types(files.source_dictionary, checkpoint, "encoder")
+        target_types = read_types(files.target_dictionary, checkpoint, "decoder")
+        sizes = (len(checkpoint.weights[f"{side}.embed_tokens.weight"]) for side in CODERS)
+        with shapes_alone():
+            network = build_network(architecture, *sizes)
+        weights = convert(checkpoint.weights, network, name)
+        check_weights(weights, network, name)
+    if languages is None:
+        stated = {side: checkpoint.arguments.get(f"{side}_lang") for side in ("source", "target")}
+        if not all(isinstance(language, str) for language in stated.values()):
+            raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
+        languages = {side: str(language) for side, language in stated.items()}
+    codes = None
+    if files.bpe_codes is not None:
+        codes = "".join(f"{row}\n" for row in read_lines(files.bpe_codes))
     description = ModelDescription(
         task=task,
-        languages=dict(languages or _languages(checkpoint, name)),
+        languages=dict(languages),
         preparation=preparation,
         architecture=architecture,
-        source_types=types["encoder"],
-        target_types=types["decoder"],
-        bpe_codes=_codes(files),
-        training=_origin(files, weights),
+        source_types=source_types,
+        target_types=target_types,
+        bpe_codes=codes,
+        training={
+            "imported_from": "fairseq",
+            "checkpoint_sha256": sha256(files.checkpoint),
+            "parameters": sum(tensor.numel() for tensor in weights.values()),
+        },
     )
     save_model(output, weights, description)
 
 
-def _converted(
-    files: FairseqFiles, checkpoint: Checkpoint
-) -> tuple[Architecture, dict[str, list[str]], dict[str, Tensor]]:
-    """Return the network, the types of each side by fairseq's name of it, and our weights."""
-    name = str(files.checkpoint)
-    architecture = architecture_of(checkpoint, name)
-    types = _types(files, checkpoint)
-    sizes = (len(checkpoint.weights[_table(side)]) for side in types)
-    with shapes_alone():
-        network = build_network(architecture, *sizes)
-    weights = convert(checkpoint.weights, network, name)
-    check_weights(weights, network, name)
-    return architecture, types, weights
+def import_released(
+    *,
+    references: Mapping[str, str | None],
+    downloads: Path,
+    output: Path,
+    task: str,
+    languages: Mapping[str, str],
+    preparation: str,
+) -> None:
+    """Write the model file of a task's released model.
 
+    Args:
+        references: the section ``released`` of a task: model, dictionaries and BPE codes.
+        downloads: the folder where what is referred to by URL has been put.
+        output: the model file to write.
+        task: the name that the model file gives as its task.
+        languages: of both sides.
+        preparation: name of the recipe from raw text to the words that the codes split.
 
-def _codes(files: FairseqFiles) -> str | None:
-    """Return the BPE codes, each line ended by a line feed."""
-    if files.bpe_codes is None:
-        return None
-    return "".join(f"{row}\n" for row in read_lines(files.bpe_codes))
-
-
-def _types(files: FairseqFiles, checkpoint: Checkpoint) -> dict[str, list[str]]:
-    """Return the types of each side by fairseq's name of it."""
-    dictionaries = {"encoder": files.source_dictionary, "decoder": files.target_dictionary}
-    return {side: read_types(path, checkpoint, side) for side, path in dictionaries.items()}
-
-
-def _origin(files: FairseqFiles, weights: Mapping[str, Tensor]) -> dict[str, object]:
-    """Return what the model file says in place of a training."""
-    return {
-        "imported_from": "fairseq",
-        "checkpoint_sha256": sha256(files.checkpoint),
-        "parameters": sum(tensor.numel() for tensor in weights.values()),
-    }
+    Raises:
+        UserError: a file or member is missing or refused; the disk is full or read-only, or such.
+    """
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(output.parent) as folder:
+            # Copies, as an archive is read from its start, and a checkpoint in any order.
+            for key, reference in references.items():
+                if reference:
+                    parsed = parse_file_reference(reference)
+                    with (
+                        open_member(parsed.path(downloads), parsed.member) as stream,
+                        (folder / key).open("wb") as copy,
+                    ):
+                        shutil.copyfileobj(stream, copy)
+            files = FairseqFiles(
+                folder / "model",
+                folder / "source_dictionary",
+                folder / "target_dictionary",
+                folder / "bpe_codes" if references.get("bpe_codes") else None,
+            )
+            import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
 
 
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
@@ -130,14 +185,28 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     for setting in SETTINGS:
         if setting not in arguments:
             raise UserError(f"{name}: not an fconv network: its settings have no {setting!r}")
-    decoder = _layers(arguments, "decoder_layers", name)
+    encoder, decoder = (_layers(arguments, f"{side}_layers", name) for side in CODERS)
+    stated = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
+    attends = stated if isinstance(stated, list) else [stated] * len(decoder)
+    if len(attends) != len(decoder) or not all(isinstance(attend, bool) for attend in attends):
+        raise UserError(
+            f"{name}: decoder_attention: expected True or False for each of {len(decoder)} layers, "
+            f"not {arguments['decoder_attention']}"
+        )
+    attending = [number for number, attend in enumerate(attends, 1) if attend]
+    rows = [len(checkpoint.weights.get(f"{side}.embed_positions.weight", ())) for side in CODERS]
+    if rows[0] != rows[1]:
+        raise UserError(
+            f"{name}: has {rows[0]} source and {rows[1]} target positions: a model here has as "
+            "many on both sides"
+        )
     settings = {
         "embedding": arguments["decoder_embed_dim"],
         "output_embedding": arguments["decoder_out_embed_dim"],
-        "encoder": _stacks(_layers(arguments, "encoder_layers", name)),
+        "encoder": _stacks(encoder),
         "decoder": _stacks(decoder),
-        "attention": _attention(arguments, len(decoder), name),
-        "positions": {"maximum": _positions(checkpoint, name)},
+        "attention": "all" if all(attends) else attending,
+        "positions": {"maximum": rows[0] - FIRST_POSITION},
         "dropout": arguments["dropout"],
         "gradient_scaling": "fairseq",
     }
@@ -166,36 +235,6 @@ def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
     ]
 
 
-def _attention(arguments: Mapping[str, Any], layers: int, name: str) -> str | list[int]:
-    """Return which decoder layers attend: all, or their numbers from 1."""
-    stated = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
-    attends = stated if isinstance(stated, list) else [stated] * layers
-    if len(attends) != layers or not all(isinstance(attend, bool) for attend in attends):
-        raise UserError(
-            f"{name}: decoder_attention: expected True or False for each of {layers} layers, "
-            f"not {arguments['decoder_attention']}"
-        )
-    return "all" if all(attends) else [number for number, on in enumerate(attends, 1) if on]
-
-
-def _positions(checkpoint: Checkpoint, name: str) -> int:
-    rows = [_rows(checkpoint, f"{side}.embed_positions.weight") for side in ("encoder", "decoder")]
-    if rows[0] != rows[1]:
-        raise UserError(
-            f"{name}: has {rows[0]} source and {rows[1]} target positions: a model here has as "
-            "many on both sides"
-        )
-    return rows[0] - FIRST_POSITION
-
-
-def _table(side: str) -> str:
-    return f"{side}.embed_tokens.weight"
-
-
-def _rows(checkpoint: Checkpoint, name: str) -> int:
-    return len(checkpoint.weights.get(name, ()))
-
-
 def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
     """Return a dictionary's types in the order of our indices; ``<s>`` is the first.
 
@@ -212,7 +251,7 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
             raise UserError(f"{dictionary}:{number}: the type {token[:60]!r} for a second time")
         seen.add(token)
         types.append(token)
-    rows = _rows(checkpoint, _table(side))
+    rows = len(checkpoint.weights.get(f"{side}.embed_tokens.weight", ()))
     stated = len(types) - 1
     if stated + FAIRSEQ_SPECIAL_TOKENS != rows:
         raise UserError(
@@ -222,8 +261,95 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
     return types
 
 
-def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:
-    stated = {side: checkpoint.arguments.get(f"{side}_lang") for side in ("source", "target")}
-    if not all(isinstance(language, str) for language in stated.values()):
-        raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
-    return {side: str(language) for side, language in stated.items()}
+def their_name(name: str) -> str:
+    """Return fairseq's name of one of our parameters."""
+    for ours, theirs in _NAMES:
+        name = re.sub(ours, theirs, name)
+    return name
+
+
+def our_order(types: int) -> Tensor:
+    """Return, for each of our indices, fairseq's index of the same type."""
+    return torch.tensor([1, 2, 3, 0, *range(FAIRSEQ_SPECIAL_TOKENS, types)])
+
+
+def to_our_layout(name: str, tensor: Tensor) -> Tensor:
+    """Bring a parameter of fairseq's into the order of dimensions of ours named ``name``."""
+    if name.endswith("weight_g"):
+        return tensor.flatten()
+    if name.endswith("convolution.weight_v"):
+        return tensor.permute(2, 0, 1)  # (k, inputs, outputs) -> (outputs, k, inputs)
+    return tensor
+
+
+def to_ours(name: str, tensor: Tensor) -> Tensor:
+    """Bring a parameter of fairseq's, or its gradient, into our layout, order and numbering."""
+    tensor = to_our_layout(name, tensor)
+    if name.endswith("positions"):
+        return tensor[FIRST_POSITION:]
+    if name.endswith("embedding.tokens") or name.startswith("decoder.output."):
+        tensor = tensor[our_order(len(tensor))]
+    return tensor
+
+
+def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights as today's fairseq has them: each map normalized over its outputs.
+
+    Changed are convolutions of the decoder's first version, normalized over the kernel's places,
+    and an output layer that shares the target embeddings, which is not normalized at all.
+    """
+    result = {name: tensor.float() for name, tensor in weights.items()}
+    for name in weights:
+        module, _, part = name.rpartition(".")
+        weight_v, weight_g = result.get(f"{module}.weight_v"), result.get(f"{module}.weight_g")
+        if part != "weight_v" or weight_v is None or weight_g is None or weight_v.dim() != 3:
+            continue
+        if weight_g.shape == (len(weight_v), 1, 1):  # k; today's is (1, 1, outputs)
+            weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))
+            norms = _normalized(weight.permute(2, 0, 1))[1]
+            result |= {name: weight, f"{module}.weight_g": norms.view(1, 1, -1)}
+    shared = result.pop("decoder.fc3.weight", None)
+    if shared is not None:
+        weight_v, weight_g = _normalized(shared)
+        result |= {"decoder.fc3.weight_v": weight_v, "decoder.fc3.weight_g": weight_g}
+    return result
+
+
+def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return weight_v and weight_g, the norm of each output's weights, that make up a weight.
+
+    An output without weights (padding's) gets any weight_v and the weight_g 0.
+    """
+    weight_g = weight.flatten(1).norm(dim=1)
+    is_zero = (weight_g == 0).view(-1, *[1] * (weight.dim() - 1))
+    return torch.where(is_zero, torch.ones_like(weight), weight), weight_g
+
+
+def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
+    """Return fairseq's weights under our names and in our layout.
+
+    Args:
+        weights: a checkpoint's, of any version.
+        network: a network of the same architecture; its own weights are not read.
+        name: what a message begins with.
+
+    Raises:
+        UserError: the weights are not those of such a network.
+    """
+    given = upgraded(weights)
+    expected = {their_name(ours): ours for ours, _ in network.named_parameters()}
+    for theirs in sorted(given.keys() ^ expected.keys()):
+        if not _NO_PARAMETERS.fullmatch(theirs):
+            has = "lacks" if theirs in expected else "has"
+            raise UserError(
+                f"{name}: not the network that its settings describe: it {has} {theirs!r}; only "
+                "fconv networks for translation are read"
+            )
+    converted = {ours: to_ours(ours, given[theirs]) for theirs, ours in expected.items()}
+    for ours, parameter in network.named_parameters():
+        if converted[ours].shape != parameter.shape:
+            raise UserError(
+                f"{name}: not the network that its settings describe: {their_name(ours)!r} makes "
+                f"{tuple(converted[ours].shape)} where {tuple(parameter.shape)} was expected"
+            )
+    return converted

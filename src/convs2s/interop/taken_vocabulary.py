@@ -7,7 +7,7 @@ from typing import Literal
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.errors import UserError
 from convs2s.files.text import atomic_text
-from convs2s.model_file import ModelDescription, describe_model
+from convs2s.model_file import describe_model
 from convs2s.text.bpe import Bpe, count_tokens
 from convs2s.text.joint_codes import types_of_other_codes
 
@@ -23,7 +23,12 @@ def take_codes(*, model: Path, output: Path) -> None:
         raise UserError(
             f"{model}: reads whole words and has no BPE codes: write `vocabulary: {{kind: word}}`"
         )
-    _check_joint(model, description)
+    # The file of a model whose target side has codes of its own does not hold these.
+    if strange := types_of_other_codes(description.bpe_codes, description.target_types):
+        raise UserError(
+            f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
+            "have codes of their own, and its file holds those of the source"
+        )
     with atomic_text(output) as stream:
         stream.write(description.bpe_codes)
 
@@ -45,8 +50,8 @@ def take_vocabulary(
     """
     description = describe_model(model)
     if (description.bpe_codes is None) != (kind == "word"):
-        found = "word" if description.bpe_codes is None else "bpe"
-        raise UserError(f"{model}: its vocabulary is of the kind {found}: write `kind: {found}`")
+        stated = "word" if description.bpe_codes is None else "bpe"
+        raise UserError(f"{model}: its vocabulary is of the kind {stated}: write `kind: {stated}`")
     if description.splittable is not None:
         raise UserError(
             f"{model}: its vocabulary has a threshold, and counts that its file does not hold: "
@@ -56,16 +61,6 @@ def take_vocabulary(
     if description.bpe_codes is not None:
         tokens = Bpe(description.bpe_codes, None, description.glossaries)
         counts = iter(count_tokens(counts, tokens).items())
-    found_counts = Counter(dict(counts))
+    occurrences = Counter(dict(counts))
     types = description.source_types if side == "source" else description.target_types
-    write_counts(output, ((one, found_counts[one]) for one in types))
-
-
-def _check_joint(model: Path, description: ModelDescription) -> None:
-    """Refuse a model whose target side has codes of its own, which its file does not hold."""
-    assert description.bpe_codes is not None
-    if strange := types_of_other_codes(description.bpe_codes, description.target_types):
-        raise UserError(
-            f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
-            "have codes of their own, and its file holds those of the source"
-        )
+    write_counts(output, ((token, occurrences[token]) for token in types))

@@ -8,8 +8,7 @@ import torch
 
 from convs2s.config.load import load
 from convs2s.interop.checkpoint import Checkpoint
-from convs2s.interop.fairseq import architecture_of
-from convs2s.interop.layout import their_name, to_our_layout
+from convs2s.interop.fairseq import architecture_of, their_name, to_our_layout
 from convs2s.models.build import build_network
 
 
