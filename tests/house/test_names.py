@@ -75,6 +75,9 @@ WALKS = {
 }
 """Setting -> the files that name it on its way (docs/structure.md), and those that pass it on."""
 
+MOST_FILES = {"beam": 5, "dropout": 12}
+"""Modules of the package that name a setting, in code or in words."""
+
 
 @pytest.mark.parametrize("setting", WALKS)
 def test_a_setting_is_named_in_few_files(root: Path, setting: str) -> None:
@@ -82,3 +85,7 @@ def test_a_setting_is_named_in_few_files(root: Path, setting: str) -> None:
     named, passed_on = ([root / file for file in files] for files in WALKS[setting])
     assert all(name.search(path.read_text("utf-8")) for path in named)
     assert not any(name.search(path.read_text("utf-8")) for path in passed_on)
+    package = modules(root).values()
+    assert (
+        sum(bool(name.search(path.read_text("utf-8"))) for path in package) <= MOST_FILES[setting]
+    )

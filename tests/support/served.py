@@ -66,10 +66,9 @@ def serving(model: Path, search: DecodingSettings, **stated: Any) -> Iterator[Mo
     uvicorn = pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     from convs2s.api.translator import Translator
     from convs2s.serving.application import application
-    from convs2s.serving.server import served_by
 
     translator = Translator.load(model, device="cpu")
-    app = application(served_by(translator, search, ServerSettings(**stated)))
+    app = application(translator, search, ServerSettings(**stated))
     listening = socket.create_server(("127.0.0.1", 0))
     options = {"http": "h11", "ws": "none", "lifespan": "on", "log_config": None}
     server = uvicorn.Server(uvicorn.Config(app, **options))

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self, TypedDict, Unpack, get_args
+from typing import Literal, Self, get_args
 
 import torch
 
-from convs2s.api.texts import check_text, check_texts
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Device
@@ -17,26 +16,14 @@ from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
+from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.models.ensemble import Average
 from convs2s.models.kernels.quantized_linear import Precision
 
 OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""
 
-
-class SearchSettings(TypedDict, total=False):
-    """The other ones: what each means, and its default, docs/configuration.md says."""
-
-    beam: int
-    length_penalty: float
-    minimum_length: int
-    maximum_length: Mapping[str, float]
-    unknown_penalty: float
-    finished: Literal["replace", "leave"]
-    replace_unknown: bool
-    vocabulary_selection: Literal["model", "full"]
-    batch_sentences: int
-    batch_tokens: int | None
+_FORBIDDEN = {"\0": "the character NUL", "\n": "a line feed"}
 
 
 class _Results(Section):
@@ -54,17 +41,12 @@ class Translator:
     ::
 
         translator = convs2s.Translator.load("model.safetensors")
-        (found,) = translator.translate(["The man sees two red cars."], beam=5)
-        print(found.text, found.score)
+        (translation,) = translator.translate(["The man sees two red cars."], beam=5)
+        print(translation.text, translation.score)
     """
 
     def __init__(self, lines: LineTranslator, device: str) -> None:
-        """Take what is in memory; ``load`` reads it from files.
-
-        Args:
-            lines: the models with everything from raw text to text.
-            device: where they are.
-        """
+        """Take models that are in memory, on a device; ``load`` reads them from files."""
         self._lines, self.device = lines, device
 
     @cached_property
@@ -104,15 +86,17 @@ class Translator:
         stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
         stated["replace_unknown"] = False
         settings = validated(DecodingSettings, stated, "load")
-        device_name = _picked_device(device)
-        models = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
+        if device not in get_args(Device):
+            known = ", ".join(get_args(Device))
+            raise UserError(f"load: device: expected one of {known}, not {device!r}")
+        name = pick_device(device)
+        models = list(map(Path, [path] if isinstance(path, str | Path) else path))
         if not models:
             raise UserError("load: expected a model file, found an empty list")
-        at_a_time = torch.get_num_threads()
         lines = LineTranslator(
-            models, settings, device_name, pretokenized=pretokenized, threads=at_a_time
+            *(models, settings, name), pretokenized=pretokenized, threads=torch.get_num_threads()
         )
-        return cls(lines, device_name)
+        return cls(lines, name)
 
     @property
     def languages(self) -> dict[str, str]:
@@ -121,7 +105,7 @@ class Translator:
 
     @property
     def attends(self) -> bool:
-        """Whether a model has attention, which alignments and replaced words rest on."""
+        """Whether a model has attention, which alignments and replaced words need."""
         return self._lines.ensemble.attends
 
     def translate(
@@ -130,7 +114,7 @@ class Translator:
         *,
         n_best: int = 1,
         attention: bool = False,
-        **settings: Unpack[SearchSettings],
+        **settings: object,
     ) -> list[Translation]:
         """Translate texts, one sentence each; they are batched by their lengths.
 
@@ -140,7 +124,8 @@ class Translator:
                 at its longest output may find fewer.
             attention: whether each hypothesis has its attention, layer by layer, which takes one
                 more pass through the network.
-            settings: how to search, as ``config/decodings.yaml`` says it: ``beam=5`` and so on.
+            settings: how to search: any setting of ``DecodingSettings`` (docs/configuration.md)
+                that ``load`` does not take, ``beam=5`` and so on.
 
         Returns:
             A translation for each text, in their order.
@@ -150,9 +135,18 @@ class Translator:
         """
         checked = check_texts(texts, "texts")
         lines = self._lines.searching_by(self._settings(settings))
-        self._check_results({"n_best": n_best, "attention": attention}, lines.settings.beam)
-        found = list(lines.translate(checked, n_best=n_best))
-        return [self._attended(one) for one in found] if attention else found
+        asked = validated(_Results, {"n_best": n_best, "attention": attention}, "translate")
+        if asked.attention and not self.attends:
+            raise UserError("translate: attention: a model of kind lstm has none: leave it out")
+        lines.settings.check_n_best(asked.n_best, "translate: n_best")
+        translations = list(lines.translate(checked, n_best=n_best))
+        if not attention:
+            return translations
+        attended = []
+        for translation in translations:
+            best = [replace(row, attention=lines.attention(row)) for row in translation.n_best]
+            attended.append(replace(translation, n_best=best, attention=best[0].attention))
+        return attended
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
         """Score given translations: the log-probability of each target given its source.
@@ -168,30 +162,24 @@ class Translator:
         """
         if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
             raise UserError("pairs: expected a list of pairs (source, target)")
-        checked = [_checked_pair(pair, f"pairs:{number}") for number, pair in enumerate(pairs, 1)]
+        checked: list[tuple[str, str]] = []
+        for number, pair in enumerate(pairs, start=1):
+            if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+                raise UserError(f"pairs:{number}: expected a pair (source, target) of texts")
+            source, target = (check_text(text, f"pairs:{number}") for text in pair)
+            checked.append((source, target))
         return list(score_pairs(self._scorer, checked))
 
-    def _settings(self, stated: SearchSettings) -> DecodingSettings:
-        unknowing = {} if self.attends else {"replace_unknown": False}
-        known = {name: getattr(self._lines.settings, name) for name in OF_A_MODEL}
-        settings = validated(DecodingSettings, {**known, **unknowing, **stated}, "translate")
+    def _settings(self, stated: Mapping[str, object]) -> DecodingSettings:
+        """Return the settings of a call, with those that the models were loaded with."""
+        for name in sorted(OF_A_MODEL & stated.keys()):
+            raise UserError(f"translate: {name}: is a setting of the model: give it to load")
+        loaded = {name: getattr(self._lines.settings, name) for name in OF_A_MODEL}
+        default = {} if self.attends else {"replace_unknown": False}
+        settings = validated(DecodingSettings, {**loaded, **default, **stated}, "translate")
         if isinstance(settings.length_penalty, TunedLengthPenalty):
             raise UserError("translate: length_penalty: expected a number")
         return settings
-
-    def _check_results(self, stated: Mapping[str, object], beam: int) -> None:
-        results = validated(_Results, stated, "translate")
-        if results.attention and not self.attends:
-            raise UserError("translate: attention: a model of kind lstm has none: leave it out")
-        if results.n_best > beam:
-            raise UserError(
-                f"translate: n_best: a beam of {beam} finds no more than {beam} translations, and "
-                f"{results.n_best} are asked for: raise beam"
-            )
-
-    def _attended(self, found: Translation) -> Translation:
-        n_best = [replace(one, attention=self._lines.attention(one)) for one in found.n_best]
-        return replace(found, n_best=n_best, attention=n_best[0].attention)
 
     def __repr__(self) -> str:
         """Say what it is: task, languages, how many networks, where."""
@@ -200,15 +188,52 @@ class Translator:
         return f"<Translator {description.task} {languages}, {networks} x, {self.device}>"
 
 
-def _picked_device(name: str) -> str:
-    if name not in get_args(Device):
-        known = ", ".join(get_args(Device))
-        raise UserError(f"load: device: expected one of {known}, not {name!r}")
-    return pick_device(name)
+def check_texts(texts: object, name: str, longest: int = LONGEST_LINE_BYTES) -> list[str]:
+    """Return the texts if they are what a model can be given, as lines of a file are checked.
+
+    Args:
+        texts: a list of them, one sentence each.
+        name: the list's name in messages.
+        longest: bytes of a text at most, as UTF-8.
+
+    Raises:
+        UserError: it is no list of texts, or a text is too long, no Unicode, or holds a NUL or a
+            line feed; the message names the text, counted from 1.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
+        raise UserError(
+            f"{name}: expected a list of texts, one sentence each, found {_type_of(texts)}: put a "
+            "single text into a list"
+        )
+    return [
+        check_text(text, f"{name}:{number}", longest) for number, text in enumerate(texts, start=1)
+    ]
 
 
-def _checked_pair(pair: object, place: str) -> tuple[str, str]:
-    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise UserError(f"{place}: expected a pair (source, target) of texts")
-    source, target = (check_text(text, place) for text in pair)
-    return source, target
+def check_text(text: object, place: str, longest: int = LONGEST_LINE_BYTES) -> str:
+    """Return a text if it is what a model can be given: ``check_texts`` says what that is."""
+    if not isinstance(text, str):
+        raise UserError(f"{place}: expected a text, found {_type_of(text)}")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{place}: not Unicode: half a surrogate pair at character {error.start + 1}; decode "
+            "the bytes that it comes from as what they are"
+        ) from None
+    if size > longest:
+        raise UserError(
+            f"{place}: a text of {size:,} bytes, and {longest:,} is the most: give one sentence "
+            "at a time"
+        )
+    for character, called in _FORBIDDEN.items():
+        if character in text:
+            raise UserError(
+                f"{place}: holds {called} at character {text.index(character) + 1}: expected one "
+                "sentence of plain text"
+            )
+    return text
+
+
+def _type_of(value: object) -> str:
+    return "one text" if isinstance(value, str) else f"what Python calls {type(value).__name__}"

@@ -9,10 +9,10 @@ TYPES = 10_000
 """Of each side's vocabulary, where only speed matters."""
 
 DECODED_ROWS = 1, 5, 64, 320
-"""Hypotheses at a time: one sentence greedily and with a beam of 5, and 64 sentences alike."""
+"""Hypotheses at a time: those of one sentence and of 64, greedily and with 5 of each."""
 
 DEFAULT_ROWS = 320
-"""Those of a decoding's default beam and batch."""
+"""Those of a batch with the default settings."""
 
 
 def add_kernels(command: argparse.ArgumentParser) -> None:

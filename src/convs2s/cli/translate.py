@@ -7,6 +7,7 @@ from pathlib import Path
 
 from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
+from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 
 
@@ -59,7 +60,7 @@ def _translate(arguments: argparse.Namespace) -> None:
 
     settings = decoding_settings(arguments)
     device = pick_device(arguments.device)
-    _check_translation(arguments, device)
+    _check_translation(arguments, settings, device)
     # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
     torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
     translator = LineTranslator(
@@ -85,7 +86,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     )
 
 
-def _check_translation(arguments: argparse.Namespace, device: str) -> None:
+def _check_translation(
+    arguments: argparse.Namespace, settings: DecodingSettings, device: str
+) -> None:
     """Check what the parser cannot: options that rest on others.
 
     Raises:
@@ -93,11 +96,8 @@ def _check_translation(arguments: argparse.Namespace, device: str) -> None:
     """
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
-    if arguments.n_best is not None and arguments.n_best > arguments.beam:
-        raise UserError(
-            f"--n-best {arguments.n_best}: a beam of {arguments.beam} finds no more than "
-            f"{arguments.beam} translations: raise --beam"
-        )
+    if arguments.n_best is not None:
+        settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
     if arguments.workers > 1 and device != "cpu":
         raise UserError(
             "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from convs2s.config.section import NonNegativeFloat, PositiveInt, Section
+from convs2s.errors import UserError
 from convs2s.files.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
 
 LengthPenalty = Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
@@ -75,6 +76,23 @@ class DecodingSettings(Section):
     """Source tokens translated at a time, at most: sentences x the longest of them, unless one
     alone has more. It bounds memory and padding where sentences are long; on a CPU the result does
     not depend on it. null: no limit."""
+
+    @property
+    def hypotheses(self) -> int:
+        """The hypotheses of a full batch."""
+        return self.beam * self.batch_sentences
+
+    def check_n_best(self, wanted: int, place: str) -> None:
+        """Check that a search can find so many translations of a line.
+
+        Raises:
+            UserError: it cannot; the message begins with ``place``.
+        """
+        if wanted > self.beam:
+            raise UserError(
+                f"{place}: a beam of {self.beam} finds no more than {self.beam} translations: "
+                "raise beam, or ask for fewer"
+            )
 
     @property
     def alpha(self) -> float:

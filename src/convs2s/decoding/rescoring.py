@@ -7,6 +7,7 @@ another system may consist of any.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -278,7 +279,7 @@ def list_n_best(
         threads: CPU threads.
     """
     translator = prepare_translator(models, settings, device=device, threads=threads)
-    translations = translator.translate(read_lines(source), n_best=settings.beam)
+    translations = translator.translate(read_lines(source), n_best=sys.maxsize)
     alpha = settings.alpha
     lines = (
         n_best_line(best.line, " ".join(best.words), best.score, len(best.tokens) + 1, alpha)

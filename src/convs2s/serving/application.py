@@ -1,11 +1,15 @@
-"""What the server answers: a page, its health, translations; every fault is a line of JSON."""
+"""The server's answers: a page, its health, translations; every fault is a line of JSON."""
 
 import asyncio
+import base64
+import hashlib
+import html
+import re
 import sys
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import NamedTuple
+from importlib.resources import files
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -14,17 +18,27 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from convs2s.api.translator import OF_A_MODEL, Translator
+from convs2s.attention_view import view
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
-from convs2s.serving.batches import Batches, BusyError
-from convs2s.serving.page import ServedPage
-from convs2s.serving.requests import Asked, TooLargeError, parse_request, read_body
+from convs2s.serving.requests import (
+    Asked,
+    Batches,
+    BusyError,
+    TooLargeError,
+    Wanted,
+    check_search,
+    parse_request,
+    read_body,
+)
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 BAD, FORBIDDEN_HOST, SLOW, TOO_LARGE, NOT_JSON, FAULT, BUSY = 400, 421, 408, 413, 415, 500, 503
 
 GONE = 499
-"""What is noted where the client has closed the connection; nobody reads it."""
+"""Noted where the client has closed the connection; nobody reads it."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -34,37 +48,45 @@ HEADERS = {
 
 STATUSES = {BusyError: BUSY, TooLargeError: TOO_LARGE}
 
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
-class Served(NamedTuple):
-    """What a server needs.
+Handler = Callable[[Request], Awaitable[Response]]
 
-    Attributes:
-        batches: what translates.
-        settings: its bounds.
-        beam: of a request that states none.
-        page: what a browser gets.
-        model: what its health says of the model.
+
+def application(
+    translator: Translator, search: DecodingSettings, settings: ServerSettings
+) -> Starlette:
+    """Return the application of a model, which translates for as long as it lives.
+
+    Args:
+        translator: the model.
+        search: how to search where a request does not say otherwise.
+        settings: the bounds.
+
+    Raises:
+        UserError: the search exceeds the bounds, or replaces unknown words where no model has
+            attention.
     """
+    check_search(search, settings)
 
-    batches: Batches
-    settings: ServerSettings
-    beam: int
-    page: ServedPage
-    model: dict[str, object]
+    def translate(texts: list[str], wanted: Wanted) -> list[Translation]:
+        chosen = wanted.search.model_dump(exclude=OF_A_MODEL)
+        return translator.translate(
+            texts, n_best=wanted.n_best, attention=wanted.attention, **chosen
+        )
 
-
-def application(served: Served) -> Starlette:
-    """Return the application, which translates for as long as it lives."""
+    translate([], Wanted(search, 1, False))  # what no request could have is refused now
+    batches = Batches(translate, search.batch_sentences, settings.most_waiting)
 
     @asynccontextmanager
     async def translating(_: Starlette) -> AsyncIterator[None]:
-        running = asyncio.create_task(served.batches.run())
+        running = asyncio.create_task(batches.run())
         yield
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
 
-    handlers = _Handlers(served)
+    handlers = _Handlers(translator, search, settings, batches)
     routes = [
         Route("/", handlers.checked(handlers.page)),
         Route("/health", handlers.checked(handlers.health)),
@@ -75,32 +97,37 @@ def application(served: Served) -> Starlette:
     )
 
 
-def _host_of(header: str) -> str:
-    """Return the name in a header ``Host: name:port``; "" where there is none."""
-    try:
-        return urlsplit(f"//{header}").hostname or ""
-    except ValueError:  # such as "[::1" without its end
-        return ""
-
-
-Handler = Callable[[Request], Awaitable[Response]]
-
-
 class _Handlers:
     """What answers each address."""
 
-    def __init__(self, served: Served) -> None:
-        self._served = served
+    def __init__(
+        self,
+        translator: Translator,
+        search: DecodingSettings,
+        settings: ServerSettings,
+        batches: Batches,
+    ) -> None:
+        self._search, self._settings, self._batches = search, settings, batches
+        languages = translator.languages
+        self._model = {"name": repr(translator), **languages}
+        shown = {
+            **{**settings.model_dump(), **search.model_dump(), **languages},
+            "title": f"convs2s: {languages['source']} to {languages['target']}",
+            "attention": "checked" if translator.attends else "disabled",
+        }
+        self._page, self._policy = served_page(shown)
 
     def checked(self, handler: Handler) -> Handler:
-        """Return a handler that answers only those who mean this server, and says its faults."""
+        """Return a handler that answers only requests to this server's own name, faults as JSON."""
 
         async def answer(request: Request) -> Response:
             """Give the handler's answer, or say what is wrong."""
-            host = _host_of(request.headers.get("host", ""))
-            mine = self._served.settings.host
+            try:
+                host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+            except ValueError:  # such as "[::1" without its end
+                host = ""
             # A page from elsewhere may have a name that leads here (DNS rebinding).
-            if is_loopback(mine) and not is_loopback(host):
+            if is_loopback(self._settings.host) and not is_loopback(host):
                 return _fault(FORBIDDEN_HOST, "this server answers on this machine alone")
             try:
                 return await handler(request)
@@ -116,40 +143,43 @@ class _Handlers:
 
     async def page(self, _: Request) -> Response:
         """Give the page."""
-        page = self._served.page
-        headers = {**HEADERS, "Content-Security-Policy": page.policy}
-        return Response(page.content, media_type="text/html; charset=utf-8", headers=headers)
+        headers = {**HEADERS, "Content-Security-Policy": self._policy}
+        return Response(self._page, media_type="text/html; charset=utf-8", headers=headers)
 
     async def health(self, _: Request) -> Response:
         """Say that the server lives, how many sentences wait, and what it takes."""
-        served = self._served
-        bounds = served.settings.model_dump(exclude={"host", "port"})
-        waiting = served.batches.waiting
-        content = {"status": "ok", "waiting": waiting, "model": served.model, "bounds": bounds}
+        bounds = self._settings.model_dump(exclude={"host", "port"})
+        waiting = self._batches.waiting
+        content = {"status": "ok", "waiting": waiting, "model": self._model, "bounds": bounds}
         return JSONResponse(content, headers=HEADERS)
 
     async def translate(self, request: Request) -> Response:
         """Translate what a request asks, together with others."""
-        served = self._served
+        settings = self._settings
         # Browsers send another site's form or text without asking, JSON never.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _fault(NOT_JSON, "request: expected the header Content-Type: application/json")
         try:
-            async with asyncio.timeout(served.settings.request_seconds):
-                body = await read_body(request.stream(), served.settings.largest_body)
+            async with asyncio.timeout(settings.request_seconds):
+                body = await read_body(request.stream(), settings.largest_body)
         except TimeoutError:
-            seconds = f"{served.settings.request_seconds:g}"
-            return _fault(
-                SLOW, f"request: not complete within {seconds} s", {"Connection": "close"}
-            )
-        asked = parse_request(body, served.settings, served.beam)
+            message = f"request: not complete within {settings.request_seconds:g} s"
+            return _fault(SLOW, message, {"Connection": "close"})
+        asked = parse_request(body, settings, self._search)
         try:
-            found = await _unless_gone(request, served.batches, asked)
+            translations = await _unless_gone(request, self._batches, asked)
         except BusyError:
             raise
         except UserError as error:  # of the model: the request has been checked
             return _fault(FAULT, str(error))
-        return JSONResponse({"translations": [_as_json(one) for one in found]}, headers=HEADERS)
+        rows = []
+        for translation in translations:
+            row = translation.as_json()
+            del row["line"]
+            if translation.attention is not None:
+                row["attention"] = translation.attention.as_json()
+            rows.append(row)
+        return JSONResponse({"translations": rows}, headers=HEADERS)
 
 
 async def _unless_gone(request: Request, batches: Batches, asked: Asked) -> list[Translation]:
@@ -159,29 +189,21 @@ async def _unless_gone(request: Request, batches: Batches, asked: Asked) -> list
         ClientDisconnect: it did.
         UserError: as of ``Batches.translate``.
     """
-    translating = asyncio.create_task(batches.translate(*asked))
-    leaving = asyncio.create_task(_leaving(request))
+
+    async def leaving() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    translated = asyncio.create_task(batches.translate(*asked))
+    left = asyncio.create_task(leaving())
     try:
-        await asyncio.wait({translating, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not translating.done():
+        await asyncio.wait({translated, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not translated.done():
             raise ClientDisconnect
-        return translating.result()
+        return translated.result()
     finally:
-        translating.cancel()
-        leaving.cancel()
-
-
-async def _leaving(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-def _as_json(translation: Translation) -> dict[str, object]:
-    fields = translation.as_json()
-    del fields["line"]
-    if translation.attention is not None:
-        fields["attention"] = translation.attention.as_json()
-    return fields
+        translated.cancel()
+        left.cancel()
 
 
 def _fault(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -191,3 +213,28 @@ def _fault(status: int, message: str, headers: dict[str, str] | None = None) -> 
 def _http_fault(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _fault(error.status_code, error.detail, dict(error.headers or {}))
+
+
+def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:
+    """Return the page, which fetches nothing else, and its Content-Security-Policy.
+
+    The policy lets the page run and show what it holds, and ask its server. ``shown`` are the
+    values of the page's places, by name; they are escaped.
+    """
+    data = files("convs2s.serving").joinpath("data")
+    style = view.style() + data.joinpath("page.css").read_text("utf-8")
+    program = view.program() + data.joinpath("page.js").read_text("utf-8")
+    places = {name: html.escape(str(value)) for name, value in shown.items()}
+    places |= {"style": style, "program": program}
+    template = data.joinpath("page.html").read_text("utf-8")
+    content = _PLACE.sub(lambda match: places[match[1]], template)
+    policy = (
+        f"default-src 'none'; script-src '{_digest(program)}'; style-src '{_digest(style)}'; "
+        "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return content.encode(), policy
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,26 +1,46 @@
-"""From the bytes of a request to what it wants, with bounds on all of it."""
+"""From the bytes of a request to its translations: bounds, a queue, and batches of what fits.
 
+One thread translates together what can go together.
+"""
+
+import asyncio
 import json
-from collections.abc import AsyncIterator
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from convs2s.api.texts import check_texts
+from convs2s.api.translator import check_texts
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
+from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
-from convs2s.serving.batches import Wanted
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
 """Bytes of an overlong request that are read and dropped, so that its client hears the answer."""
+
+LULL_SECONDS, LULL_SHARE = 0.005, 0.02
+"""A batch begins once no request has come for so long, or for this share of the time that the one
+before took, if that is more: clients that were answered together ask again together."""
+
+MOST_SECONDS, MOST_SHARE = 0.05, 0.1
+"""A batch begins after so long, or this share of that time, in any case."""
 
 
 class TooLargeError(UserError):
     """A request has more than the server takes."""
 
 
+class BusyError(UserError):
+    """More sentences wait than the server takes: the client may ask again later."""
+
+
 class _Request(Section):
-    """What a client asks."""
+    """A client's request."""
 
     texts: list[str]
     """Sentences."""
@@ -32,6 +52,15 @@ class _Request(Section):
     """Whether each translation has its attention."""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a request wants of each translation; requests that want the same share batches."""
+
+    search: DecodingSettings
+    n_best: int
+    attention: bool
+
+
 class Asked(NamedTuple):
     """A request that has been checked."""
 
@@ -39,12 +68,29 @@ class Asked(NamedTuple):
     wanted: Wanted
 
 
-async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
-    """Return the body of a request.
+Translate = Callable[[list[str], Wanted], list[Translation]]
 
-    Args:
-        parts: as they arrive.
-        most: bytes at most.
+
+def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
+    """Check that a request which states nothing is within the bounds.
+
+    Raises:
+        UserError: the search has a wider beam than the server takes, or a request may have more
+            sentences than may wait.
+    """
+    if search.beam > settings.largest_beam:
+        raise UserError(
+            f"--beam {search.beam}: --largest-beam is {settings.largest_beam}: raise that"
+        )
+    if settings.most_texts > settings.most_waiting:
+        raise UserError(
+            f"--most-texts {settings.most_texts}: --most-waiting is {settings.most_waiting}: raise "
+            "that, or a request of so many sentences would never be taken"
+        )
+
+
+async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
+    """Return the body of a request, of at most so many bytes, from its parts as they arrive.
 
     Raises:
         TooLargeError: it has more; they have been read, within reason.
@@ -64,23 +110,34 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(body)
 
 
-def parse_request(body: bytes, settings: ServerSettings, beam: int) -> Asked:
+def parse_request(body: bytes, settings: ServerSettings, search: DecodingSettings) -> Asked:
     """Return what a request asks.
 
     Args:
         body: JSON.
         settings: the bounds.
-        beam: where the request states none.
+        search: how to search where the request does not say otherwise.
 
     Raises:
-        UserError: it is no UTF-8, no JSON, has keys that there are not, or values out of bounds.
+        UserError: it is not UTF-8 or not JSON, or has unknown keys or values out of bounds.
         TooLargeError: a text is too long, or there are too many.
     """
-    asked = validated(_Request, {"beam": beam, **_object(body)}, "request")
+    try:
+        stated = json.loads(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"request: not UTF-8: byte 0x{body[error.start]:02x} at {error.start}: send JSON in "
+            "UTF-8"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"request: not JSON: {error}: send " + '{"texts": ["..."]}') from None
+    if not isinstance(stated, dict):
+        raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
+    asked = validated(_Request, {"beam": search.beam, **stated}, "request")
     if asked.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
-    if asked.n_best > asked.beam:
-        raise UserError(f"request: n_best: expected at most the beam, {asked.beam}")
+    search = search.model_copy(update={"beam": asked.beam})
+    search.check_n_best(asked.n_best, "request: n_best")
     if len(asked.texts) > settings.most_texts:
         raise TooLargeError(
             f"request: {len(asked.texts)} texts, and {settings.most_texts} is the most: send them "
@@ -93,19 +150,114 @@ def parse_request(body: bytes, settings: ServerSettings, beam: int) -> Asked:
             "the most: send one sentence at a time"
         )
     texts = check_texts(asked.texts, "request: texts", settings.longest_text)
-    return Asked(texts, Wanted(asked.beam, asked.n_best, asked.attention))
+    return Asked(texts, Wanted(search, asked.n_best, asked.attention))
 
 
-def _object(body: bytes) -> dict[str, object]:
-    try:
-        found = json.loads(body.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"request: not UTF-8: byte 0x{body[error.start]:02x} at {error.start}: send JSON in "
-            "UTF-8"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"request: not JSON: {error}: send " + '{"texts": ["..."]}') from None
-    if not isinstance(found, dict):
-        raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
-    return found
+@dataclass(frozen=True)
+class _Job:
+    texts: Sequence[str]
+    wanted: Wanted
+    result: "asyncio.Future[list[Translation]]"
+
+    def settle(self, result: list[Translation] | Exception) -> None:
+        """Give the client its result, unless it has gone."""
+        if self.result.done():
+            return
+        if isinstance(result, Exception):
+            self.result.set_exception(result)
+        else:
+            self.result.set_result(result)
+
+
+class Batches:
+    """The queue of one model; all but the translating happens in the server's own thread."""
+
+    def __init__(self, translate: Translate, most_together: int, most_waiting: int) -> None:
+        """Start empty; ``run`` translates.
+
+        Args:
+            translate: is called in a thread of its own.
+            most_together: sentences of a batch at most, unless one request has more.
+            most_waiting: sentences that wait at most.
+        """
+        self._translate, self._most_together = translate, most_together
+        self._most_waiting = most_waiting
+        self._jobs: deque[_Job] = deque()
+        self._arrived = asyncio.Event()
+        self._took = 0.0  # seconds that the last batch took
+
+    @property
+    def waiting(self) -> int:
+        """How many sentences wait; those that are being translated do not count."""
+        return sum(len(job.texts) for job in self._jobs)
+
+    async def translate(self, texts: Sequence[str], wanted: Wanted) -> list[Translation]:
+        """Wait for the translations of a request; cancelled, it gives up its place.
+
+        Raises:
+            BusyError: too many sentences wait already.
+            UserError: the model finds no translation.
+        """
+        if self.waiting + len(texts) > self._most_waiting:
+            raise BusyError(
+                f"the server is busy: {self.waiting} sentences wait, and {self._most_waiting} is "
+                "the most: ask again in a moment"
+            )
+        job = _Job(texts, wanted, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self._arrived.set()
+        try:
+            return await job.result
+        finally:
+            if job in self._jobs:
+                self._jobs.remove(job)
+
+    async def run(self) -> None:
+        """Translate what arrives until cancelled."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, "translate") as pool:
+            while True:
+                await self._arrived.wait()
+                # Wait for as long as requests keep coming and fit into the batch, but not for long.
+                lull = max(LULL_SECONDS, LULL_SHARE * self._took)
+                end, before = loop.time() + max(MOST_SECONDS, MOST_SHARE * self._took), 0
+                while before < self.waiting < self._most_together and loop.time() < end:
+                    before = self.waiting
+                    await asyncio.sleep(lull)
+                jobs = self._take()
+                if not self._jobs:
+                    self._arrived.clear()
+                started = time.monotonic()
+                await self._answer(pool, jobs)
+                self._took = time.monotonic() - started
+
+    def _take(self) -> list[_Job]:
+        """Take the first request, and the others that want the same and fit, in their order."""
+        taken: list[_Job] = []
+        room = self._most_together
+        for job in list(self._jobs):
+            if not taken or (job.wanted == taken[0].wanted and len(job.texts) <= room):
+                taken.append(job)
+                self._jobs.remove(job)
+                room -= len(job.texts)
+        return taken
+
+    async def _answer(self, pool: ThreadPoolExecutor, jobs: Sequence[_Job]) -> None:
+        """Translate requests together; where that fails, each alone, so that one fails alone."""
+        if not jobs:
+            return
+        texts = [text for job in jobs for text in job.texts]
+        translating = asyncio.get_running_loop().run_in_executor(
+            pool, self._translate, texts, jobs[0].wanted
+        )
+        try:
+            translations = iter(await translating)
+        except Exception as error:
+            if len(jobs) == 1:
+                jobs[0].settle(error)
+                return
+            for job in jobs:
+                await self._answer(pool, [job])
+            return
+        for job in jobs:
+            job.settle([next(translations) for _ in job.texts])

@@ -1,4 +1,4 @@
-"""What a server is told: where it listens, and the bounds of what it takes."""
+"""Where a server listens, and the bounds of what it takes."""
 
 from ipaddress import ip_address
 from typing import Annotated
@@ -20,7 +20,7 @@ class ServerSettings(Section):
     port: Annotated[int, Field(ge=0, le=MOST_PORT)] = 8000
     """Port to listen at; 0: any that is free."""
     largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10
-    """The widest beam that a request may ask for."""
+    """Hypotheses that a request may keep at each step, at most."""
     longest_text: Annotated[int, Field(ge=1, le=LONGEST_LINE_BYTES)] = 2000
     """Bytes of a sentence, as UTF-8, at most."""
     most_texts: PositiveInt = 64

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import convs2s
-from convs2s.api.translator import OF_A_MODEL, SearchSettings, Translator
+from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.model_file import load_model, save_model
@@ -129,14 +129,14 @@ BAD_CALLS: dict[str, tuple[Callable[[Translator], object], str]] = {
     "too long": (lambda it: it.translate(["é" * 600_000]), "1,200,000 bytes, and 1,048,576 is"),
     "surrogate": (lambda it: it.translate(["w\ud800"]), "half a surrogate pair at character 2"),
     "a typo": (
-        lambda it: it.translate(["w1"], baem=3),  # type: ignore[call-arg]
+        lambda it: it.translate(["w1"], baem=3),
         "^translate: unknown key 'baem'; did you mean 'beam'",
     ),
     "beam": (lambda it: it.translate(["w1"], beam=0), "^translate: beam: expected at least 1"),
     "n_best": (lambda it: it.translate(["w1"], n_best=0), "^translate: n_best: .* at least 1"),
     "more": (lambda it: it.translate(["w1"], beam=2, n_best=3), "a beam of 2 finds no more than 2"),
     "tuned": (
-        lambda it: it.translate(["w1"], length_penalty={"tuned_on": "valid"}),  # type: ignore[arg-type]
+        lambda it: it.translate(["w1"], length_penalty={"tuned_on": "valid"}),
         "length_penalty: expected a number",
     ),
     "pairs": (lambda it: it.score("w1"), r"^pairs: expected a list of pairs \(source, target\)$"),  # type: ignore[arg-type]
@@ -165,9 +165,16 @@ def test_what_is_no_model(model: Path, tmp_path: Path) -> None:
         Translator.load(model, threads=0)
 
 
-def test_every_setting_of_a_search_can_be_given() -> None:
-    settings = set(DecodingSettings.model_fields) - OF_A_MODEL
-    assert set(SearchSettings.__annotations__) == settings
+def test_every_setting_of_a_search_can_be_given(translator: Translator) -> None:
+    stated = DecodingSettings().model_dump(exclude=OF_A_MODEL)
+    assert translator.translate(TEXTS, **stated) == translator.translate(TEXTS)
+
+
+@pytest.mark.parametrize("name", sorted(OF_A_MODEL))
+def test_a_setting_of_the_model_is_no_setting_of_a_call(translator: Translator, name: str) -> None:
+    setting = {name: getattr(DecodingSettings(), name)}
+    with pytest.raises(convs2s.UserError, match=f"^translate: {name}: .* give it to load"):
+        translator.translate(TEXTS, **setting)
 
 
 def test_the_package_reads_nothing_before_it_is_asked_for() -> None:

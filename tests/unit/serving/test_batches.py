@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
-from convs2s.serving.batches import Batches, BusyError, Wanted
+from convs2s.serving.requests import Batches, BusyError, Wanted
 
-PLAIN = Wanted(beam=5, n_best=1, attention=False)
+PLAIN = Wanted(DecodingSettings(), n_best=1, attention=False)
 
 
 def translated(text: str) -> Translation:
@@ -62,7 +63,7 @@ def test_what_is_asked_together_is_translated_together() -> None:
 
 def test_what_wants_another_search_is_not_translated_with_it() -> None:
     async def work(batches: Batches) -> None:
-        other = replace(PLAIN, beam=1)
+        other = replace(PLAIN, search=DecodingSettings(beam=1))
         asked = ask(batches, "a"), ask(batches, "b", wanted=other), ask(batches, "c")
         assert list(await asyncio.gather(*asked)) == [["A"], ["B"], ["C"]]
 

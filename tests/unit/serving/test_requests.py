@@ -6,21 +6,23 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.errors import UserError
-from convs2s.serving.batches import Wanted
-from convs2s.serving.requests import TooLargeError, parse_request, read_body
+from convs2s.serving.requests import TooLargeError, Wanted, parse_request, read_body
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 SETTINGS = ServerSettings(longest_text=20, most_texts=3, largest_beam=6)
+SEARCH = DecodingSettings(beam=4, minimum_length=2)
 
 
 def test_what_is_not_stated_has_a_default() -> None:
-    asked = parse_request(b'{"texts": ["w1"]}', SETTINGS, 4)
+    asked = parse_request(b'{"texts": ["w1"]}', SETTINGS, SEARCH)
     assert asked.texts == ["w1"]
-    assert asked.wanted == Wanted(beam=4, n_best=1, attention=False)
+    assert asked.wanted == Wanted(SEARCH, n_best=1, attention=False)
     stated = b'{"texts": [], "beam": 2, "n_best": 2, "attention": true}'
-    assert parse_request(stated, SETTINGS, 4).wanted == Wanted(2, 2, True)
+    narrow = DecodingSettings(beam=2, minimum_length=2)
+    assert parse_request(stated, SETTINGS, SEARCH).wanted == Wanted(narrow, 2, True)
 
 
 BAD = {
@@ -34,7 +36,7 @@ BAD = {
     b'{"texts": ["w1"], "baem": 1}': "unknown key 'baem'; did you mean 'beam'",
     b'{"texts": ["w1"], "beam": 7}': "beam: expected at most 6",
     b'{"texts": ["w1"], "beam": 0}': "beam: expected at least 1",
-    b'{"texts": ["w1"], "beam": 2, "n_best": 3}': "n_best: expected at most the beam, 2",
+    b'{"texts": ["w1"], "beam": 2, "n_best": 3}': "n_best: a beam of 2 finds no more than 2",
     rb'{"texts": ["w\u0000"]}': "texts:1: holds the character NUL",
     rb'{"texts": ["w1", "w\ud800"]}': "texts:2: not Unicode: half a surrogate pair",
     rb'{"texts": ["w1\nw2"]}': "texts:1: holds a line feed",
@@ -44,7 +46,7 @@ BAD = {
 @pytest.mark.parametrize("body", BAD, ids=lambda body: body[:30].decode("latin-1"))
 def test_a_bad_request_is_told_so_in_one_line(body: bytes) -> None:
     with pytest.raises(UserError, match=r"^request: ") as raised:
-        parse_request(body, SETTINGS, 4)
+        parse_request(body, SETTINGS, SEARCH)
     assert BAD[body] in str(raised.value)
     assert not isinstance(raised.value, TooLargeError)
 
@@ -58,12 +60,12 @@ def test_a_bad_request_is_told_so_in_one_line(body: bytes) -> None:
 )
 def test_a_request_has_bounds(texts: list[str], message: str) -> None:
     with pytest.raises(TooLargeError, match=message):
-        parse_request(json.dumps({"texts": texts}).encode(), SETTINGS, 4)
+        parse_request(json.dumps({"texts": texts}).encode(), SETTINGS, SEARCH)
 
 
 def test_the_longest_text_counts_bytes() -> None:
     with pytest.raises(UserError, match="a text of 22 bytes, and 20 is the most"):
-        parse_request(json.dumps({"texts": ["é" * 11]}).encode(), SETTINGS, 4)
+        parse_request(json.dumps({"texts": ["é" * 11]}).encode(), SETTINGS, SEARCH)
 
 
 def test_an_overlong_body_is_read_but_not_kept() -> None:

