@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from convs2s.text.dictionary import build_dictionary
-from convs2s.text.links import read_links
-from convs2s.text.symmetrize import grow_diag_final_and
+from convs2s.text.links import grow_diag_final_and, read_links
 from tests.support.golden import plain_or_packed
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from convs2s.text.moses import Detokenizer, Tokenizer
 from convs2s.text.normalize import Normalizer, remove_non_printing
 from convs2s.text.preparation import Preparation
-from convs2s.text.tokenize import Detokenizer, Tokenizer
 from tests.support.golden import golden_lines
 
 LANGUAGES = ["en", "de", "fr", "ro"]

@@ -36,7 +36,7 @@ from convs2s.scoring.n_best import (
     read_n_best,
     unescaped,
 )
-from convs2s.text.joint_codes import types_of_other_codes
+from convs2s.text.bpe import types_of_other_codes
 
 TARGETS_PER_CHUNK = 4096
 """Targets that are read, sorted by length and scored together; memory does not grow further."""

@@ -8,8 +8,7 @@ from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.errors import UserError
 from convs2s.files.text import atomic_text
 from convs2s.model_file import describe_model
-from convs2s.text.bpe import Bpe, count_tokens
-from convs2s.text.joint_codes import types_of_other_codes
+from convs2s.text.bpe import Bpe, count_tokens, types_of_other_codes
 
 
 def take_codes(*, model: Path, output: Path) -> None:

@@ -7,17 +7,19 @@ token that the next one continues.
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
-from contextlib import redirect_stderr
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
+import regex  # type: ignore[import-untyped]
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
+from convs2s.files.limits import GLOSSARY_SECONDS
 from convs2s.files.text import read_lines
-from convs2s.text.glossaries import Glossaries
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 _JOINT = re.compile("@@( |$)")
@@ -26,6 +28,9 @@ _VERSION = f"{_MARK} 0.2\n"
 _STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
 # Words whose tokens are remembered, about 300 bytes each; a corpus may have any number of types.
 _CACHED_WORDS = 1 << 16
+_ENDS_WORD = "</w>"
+# Share of a vocabulary that no merge makes: glossaries, and what fills an imported one.
+_FEW = 0.1
 
 
 def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
@@ -55,6 +60,75 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     with redirect_stderr(io.StringIO()):  # its progress bar and remarks
         learn_bpe(lines, codes, merges, is_dict=True)
     return codes.getvalue()
+
+
+class Glossaries:
+    """Patterns of words that BPE leaves whole, as subword-nmt has them, searched within bounds.
+
+    A pattern may come from a stranger's model file. Python's own ``re`` can take longer than
+    anybody lives for a word of thirty letters; here a search that takes more than a moment is given
+    up.
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Compile the patterns.
+
+        Raises:
+            UserError: one of them is no regular expression.
+        """
+        self._patterns = []
+        for text in patterns:
+            try:
+                # No capturing group: the pattern's own groups and backreferences keep their numbers
+                whole, part = regex.compile(f"(?:{text})$"), regex.compile(f"(?:{text})")
+            except (regex.error, RecursionError) as error:
+                raise UserError(
+                    f"glossaries: {text[:80]!r} is no regular expression: {error}"
+                ) from None
+            self._patterns.append((text, whole, part))
+
+    def match(self, word: str) -> bool:
+        """Return whether a word is one that a pattern matches as a whole.
+
+        Raises:
+            UserError: a pattern takes too long.
+        """
+        for text, whole, _ in self._patterns:
+            with _limited(text, word):
+                if whole.match(word, timeout=GLOSSARY_SECONDS):
+                    return True
+        return False
+
+    def isolate(self, word: str) -> list[str]:
+        """Return the parts of a word, in order: what a pattern matches is a part of its own.
+
+        Raises:
+            UserError: a pattern takes too long.
+        """
+        parts = [word]
+        for text, whole, part in self._patterns:
+            parts = [inner for outer in parts for inner in _split(outer, text, whole, part)]
+        return parts
+
+
+def _split(word: str, text: str, whole: regex.Pattern[str], part: regex.Pattern[str]) -> list[str]:
+    with _limited(text, word):
+        if whole.match(word, timeout=GLOSSARY_SECONDS):
+            return [word]
+        matches = part.finditer(word, timeout=GLOSSARY_SECONDS)
+        cuts = [place for match in matches for place in match.span()]
+    return [word[start:end] for start, end in pairwise([0, *cuts, len(word)]) if start < end]
+
+
+@contextmanager
+def _limited(pattern: str, word: str) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise UserError(
+            f"glossaries: {pattern[:80]!r} takes more than {GLOSSARY_SECONDS:g} s on "
+            f"{word[:40]!r}: write it without repetitions inside repetitions"
+        ) from None
 
 
 class _Splitter(BPE):  # type: ignore[misc]
@@ -166,3 +240,21 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
                 f"found {line[:80]!r}: learn the codes again"
             )
     return len(lines) - lines[0].startswith(_MARK)
+
+
+def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
+    """Say how many types of a vocabulary the merges do not make, where they are more than a few.
+
+    A model file holds the codes of the source alone, which need not be the target's.
+
+    Returns:
+        "310 of 1,200", or None where the codes can have made the vocabulary.
+    """
+    merged = {"".join(line.split()) for line in codes.splitlines()[1:]}
+    tokens = {
+        token.removesuffix(_ENDS_WORD) if token.endswith(_ENDS_WORD) else f"{token}@@"
+        for token in merged
+    }
+    long = [token for token in types if len(token.removesuffix("@@")) > 1]
+    strange = sum(token not in tokens for token in long)
+    return f"{strange:,} of {len(long):,}" if strange > _FEW * len(long) else None

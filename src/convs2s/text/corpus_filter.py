@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
@@ -17,11 +16,12 @@ from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 Prepare = Callable[[str], str]
 """From a line of raw text to its words."""
 
-#: Why a pair can be dropped, in the order in which the reasons are tried.
 REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
+"""Why a pair can be dropped, in the order in which the reasons are tried."""
 
-#: clean-corpus-n.perl's own default; it drops text that is no language (URLs, encoded data).
 LONGEST_WORD = 1000
+"""clean-corpus-n.perl's own default; it drops text that is no language (URLs, encoded data)."""
+
 # Perl's \s. Python's adds U+001C to U+001F.
 _BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
@@ -95,40 +95,23 @@ def tokenize_and_filter(
     Raises:
         UserError: a side is missing, is not UTF-8, or has more lines than the other.
     """
-    why_not = partial(reason_to_drop, minimum=minimum, maximum=maximum, ratio=ratio)
-    pairs = _tidied(read_line_pairs(*raw, mark=NO_MARK), *prepare)
+    counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
     with ExitStack() as stack:
         counts_out, target_out, source_out = (
             stack.enter_context(atomic_text(path)) for path in (report, *reversed(sides))
         )
-        counts = _write_kept(pairs, why_not, (source_out, target_out))
+        for raw_pair in read_line_pairs(*raw, mark=NO_MARK):
+            counts["read"] += 1
+            source, target = tidy(prepare[0](raw_pair[0])), tidy(prepare[1](raw_pair[1]))
+            reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
+            if reason:
+                counts["dropped"][reason] += 1
+            else:
+                counts["kept"] += 1
+                source_out.write(source + "\n")
+                target_out.write(target + "\n")
         counts_out.write(json.dumps(counts, indent=2) + "\n")
     return counts
-
-
-def _write_kept(
-    pairs: Iterable[tuple[str, str]],
-    why_not: Callable[[str, str], str | None],
-    streams: tuple[TextIO, TextIO],
-) -> FilterReport:
-    """Write the pairs that there is no reason to drop; count all of them."""
-    counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
-    for pair in pairs:
-        counts["read"] += 1
-        if reason := why_not(*pair):
-            counts["dropped"][reason] += 1
-            continue
-        counts["kept"] += 1
-        for line, stream in zip(pair, streams, strict=True):
-            stream.write(line + "\n")
-    return counts
-
-
-def _tidied(
-    pairs: Iterable[tuple[str, str]], source_step: Prepare, target_step: Prepare
-) -> Iterator[tuple[str, str]]:
-    for source, target in pairs:
-        yield tidy(source_step(source)), tidy(target_step(target))
 
 
 def read_report(path: Path) -> FilterReport:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
-from convs2s.text.links import read_links
+from convs2s.text.links import Link, read_links
 from convs2s.text.reserved_words import RESERVED_WORDS
-from convs2s.text.symmetrize import Link
 
-#: Most target words per source word in ``candidates.tsv``, as in the released code.
 MOST_CANDIDATES = 100
+"""Most target words per source word in ``candidates.tsv``, as in the released code."""
 
 _DICTIONARY_HEADER = "source\ttarget\tcount\tsource_count"
 _CANDIDATES_HEADER = "source\ttargets"
@@ -33,17 +32,17 @@ def build_dictionary(
 ) -> None:
     """Count aligned words and write both tables, the most frequent source words first.
 
-    Reserved words are in neither: ``<unk>`` of the text translates no word, and none is it.
+    Reserved words are in neither: ``<unk>`` of the text translates no word, and none is it. Of
+    target words of the same count, the smallest by code point comes first.
 
     Args:
         source: source side, the very file that was aligned.
         target: target side.
-        links: what :func:`convs2s.text.align.align_words` wrote for them.
+        links: what `align_words` wrote for them.
         dictionary: written: TSV with a header: source, target, count (of this pair of words),
-            source_count (of the source word, aligned or not). Among target words of the same count,
-            the smallest by code point is taken.
-        candidates: written: TSV with a header: source, targets: up to :data:`MOST_CANDIDATES`
-            target words joined by spaces, by descending count, then code point.
+            source_count (of the source word, aligned or not).
+        candidates: written: TSV with a header: source, targets: up to `MOST_CANDIDATES` target
+            words joined by spaces, by descending count.
 
     Raises:
         UserError: a file is missing or not UTF-8, or the links are not those of this text.
@@ -56,7 +55,12 @@ def build_dictionary(
             if RESERVED_WORDS.isdisjoint((words[i], others[j])):
                 aligned[words[i]][others[j]] += 1
     ordered = sorted(aligned, key=lambda word: (-frequencies[word], word))
-    ranked = {word: _most_frequent(aligned[word]) for word in ordered}
+    ranked = {}
+    for source_word in ordered:
+        targets = aligned[source_word]
+        ranked[source_word] = nsmallest(
+            MOST_CANDIDATES, targets, key=lambda word: (-targets[word], word)
+        )
     best = {word: targets[0] for word, targets in ranked.items()}
     rows = (f"{w}\t{best[w]}\t{aligned[w][best[w]]}\t{frequencies[w]}" for w in ordered)
     write_lines(dictionary, [_DICTIONARY_HEADER, *rows])
@@ -128,7 +132,3 @@ def _not_of_this_text(links_path: str | Path, number: int) -> UserError:
     return UserError(
         f"{links_path}:{number}: the links are not those of this text: align the corpus again"
     )
-
-
-def _most_frequent(targets: Counter[str]) -> list[str]:
-    return nsmallest(MOST_CANDIDATES, targets, key=lambda word: (-targets[word], word))

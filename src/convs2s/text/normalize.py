@@ -9,8 +9,7 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
-from convs2s.text.moses import MosesPunctNormalizer
-from convs2s.text.substitution import Guarded
+from convs2s.text.moses import Guarded
 
 # Perl writes both as a double quote; sacremoses, also with perl_parity, as a single one.
 _DOUBLE_QUOTES = frozenset("‘‚")
@@ -45,16 +44,24 @@ class Normalizer:
     """``normalize-punctuation.perl -l LANGUAGE``, its patterns compiled once."""
 
     def __init__(self, language: str) -> None:
-        """Compile the rules.
+        """Compile the rules of a language, given by its two-letter code.
 
-        Args:
-            language: two-letter code; it decides where a comma goes beside a closing quote and what
-                stands between the digits of a number.
+        It decides where a comma goes beside a closing quote and what stands between the digits of a
+        number.
         """
-        compiled = [(pattern, _compile(pattern), text) for pattern, text in _rules(language)]
-        self._rules = [(rule, text) for _, rule, text in compiled]
-        # No rule puts a character beyond ASCII into a line, so that those about one can be skipped.
-        self._ascii_rules = [(rule, text) for pattern, rule, text in compiled if pattern.isascii()]
+        self._rules: list[tuple[Any, str]] = []
+        self._ascii_rules: list[tuple[Any, str]] = []
+        for pattern, text in _rules(language):
+            if pattern == _STOPS_BEFORE_QUOTE:
+                rule = regex.compile(_STOPS_BEFORE_QUOTE_LINEAR, regex.ASCII)
+            else:  # the Perl script's digits and blanks are those of ASCII
+                rule = re.compile(pattern, re.ASCII)
+            if pattern in _NEEDLES:
+                rule = Guarded(rule, _NEEDLES[pattern])
+            self._rules.append((rule, text))
+            # No rule puts a character beyond ASCII into a line: those about one can be skipped.
+            if pattern.isascii():
+                self._ascii_rules.append((rule, text))
 
     def __call__(self, line: str) -> str:
         """Return the line with its punctuation normalized; outer spaces stay."""
@@ -88,18 +95,12 @@ def remove_romanian_diacritics(line: str) -> str:
 
 def _rules(language: str) -> list[tuple[str, str]]:
     """Return (pattern, replacement) in the order in which Perl applies them."""
+    # Here and not at the top, as convs2s.text.moses must load sacremoses first.
+    from sacremoses import MosesPunctNormalizer
+
     moses = MosesPunctNormalizer(lang=language, perl_parity=True)
     rules = [(p, '"' if p in _DOUBLE_QUOTES else text) for p, text in moses.substitutions]
     if language not in _KNOWN_COMMA_RULE:
         # All other languages follow the German rule, which comes before the last one (numbers).
         rules[-1:-1] = MosesPunctNormalizer.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA
     return rules
-
-
-def _compile(pattern: str) -> Any:
-    """Compile a rule; the Perl script's digits and blanks are those of ASCII."""
-    if pattern == _STOPS_BEFORE_QUOTE:
-        compiled = regex.compile(_STOPS_BEFORE_QUOTE_LINEAR, regex.ASCII)
-    else:
-        compiled = re.compile(pattern, re.ASCII)
-    return Guarded(compiled, _NEEDLES[pattern]) if pattern in _NEEDLES else compiled

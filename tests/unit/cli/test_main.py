@@ -41,7 +41,7 @@ EVERY_RECIPE = {
 
 @pytest.mark.parametrize("name", EVERY_RECIPE)
 def test_tokenize_by_every_preparation(run: Terminal, name: str) -> None:
-    assert EVERY_RECIPE.keys() == PREPARATIONS.keys()
+    assert EVERY_RECIPE.keys() == set(PREPARATIONS)
     raw = "“It’s low-cost” | <unk> ##.\n\nfine\n".encode()
     options = ("--language", "en", "--preparation", name)
     words = run("tokenize", *options, text=raw)

@@ -14,11 +14,9 @@ from convs2s.demo.corpus import read_demo_corpus
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
-from convs2s.text.alignment_state import AlignmentState
-from convs2s.text.diagonal_model import _Model
 from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
-from convs2s.text.links import read_links
-from convs2s.text.symmetrize import grow_diag_final_and
+from convs2s.text.fast_align import AlignmentState, _Model
+from convs2s.text.links import grow_diag_final_and, read_links
 
 PAIRS = [
     ("the house", "la maison"),

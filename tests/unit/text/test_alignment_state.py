@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.alignment_state import AlignmentState, remove_states
+from convs2s.text.fast_align import AlignmentState
 
 PROBABILITY = np.linspace(0, 1, 50, dtype=np.float32)
 
@@ -73,10 +73,3 @@ def test_a_cut_state_is_not_read(tmp_path: Path, state: AlignmentState, size: in
     path = only_file(tmp_path)
     path.write_bytes(path.read_bytes()[:size])
     assert state.kept() == {}
-
-
-def test_states_are_removed_with_what_kills_left(tmp_path: Path, state: AlignmentState) -> None:
-    (tmp_path / "links.state" / ".partial.killed").mkdir()
-    remove_states(tmp_path / "links.state")
-    assert list(tmp_path.iterdir()) == []
-    remove_states(tmp_path / "links.state")

@@ -9,8 +9,7 @@ from subword_nmt.apply_bpe import BPE
 
 from convs2s.errors import UserError
 from convs2s.text import bpe as module
-from convs2s.text.bpe import Bpe, count_tokens, join, learn_codes
-from convs2s.text.glossaries import Glossaries
+from convs2s.text.bpe import Bpe, Glossaries, count_tokens, join, learn_codes
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})

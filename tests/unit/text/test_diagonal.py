@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from convs2s.text.diagonal import Shapes, _series, tightened
+from convs2s.text.fast_align import Shapes, _series, tightened
 
 
 def shapes(*pairs: tuple[int, int]) -> Shapes:

@@ -3,26 +3,42 @@
 Dyer, Chahuneau and Smith (2013), "A simple, fast, and effective reparameterization of IBM model
 2": what the paper's fast_align computes with `-d -o -v`. Nothing is drawn at random, and one thread
 adds up everything in the same order, so that the same text has the same links.
+
+Section 2 there: a word at position j of m has its counterpart at position i of n with a probability
+that falls as exp(-tension * |j/m - i/n|). The sums over i are geometric series to both sides of the
+diagonal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from convs2s.text import diagonal
-from convs2s.text.alignment_state import AlignmentState, KeptArray
-from convs2s.text.diagonal import FIRST_TENSION, Floats, Integers, Shapes, tightened
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import atomic_path
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+KeptArray = NDArray[np.generic]
+"""An array of a type that its reader knows."""
 
 _ITERATIONS = 5
+# Probability that a target word has no source word.
 _NULL_SHARE = 0.08
-"""Probability that a target word has no source word."""
+# Of the Dirichlet prior over the translations of a source word.
 _CONCENTRATION = 0.01
-"""Of the Dirichlet prior over the translations of a source word."""
+# Pairs of positions, or of words, that are looked at together: some 100 MB of memory.
 _AT_ONCE = 1 << 20
-"""Pairs of positions, or of words, that are looked at together: some 100 MB of memory."""
+
+_FIRST_TENSION, _LEAST_TENSION, _MOST_TENSION = 4.0, 0.1, 14.0
+# Of the search for the tension in each iteration.
+_STEPS, _RATE = 8, 20.0
+
+_IDENTITY = "identity"
 
 
 @dataclass(frozen=True)
@@ -43,19 +59,14 @@ class Side:
 def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
     """Return for each target word the place of its source word in the sentence, from 0; -1: none.
 
-    What a killed process has kept is gone on from, to the same links.
-
-    Args:
-        source: sentences, none of them empty.
-        target: as many.
-        states: the folder where each iteration's model is kept, and the links in the end.
+    The folder ``states`` keeps each iteration's model, and the links in the end: where a killed
+    process has left some, it resumes from there, to the same links. No sentence may be empty.
 
     Raises:
         UserError: a state cannot be written.
     """
-    code = (Path(path).read_bytes() for path in (__file__, diagonal.__file__))
     sides = (side.data for side in (source.words, source.starts, target.words, target.starts))
-    state = AlignmentState(states, (*sides, *code))
+    state = AlignmentState(states, (*sides, Path(__file__).read_bytes()))
     kept = state.kept()
     if "links" in kept:
         return kept["links"].astype(np.int64)
@@ -102,7 +113,7 @@ class _Model:
     """The probabilities of the translations of all source words, and those of no word."""
 
     def __init__(self, source: Side, target: Side):
-        self.tension = FIRST_TENSION
+        self.tension = _FIRST_TENSION
         self._source, self._target = source, target
         self._types = int(source.words.max()) + 1
         self._keys = self._word_pairs()
@@ -246,3 +257,110 @@ def _digamma(values: Floats) -> Floats:
     square = 1 / middle**2
     series = square / 24 - 7 * square**2 / 960 + 31 * square**3 / 8064 - 127 * square**4 / 30720
     return recurrence + np.log(middle) + series
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The lengths of a corpus' sentence pairs, a row for each position of a target word."""
+
+    position: Integers
+    """From 1."""
+    length: Integers
+    """Words of its sentence."""
+    others: Integers
+    """Words of the source sentence."""
+    count: Integers
+    """Sentence pairs of these lengths."""
+
+    @classmethod
+    def of(cls, source_lengths: Integers, target_lengths: Integers) -> "Shapes":
+        """Count the sentence pairs of each two lengths."""
+        lengths, count = np.unique(
+            np.stack([target_lengths, source_lengths]), axis=1, return_counts=True
+        )
+        length, others, count = (np.repeat(row, lengths[0]) for row in (*lengths, count))
+        starts = np.repeat(np.cumsum(lengths[0]) - lengths[0], lengths[0])
+        return cls(np.arange(len(length)) - starts + 1, length, others, count)
+
+
+def tightened(tension: float, distance: float, shapes: Shapes) -> float:
+    """Return the tension under which the mean distance is nearer to an observed one.
+
+    The distance is the mean over the corpus' target words, as the last expectation had it.
+    """
+    words = shapes.count.sum()
+    for _ in range(_STEPS):
+        # fast_align normalizes by the sum in which both lengths have changed places, and so it is
+        # here: the tension, and with it the links, would be others.
+        normalizer = _series(shapes.position, shapes.others, shapes.length, tension)[0]
+        distances = _series(shapes.position, shapes.length, shapes.others, tension)[1]
+        expected = (shapes.count * (distances / normalizer)).sum() / words
+        tension += (expected - distance) * _RATE
+        tension = min(max(tension, _LEAST_TENSION), _MOST_TENSION)
+    return tension
+
+
+def _series(
+    position: Integers, length: Integers, others: Integers, tension: float
+) -> tuple[Floats, Floats]:
+    """Return the sums over all counterparts of exp(-tension * d), and of d times that."""
+    share, before = position / length, position * others // length
+    sums = (
+        _falling(abs(before / others - share), 1 / others, before, tension),
+        _falling(abs((before + 1) / others - share), 1 / others, others - before, tension),
+    )
+    return sums[0][0] + sums[1][0], sums[0][1] + sums[1][1]
+
+
+def _falling(first: Floats, step: Floats, terms: Integers, tension: float) -> tuple[Floats, Floats]:
+    """Return the sums of exp(-tension * d) and d times that for d = first, first + step, ...
+
+    Without end where the terms are fewer than none, as they are where the lengths changed places.
+    """
+    ratio = np.exp(-tension * step)
+    last = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
+    plain = (1 - last) / (1 - ratio)
+    rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2
+    scale = np.exp(-tension * first)
+    return scale * plain, scale * (first * plain + step * rising)
+
+
+class AlignmentState:
+    """The arrays that an aligner had at the end of its last round, in one file."""
+
+    def __init__(self, folder: Path, depends_on: Iterable[bytes | memoryview]) -> None:
+        """Name the file by what decides the links: both sides and the code.
+
+        numpy's version counts as well, as the last bits of its functions do.
+        """
+        digest = hashlib.sha256(np.__version__.encode())
+        for part in depends_on:
+            digest.update(hashlib.sha256(part).digest())
+        self._identity = digest.hexdigest()
+        self._path = folder / f"{self._identity[:16]}.npz"
+
+    def keep(self, **arrays: ArrayLike) -> None:
+        """Keep these arrays in place of those before.
+
+        Raises:
+            UserError: the file cannot be written, most likely as the disk is full.
+        """
+        with atomic_path(self._path) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays, **{_IDENTITY: self._identity})
+
+    def kept(self) -> dict[str, KeptArray]:
+        """Return what was kept; nothing where there is nothing, or what there is is damaged."""
+        if not self._path.exists():
+            return {}
+        try:
+            with (
+                failures_of_file(str(self._path), "not as it was written"),
+                np.load(self._path, allow_pickle=False) as stored,
+            ):
+                arrays = {name: stored[name] for name in stored.files}  # each has its checksum
+                if str(arrays.pop(_IDENTITY)) != self._identity:
+                    raise UserError(f"{self._path}: of another text or code")
+        except UserError as error:
+            print(f"{error}; this direction is aligned from the beginning", file=sys.stderr)
+            return {}
+        return arrays
