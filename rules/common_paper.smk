@@ -177,15 +177,20 @@ ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
 
 def table_contents(wildcards):
+    """All that the table of a job is made from but its scores, as plain values."""
+    return contents_of_table(wildcards.table)
+
+
+def contents_of_table(name):
     """All that a table is made from but its scores, as plain values.
 
     Of runs that are not there it is what trainings take, and why those that failed have. The script
     reads the configuration itself: what is stated of it here makes a table again when it changes.
     """
-    cells = CELLS[wildcards.table]
+    cells = CELLS[name]
     failures = failures_of(cells, layout, LOGS, lambda path: Path(prefixed(path)))
     return {
-        "printed": settings.paper[wildcards.table].model_dump(mode="json"),
+        "printed": settings.paper[name].model_dump(mode="json"),
         "above": ABOVE,
         "cells": plain_cells(cells),
         "trainings": settings.costs.model_dump(mode="json")["trainings"],

@@ -3,7 +3,6 @@
 
 rule write_report:
     input:
-        [layout.values(name) for name in CELLS],
         shown_in_report,
         ledger=layout.ledger,
         claims="<results>/paper/claims.json",
@@ -14,11 +13,11 @@ rule write_report:
     localrule: True
     conda:
         "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
     params:
-        printed=lambda w: plain_sections(settings.paper),
-        shown=lambda w: {name: scale.shown_rows(rows) for name, rows in settings.paper.items()},
+        shown=lambda w: {name: contents_of_table(name) for name in CELLS},
         attention_of="figure3",
-        header=STAND_IN,
     script:
         "../workflow/scripts/write_report.py"
 

@@ -13,7 +13,7 @@ from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import read_lines
 from convs2s.paper.attention_maps import read_example
 from convs2s.paper.phrase_map import read_phrase_map
-from convs2s.paper.report.claims import read_claims
+from convs2s.paper.report.exhibits import read_claims
 from convs2s.paper.trained import read_training
 from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.translations import read_translations
@@ -53,7 +53,7 @@ def read_list(path: Path) -> object:
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
         (read_example, "{}", "f: no example's attention"),
         (read_phrase_map, DEEP, "f: no map of phrases"),
-        (read_claims, '[{"findings": [1]}]', "f: not a list of claims"),
+        (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
         (read_translations, DEEP, "f:1: no translation"),
         (
             read_list,

@@ -1,16 +1,19 @@
 """A results folder as a run of the paper leaves it, small and made up."""
 
-import csv
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from convs2s.config.paper import Row, Table
+from convs2s.config.load import load
+from convs2s.config.paper import Column, Table
+from convs2s.config.settings import Settings
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
+from convs2s.paper.cells import Cell, CellAddress, RunFile
 from convs2s.paper.report.write import write_report
 from convs2s.paper.run_inputs import fingerprint_of
 
@@ -27,13 +30,20 @@ class PaperResults:
 
     Attributes:
         folder: of the results, ``paper``, ``logs`` and the tasks below it.
-        tables: the exhibits, by name.
+        settings: the configuration, of two models of one task.
+        cells: of each table.
         inputs: the files that the rule hands to the report.
     """
 
     folder: Path
-    tables: dict[str, Table]
+    settings: Settings
+    cells: dict[str, list[Cell]]
     inputs: list[str]
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The exhibits, by name."""
+        return self.settings.paper
 
     @property
     def output(self) -> Path:
@@ -42,11 +52,11 @@ class PaperResults:
 
     def report(self, *, stand_in: str | None = STAND_IN, without: str = "nothing") -> str:
         """Write the report without those inputs whose path holds some words; return its text."""
+        scale = self.settings.scale.model_copy(update={"stand_in": stand_in})
         write_report(
-            tables=self.tables,
-            shown={name: range(len(table.rows)) for name, table in self.tables.items()},
-            scale="tiny",
-            stand_in=stand_in,
+            replace(self.settings, scale=scale),
+            cells=self.cells,
+            failures={},
             attention_of="figure3",
             inputs=[path for path in self.inputs if without not in path],
             output=self.output,
@@ -54,31 +64,59 @@ class PaperResults:
         return self.output.read_text("utf-8")
 
 
-def write_paper_results(folder: Path, tables: dict[str, Table]) -> PaperResults:
+def write_paper_results(folder: Path, root: Path) -> PaperResults:
     """Write the files of runs of two of every three rows of every table, two seeds each."""
-    inputs, ledger = [], []
-    for name, table in tables.items():
-        lines = [_header(table)]
-        for number, row in enumerate(table.rows, start=1):
-            is_run = row.kind == "ours" and number % 3 != 0
-            value = f"{20 + number % 7}.50 ± 0.20" if is_run else "not run"
-            lines.append(_line(table, row, "" if row.kind == "cited" else value))
-            run = folder / f"task/models/model{number % 3}"
-            ledger += [_entry(name, number, table, run, seed) for seed in (1, 2) if is_run]
-        inputs.append(str(_csv(folder / f"paper/{name}.csv", lines)))
+    loaded = load(root, {"scale": "demo"})
+    settings = replace(
+        loaded,
+        tasks={**loaded.tasks, "task": loaded.tasks["demo_en_fr"]},
+        paper={name: _with_hostile_notes(table) for name, table in loaded.paper.items()},
+        options=loaded.options.model_copy(update={"scale": "tiny"}),
+    )
+    inputs, ledger = list[str](), list[dict[str, object]]()
+    cells: dict[str, list[Cell]] = {name: [] for name in settings.paper}
+    for name, table in settings.paper.items():
+        for number in settings.scale.shown_rows(table):
+            if table.rows[number].kind == "ours":
+                place = folder / f"task/models/model{(number + 1) % 3}"
+                of_row = [_cell(name, number, table, column, place) for column in table.columns]
+                cells[name] += of_row
+                if (number + 1) % 3:
+                    ledger += [_entry(of_row, place, seed) for seed in (1, 2)]
     for model, seed in product(("model1", "model2"), (1, 2)):
         inputs += _training(folder / f"task/models/{model}/seed{seed}", seed)
         _write(folder / f"logs/task/{model}/seed{seed}/train.log", "trained\n")
     first = folder / "task/models/model1"
     ledger.append(_speed(ledger[0]))
-    lines_of_ledger = "".join(f"{json.dumps(one)}\n" for one in ledger)
+    lines_of_ledger = "".join(f"{json.dumps(line)}\n" for line in ledger)
     inputs += [
         *_translations(first / "seed1", folder),
         *_figures(folder, first),
         _write(folder / "paper/ledger.jsonl", lines_of_ledger),
         _write(folder / "paper/claims.json", json.dumps(_claims())),
     ]
-    return PaperResults(folder, tables, inputs)
+    return PaperResults(folder, settings, cells, inputs)
+
+
+def _with_hostile_notes(table: Table) -> Table:
+    rows = [row.model_copy(update={"note": HOSTILE}) for row in table.rows]
+    return table.model_copy(update={"rows": rows})
+
+
+def _cell(name: str, row: int, table: Table, column: Column, model: Path) -> Cell:
+    """The cell of a row in a column, of two seeds."""
+    files = [
+        RunFile(f"seed{seed}", str(model / f"seed{seed}/test.beam5.bleu.json"), fingerprint)
+        for seed in (1, 2)
+        for fingerprint in [fingerprint_of(_inputs(name, row, seed))]
+    ]
+    address = CellAddress(name, row, column.key)
+    names = {"task": "task", "model": model.name, "testset": "test", "decoding": "beam5"}
+    return Cell(address, "bleu_tokenized", **names, phrases=None, files=tuple(files))
+
+
+def _inputs(table: str, row: int, seed: int) -> dict[str, object]:
+    return {"row": f"{table} {row}", "seed": seed}
 
 
 def _claims() -> dict[str, object]:
@@ -91,46 +129,20 @@ def _claims() -> dict[str, object]:
     return {"scale": "tiny", "claims": claims}
 
 
-def _header(table: Table) -> list[str]:
-    values = [f"{column.name} ({whose})" for column in table.columns for whose in ("paper", "ours")]
-    group = [table.group_label] if table.group_label else []
-    return [
-        *group,
-        table.system_label,
-        *values,
-        "Runs",
-        "Test set",
-        "Scale",
-        "Metric",
-        "Date",
-        "Notes",
-    ]
-
-
-def _line(table: Table, row: Row, ours: str) -> list[str]:
-    first = [row.group or "", row.system] if table.group_label else [row.system]
-    values = ["21.00", ours] * len(table.columns)
-    beside = ["2 of 2", "task test (500 lines)", "tiny", "BLEU", "2026-01-01", HOSTILE]
-    return [*first, *values, *beside]
-
-
-def _csv(path: Path, lines: list[list[str]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows(lines)
-    return path
-
-
-def _entry(table: str, row: int, printed: Table, model: Path, seed: int) -> dict[str, object]:
-    run = model / f"seed{seed}"
+def _entry(cells: list[Cell], model: Path, seed: int) -> dict[str, object]:
+    """The line of a seed's BLEU, which all columns of a row show."""
+    run, address = model / f"seed{seed}", cells[0].address
     named = {"task": "task", "model": model.name, "run": f"seed{seed}"}
+    inputs = _inputs(address.table, address.row, seed)
     return {
-        "fingerprint": fingerprint_of({}),
+        "fingerprint": fingerprint_of(inputs),
         "file": str(run / "test.beam5.bleu.json"),
-        "table_cells": [f"{table}, row {row}, {column.key}" for column in printed.columns],
+        "table_cells": [str(cell.address) for cell in cells],
         "run": {**named, "testset": "test", "decoding": "beam5"},
         "scale": "tiny",
-        "scores": {"bleu_tokenized": {"score": 21.5, "signature": "nrefs:1"}},
+        "scores": {
+            "bleu_tokenized": {"score": 20 + address.row % 7 + 0.2 * seed, "signature": "nrefs:1"}
+        },
         "lines": 500,
         "sha256": {
             str(run / "test.beam5.jsonl"): "0a" * 32,
@@ -139,6 +151,7 @@ def _entry(table: str, row: int, printed: Table, model: Path, seed: int) -> dict
         "processor": "a processor",
         "revision": "0123456789abcdef+",
         "date": f"2026-01-0{seed}",
+        "inputs": inputs,
     }
 
 
@@ -149,6 +162,8 @@ def _speed(entry: dict[str, object]) -> dict[str, object]:
     return {
         **entry,
         "file": str(run / "training.speed.json"),
+        "fingerprint": fingerprint_of({}),
+        "inputs": {},
         "table_cells": [],
         "run": {**named, "testset": None, "decoding": None},
         "lines": None,

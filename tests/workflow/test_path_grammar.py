@@ -84,10 +84,7 @@ def test_a_report_alone_shows_what_there_is_and_trains_nothing(checkout: Checkou
     options = ["--dry-run", "--config", "scale=demo", "--quiet", "reason", "--"]
     done = checkout.snakemake(*options, "results/scales/demo/paper/report.html")
     assert done.code == 0, done.said[-3000:]
-    planned = dict(done.planned)
-    tables = planned.pop("write_table") + planned.pop("write_figure_table")
-    assert tables == len(load(checkout.folder, {"scale": "demo"}).paper)
-    assert planned == {"write_claims": 1, "write_ledger": 1, "write_report": 1}
+    assert done.planned == {"write_claims": 1, "write_ledger": 1, "write_report": 1}
 
 
 def test_without_a_users_list_nothing_rescores_it(checkout: Checkout) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.load import load
 from tests.support.chromium import Page, chromium
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
@@ -24,8 +23,7 @@ def pictures(root: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
-    tables = dict(load(root, {"scale": "demo"}).paper)
-    found = write_paper_results(tmp_path_factory.mktemp("results"), tables)
+    found = write_paper_results(tmp_path_factory.mktemp("results"), root)
     found.report()
     return found
 

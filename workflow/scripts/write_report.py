@@ -3,18 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.paper import Table
+from convs2s.config.load import load_for_job
+from convs2s.paper.cells import cells_by_table
 from convs2s.paper.report.write import write_report
 from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
+    shown = snakemake.params.shown
     write_report(
-        tables={name: Table(**printed) for name, printed in snakemake.params.printed.items()},
-        shown=snakemake.params.shown,
-        scale=snakemake.params.header["scale"],
-        stand_in=snakemake.params.header["stand_in"],
+        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
+        cells=cells_by_table({name: table["cells"] for name, table in shown.items()}),
+        failures={path: why for table in shown.values() for path, why in table["failures"].items()},
         attention_of=snakemake.params.attention_of,
         inputs=list(snakemake.input),
         output=Path(snakemake.output[0]),

@@ -1,12 +1,12 @@
 """Example translations, with what took the place of unknown words."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from convs2s.files.text import read_lines
-from convs2s.paper.report.recorded import RecordedScore
+from convs2s.paper.ledger import LedgerEntry
 from convs2s.scoring.translations import (
     UNKNOWN_WORD,
     DecodedLine,
@@ -64,63 +64,68 @@ class ExamplesOfRun:
     """A few translations of a run.
 
     Attributes:
-        score: the ledger's line of the run.
+        entry: the ledger's line of the run.
         replaced: how many lines of the test set have a replaced word.
         lines: how many lines it has.
-        shown: the examples.
+        shown: the same lines of every run, and the first others with a replaced word.
     """
 
-    score: RecordedScore
+    entry: LedgerEntry
     replaced: int
     lines: int
     shown: tuple[ShownTranslation, ...]
 
 
-def examples(scores: Iterable[RecordedScore], present: Collection[Path]) -> list[ExamplesOfRun]:
+def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[ExamplesOfRun]:
     """Return examples of each file of translations that is there.
 
     Args:
-        scores: of the ledger; the first whose score rests on a file names the run.
+        entries: of the ledger; the first that rests on a file names the run.
         present: the files that are there, translations and references among them.
 
     Raises:
         UserError: a file is malformed.
     """
-    found: dict[Path, ExamplesOfRun] = {}
-    for score in (one for one in scores if one.testset is not None):
-        rests_on = [path for path in map(Path, score.sha256) if path in present]
+    chosen: dict[Path, ExamplesOfRun] = {}
+    for entry in entries:
+        if entry.run.testset is None:
+            continue
+        rests_on = [path for path in map(Path, entry.sha256) if path in present]
         reference = next((path for path in rests_on if path.suffix != _TRANSLATIONS), None)
         for path in rests_on:
-            if path.suffix == _TRANSLATIONS and path not in found:
-                found[path] = _examples(score, read_translations(path), reference)
-    return list(found.values())
+            if path.suffix == _TRANSLATIONS and path not in chosen:
+                chosen[path] = _examples(entry, read_translations(path), reference)
+    return list(chosen.values())
 
 
 def _examples(
-    score: RecordedScore, system: Sequence[DecodedLine], reference: Path | None
+    entry: LedgerEntry, system: Sequence[DecodedLine], reference: Path | None
 ) -> ExamplesOfRun:
-    """Choose the same lines for every run, and the first others with a replaced word."""
     references = [] if reference is None else list(read_lines(reference))
-    chosen = spread(len(system), _SPREAD)
-    replaced = [place for place, item in enumerate(system) if item.replacements]
-    chosen += [place for place in replaced if place not in chosen][:_REPLACED]
+    places = spread(len(system), _SPREAD)
+    replaced = [place for place, line in enumerate(system) if line.replacements]
+    places += [place for place in replaced if place not in places][:_REPLACED]
     shown = (
         ShownTranslation(
             line=place + 1,
             source=system[place].source,
-            words=tuple(_words(system[place])),
+            words=shown_words(system[place]),
             text=system[place].text,
             reference=references[place] if references else None,
         )
-        for place in sorted(chosen)
+        for place in sorted(places)
     )
-    return ExamplesOfRun(score, len(replaced), len(system), tuple(shown))
+    return ExamplesOfRun(entry, len(replaced), len(system), tuple(shown))
 
 
-def _words(translation: DecodedLine) -> Iterator[ShownWord]:
-    """Yield the words before replacement, but each unknown one as what took its place."""
+def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:
+    """Return the words before replacement, but each unknown one as what took its place."""
     replacements = iter(translation.replacements)  # in the order of the output
+    words = []
     for word in translation.words_before:
-        found = list(islice(replacements, word.count(UNKNOWN_WORD)))  # of BPE pieces several
-        word = in_place(word, iter(found))
-        yield ShownWord(word, found[-1].source_word, found[-1].by) if found else ShownWord(word)
+        # A word of BPE pieces may hold several.
+        taken = list(islice(replacements, word.count(UNKNOWN_WORD)))
+        last = taken[-1] if taken else None
+        text = in_place(word, iter(taken))
+        words.append(ShownWord(text, last.source_word, last.by) if last else ShownWord(word))
+    return tuple(words)

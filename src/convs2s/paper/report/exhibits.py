@@ -1,25 +1,35 @@
-"""The papers' tables as the report shows them: their CSV files, cells with the runs behind them."""
+"""The papers' tables as the report shows them: each cell with the trainings that it rests on."""
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.paper import Table
 from convs2s.config.runs import members
-from convs2s.errors import UserError
-from convs2s.files.text import read_lines
-from convs2s.paper.bleu_by_layers import Depth
-from convs2s.paper.report.recorded import RecordedScore
-from convs2s.paper.trained import Training
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.text import read_json
+from convs2s.paper.ledger import LedgerEntry
+from convs2s.paper.results import Result
+from convs2s.paper.tables import TableValue, table_rows
+from convs2s.paper.trained import Training, read_training
 
-_DEVIATION = re.compile(r"± *([0-9.]+)")
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_PAPER, _OURS, _DIFFERENCE = " (paper)", " (ours)", " (difference)"
 _BESIDE = ("Runs", "Test set", "Lines", "Metric", "Notes")
-"""Columns that stand beside the values; what else a CSV file has is shown on demand."""
+"""Columns that stand beside the values; what else a row has is shown on demand."""
+_VALUES = (" (paper)", " (ours)", " (difference)")
+
+Trainings = Mapping[tuple[str, str, str], Training]
+"""Task, model and run -> the training."""
+
+ClaimRow = dict[str, str]
+"""Heading -> text."""
+
+_OF_CLAIMS = {"says": "claim"}
+_OF_FINDINGS = {
+    "verdict": "verdict of the comparison",
+    "value": "difference",
+    "p_positive": "p",
+    "p_negative": "p, against",
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class ShownCell:
 
     Attributes:
         text: what it says.
-        number: the number that it begins with, by which it is sorted; None without one.
+        number: its value, by which it is sorted; None without one.
         kind: ``paper``, ``ours``, ``absent`` (of ours, without a value) or ``text``.
         runs: the trainings that it rests on.
     """
@@ -53,121 +63,100 @@ class ShownTable:
 
     @property
     def main(self) -> "ShownTable":
-        """The table with those columns alone that are read first."""
-        values = [place for place, one in enumerate(self.header) if one.endswith(_PAPER)]
+        """The table with those columns alone that are read first: names, values, what they are."""
+        values = [place for place, name in enumerate(self.header) if name.endswith(_VALUES)]
         chosen = [
             place
-            for place, one in enumerate(self.header)
-            if place < min(values, default=1)
-            or one in _BESIDE
-            or one.endswith((_PAPER, _OURS, _DIFFERENCE))
+            for place, name in enumerate(self.header)
+            if place < min(values, default=1) or name in _BESIDE or name.endswith(_VALUES)
         ]
         rows = [[row[place] for place in chosen] for row in self.rows]
         return ShownTable([self.header[place] for place in chosen], rows)
 
-    @property
-    def filled(self) -> int:
-        """How many cells of ours have a value."""
-        return self._count("ours")
-
-    @property
-    def absent(self) -> int:
-        """How many cells of ours have none."""
-        return self._count("absent")
-
-    def _count(self, kind: str) -> int:
+    def count(self, kind: str) -> int:
+        """Return how many cells are of a kind."""
         return sum(cell.kind == kind for row in self.rows for cell in row)
 
 
-def read_table(
-    name: str,
-    printed: Table,
-    shown: Sequence[int],
-    path: Path,
-    scores: Iterable[RecordedScore],
-    trained: Sequence[Training],
-) -> ShownTable:
-    """Read a table's CSV file, and find the trainings that its cells rest on.
+def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
+    """Return the trainings that a ledger rests on, sorted, an ensemble's members among them.
 
     Args:
-        name: of the table.
-        printed: the table as the configuration has it.
-        shown: which of its rows the file has, from 0.
-        path: the CSV file.
-        scores: of the ledger.
-        trained: the trainings that the ledger's scores rest on.
+        entries: of the ledger.
+        present: the files that are there, ``history.jsonl`` and ``training.json`` among them.
+    """
+    folders = {
+        (entry.run.task, entry.run.model, member): Path(entry.file).parent.with_name(member)
+        for entry in entries
+        for member in members(entry.run.run)
+    }
+    return {
+        names: read_training(*names, folders[names], lambda path: path in present)
+        for names in sorted(folders)
+    }
+
+
+def shown_table(
+    settings: Settings, name: str, results: Iterable[Result], trained: Trainings
+) -> ShownTable:
+    """Return a table of config/paper.yaml by what its cells show."""
+    rows = [
+        {heading: value for heading, value in row.items() if heading != "Scale"}
+        for row in table_rows(settings, name, results)
+    ]
+    cells = [[_cell(value, trained) for value in row.values()] for row in rows]
+    return ShownTable(list(rows[0]) if rows else [], cells)
+
+
+def _cell(value: TableValue, trained: Trainings) -> ShownCell:
+    kind: str = value.of or "text"
+    if kind == "ours" and value.number is None:
+        kind = "absent" if value.text else "text"
+    names = dict.fromkeys(
+        (entry.run.task, entry.run.model, member)
+        for entry in (value.result.entries.values() if value.result else ())
+        for member in members(entry.run.run)
+    )
+    return ShownCell(value.text, value.number, kind, tuple(trained[run] for run in names))
+
+
+def read_claims(path: Path) -> list[ClaimRow]:
+    """Return a row for each comparison of each claim, and one for a claim without any.
+
+    Args:
+        path: JSON: claims in a list under ``claims``; one may hold its comparisons as ``findings``.
 
     Raises:
-        UserError: the file is missing, or has no header.
+        UserError: the file is missing, or has no list of claims.
     """
-    header, *lines = list(csv.reader(io.StringIO("\n".join(read_lines(path))))) or [[]]
-    if not header:
-        raise UserError(f"{path}: no header, so it is no table; delete it and ask for it again")
-    kept = [place for place, column in enumerate(header) if column != "Scale"]
-    resting = _runs_of_cells(name, printed, scores, trained)
-    rows = [
-        [
-            _cell(header[place], line[place], resting.get((number + 1, header[place]), ()))
-            for place in kept
-        ]
-        for number, line in zip(shown, lines, strict=True)
-    ]
-    return ShownTable([header[place] for place in kept], rows)
+    expected = "not a list of claims; delete the file and ask for it again"
+    content = read_json(path)
+    claims = content.get("claims") if isinstance(content, dict) else None
+    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
+        raise UserError(f"{path}: {expected}")
+    rows = list[ClaimRow]()
+    with failures_of_file(str(path), expected):
+        for claim in claims:
+            stated = {
+                _heading(key, _OF_CLAIMS): _text(value)
+                for key, value in claim.items()
+                if key not in ("name", "findings")
+            }
+            for finding in claim.get("findings") or [{}]:
+                compared = {_heading(key, _OF_FINDINGS): _text(finding[key]) for key in finding}
+                rows.append(stated | compared)
+    said = dict.fromkeys(key for row in rows for key, text in row.items() if text)
+    return [{key: row.get(key, "") for key in said} for row in rows]
 
 
-def leading_number(text: str) -> float | None:
-    """Return the number that a cell begins with; None without one."""
-    found = _NUMBER.match(text)
-    return float(found[0]) if found else None
+def _heading(key: str, headings: Mapping[str, str]) -> str:
+    return headings.get(key, key.replace("_", " "))
 
 
-def networks(printed: Table, shown: Sequence[int], table: ShownTable) -> list[Depth]:
-    """Return the networks of a figure by layers, from its table."""
-    places = [
-        next(place for place, name in enumerate(table.header) if name.endswith(whose))
-        for whose in (_PAPER, _OURS)
-    ]
-    depths = []
-    for number, cells in zip(shown, table.rows, strict=True):
-        row, (paper, ours) = printed.rows[number], (cells[place] for place in places)
-        deviation = _DEVIATION.search(ours.text)
-        depths.append(
-            Depth(
-                side=row.group or "",
-                layers=int(row.x or 0),
-                paper=paper.number,
-                bleu=ours.number,
-                deviation=float(deviation[1]) if deviation else None,
-                seeds=len(ours.runs),
-            )
-        )
-    return depths
-
-
-def _runs_of_cells(
-    name: str, printed: Table, scores: Iterable[RecordedScore], trained: Sequence[Training]
-) -> dict[tuple[int, str], tuple[Training, ...]]:
-    """Return (row from 1, heading) of each cell of a table -> the trainings that it rests on."""
-    headings = {column.key: f"{column.name}{_OURS}" for column in printed.columns}
-    known: Mapping[tuple[str, str, str], Training] = {
-        (one.task, one.model, one.run): one for one in trained
-    }
-    found: dict[tuple[int, str], dict[str, Training]] = {}
-    for score in scores:
-        for table, row, key in score.cells:
-            if table == name:
-                runs = found.setdefault((row, headings[key]), {})
-                for member in members(score.run):
-                    training = known[score.task, score.model, member]
-                    runs[training.anchor] = training
-    return {place: tuple(runs.values()) for place, runs in found.items()}
-
-
-def _cell(heading: str, text: str, runs: tuple[Training, ...]) -> ShownCell:
-    number = leading_number(text)
-    if heading.endswith(_PAPER):
-        return ShownCell(text, number, "paper")
-    if not heading.endswith(_OURS):
-        return ShownCell(text, float(text) if _NUMBER.fullmatch(text) else None, "text")
-    kind = "ours" if number is not None else "absent" if text else "text"
-    return ShownCell(text, number, kind, runs)
+def _text(value: object) -> str:
+    """Return a value as a person reads it; empty for None."""
+    if isinstance(value, list):
+        return " to ".join(map(_text, value))
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "" if value is None else str(value)

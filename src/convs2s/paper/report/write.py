@@ -9,17 +9,25 @@ from pathlib import Path
 import numpy as np
 
 from convs2s.config.paper import Table
+from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.paper.attention_maps import ExampleAttention, attention_maps, read_example
-from convs2s.paper.bleu_by_layers import layer_panels
-from convs2s.paper.charts import ChartSpec, as_spec
+from convs2s.paper.bleu_by_layers import depths, layer_panels
+from convs2s.paper.cells import Cell
+from convs2s.paper.charts import ChartSpec, Panel, as_spec
 from convs2s.paper.curves import learning_curves
-from convs2s.paper.report.claims import read_claims
+from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
 from convs2s.paper.report.examples import examples
-from convs2s.paper.report.exhibits import ShownTable, networks, read_table
+from convs2s.paper.report.exhibits import (
+    ShownTable,
+    Trainings,
+    read_claims,
+    shown_table,
+    trainings,
+)
 from convs2s.paper.report.page import embedded, render
-from convs2s.paper.report.recorded import read_ledger, trainings
+from convs2s.paper.results import Result, results
 from convs2s.paper.trained import Training
 
 _EXAMPLE = ".example.json"
@@ -66,8 +74,7 @@ class ModelRuns:
     """The trainings of one model on one task.
 
     Attributes:
-        task: its name.
-        model: its name.
+        task, model: their names.
         runs: those trainings.
         charts: their learning curves; none where no history is there.
     """
@@ -79,11 +86,10 @@ class ModelRuns:
 
 
 def write_report(
+    settings: Settings,
     *,
-    tables: Mapping[str, Table],
-    shown: Mapping[str, Sequence[int]],
-    scale: str,
-    stand_in: str | None,
+    cells: Mapping[str, Sequence[Cell]],
+    failures: Mapping[str, str],
     attention_of: str | None,
     inputs: Collection[str],
     output: Path,
@@ -91,95 +97,88 @@ def write_report(
     """Write the report.
 
     Args:
-        tables: the papers' tables and figures, by name, in their order.
-        shown: which of their rows the scale has, from 0.
-        scale: name of the scale.
-        stand_in: what the data is, where it is not the paper's.
+        settings: the configuration, which has the papers' tables and figures in their order.
+        cells: table -> those of its values that the workflow measures.
+        failures: path of a run's numbers -> why it failed.
         attention_of: the figure that shows attention maps; None where none does.
-        inputs: the files that are there: beside the output the ledger, the claims, each table's
-            CSV file, and figures as far as they go; elsewhere histories, training.json,
-            attention maps, translations and references.
+        inputs: the files that are there: beside the output the ledger, the claims, and figures as
+            far as they go; elsewhere histories, training.json, attention maps, translations and
+            references.
         output: the HTML file; links to logs are relative to it.
 
     Raises:
         UserError: an input is malformed.
     """
     paths = [Path(path) for path in inputs]
-    content = _content(tables, shown, paths, attention_of, output, stand_in)
-    with atomic_text(output) as stream:
-        stream.write(render({**content, "scale": scale, "stand_in": stand_in}))
-
-
-def _content(
-    tables: Mapping[str, Table],
-    shown: Mapping[str, Sequence[int]],
-    paths: Sequence[Path],
-    attention_of: str | None,
-    output: Path,
-    stand_in: str | None,
-) -> dict[str, object]:
-    """Return what the page shows, by the names that its template has for it."""
-    named = {path.name: path for path in paths if path.parent == output.parent}
-    scores = read_ledger(named["ledger.jsonl"])
-    trained = trainings(scores, paths)
+    beside = {path.name: path for path in paths if path.parent == output.parent}
+    entries = read_ledger(beside["ledger.jsonl"])
+    trained = trainings(entries, paths)
     maps = [_attention(path) for path in paths if path.name.endswith(_EXAMPLE)]
     exhibits = []
-    for name, printed in tables.items():
-        table = read_table(name, printed, shown[name], named[f"{name}.csv"], scores, trained)
+    for name in settings.paper:
+        shown = results(cells[name], entries, failures)
+        picture = beside.get(f"{name}.svg")
         attention = maps if name == attention_of else ()
-        exhibits.append(_exhibit(name, printed, shown[name], table, named, attention, stand_in))
-    return {
+        exhibits.append(_exhibit(settings, name, shown, trained, picture, attention))
+    logs = {run.anchor: _log(run, output.parent) for run in trained.values()}
+    content = {
+        "scale": settings.options.scale,
+        "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
-        "claims": read_claims(named["claims.json"]),
+        "claims": read_claims(beside["claims.json"]),
         "models": _models(trained),
-        "logs": {run.anchor: log for run in trained if (log := _log(run, output))},
-        "examples": examples(scores, paths),
-        "total": cost(trained),
-        "environment": environment(trained),
-        "dates": sorted({one.date for one in scores}),
-        "revisions": sorted({one.revision for one in scores if one.revision}),
+        "logs": {anchor: log for anchor, log in logs.items() if log},
+        "examples": examples(entries, paths),
+        "total": cost(trained.values()),
+        "environment": environment(list(trained.values())),
+        "dates": sorted({entry.date for entry in entries}),
+        "revisions": sorted({entry.revision for entry in entries if entry.revision}),
     }
+    with atomic_text(output) as stream:
+        stream.write(render(content))
+
+
+def _exhibit(
+    settings: Settings,
+    name: str,
+    shown: Sequence[Result],
+    trained: Trainings,
+    picture: Path | None,
+    attention: Sequence[ShownAttention],
+) -> Exhibit:
+    printed, table = settings.paper[name], shown_table(settings, name, shown, trained)
+    panels: Sequence[Panel] = ()
+    if printed.is_by_layers:
+        networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
+        panels = layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)
+    charts = [as_spec(panel, printed.title) for panel in panels]
+    has_picture = picture and not charts and not attention
+    address = embedded(picture.read_bytes()) if picture and has_picture else None
+    return Exhibit(name, printed, table, charts, address, attention, table_cost(table))
 
 
 def _attention(path: Path) -> ShownAttention:
     example = read_example(path)
     weights = np.array(example.weights)  # (layers, target, source)
-    maps = attention_maps(weights, example.source_tokens, example.target_tokens, has_legend=False)
+    source, target = example.source_tokens, example.target_tokens
+    maps = attention_maps(weights, source, target, has_legend=False)
     described = "attention: source on the y-axis, target on the x-axis"
     return ShownAttention(example, [as_spec(panel, described) for panel in maps])
 
 
-def _exhibit(
-    name: str,
-    printed: Table,
-    shown: Sequence[int],
-    table: ShownTable,
-    named: Mapping[str, Path],
-    maps: Sequence[ShownAttention],
-    stand_in: str | None,
-) -> Exhibit:
-    charts = []
-    if printed.is_by_layers:
-        panels = layer_panels(networks(printed, shown, table), on_stand_in=stand_in is not None)
-        charts = [as_spec(panel, printed.title) for panel in panels]
-    drawn = named.get(f"{name}.svg")
-    picture = embedded(drawn.read_bytes()) if drawn and not charts and not maps else None
-    return Exhibit(name, printed, table, charts, picture, maps, table_cost(table))
-
-
-def _models(trained: Sequence[Training]) -> list[ModelRuns]:
+def _models(trained: Trainings) -> list[ModelRuns]:
     """Return the trainings by task and model, which they are sorted by."""
-    found = []
-    for (task, model), group in groupby(trained, key=lambda run: (run.task, run.model)):
-        runs = list(group)
+    models = []
+    for (task, model), group in groupby(trained, key=lambda names: names[:2]):
+        runs = [trained[names] for names in group]
         known = {run.run: run.epochs for run in runs if run.epochs}
         panels = learning_curves(known) if known else []
         charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
-        found.append(ModelRuns(task, model, runs, charts))
-    return found
+        models.append(ModelRuns(task, model, runs, charts))
+    return models
 
 
-def _log(run: Training, output: Path) -> str | None:
-    """Return the address of a training's log from the report; None where there is no such file."""
-    path = output.parent.parent / "logs" / run.task / run.model / run.run / "train.log"
-    return Path(os.path.relpath(path, output.parent)).as_posix() if path.is_file() else None
+def _log(run: Training, folder: Path) -> str | None:
+    """Return the address of a training's log from a folder; None where there is no such file."""
+    path = folder.parent / "logs" / run.task / run.model / run.run / "train.log"
+    return Path(os.path.relpath(path, folder)).as_posix() if path.is_file() else None
