@@ -37,11 +37,11 @@ import torch  # noqa: E402
 from convs2s.config.architecture import ConvS2SArchitecture  # noqa: E402
 from convs2s.config.decoding import DecodingSettings, MaximumLength  # noqa: E402
 from convs2s.decoding.translate import LineTranslator  # noqa: E402
+from convs2s.devices import keep_freed_memory  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from convs2s.model_file import load_model  # noqa: E402
 from convs2s.models.kernels import matmul  # noqa: E402
 from convs2s.models.kernels.choice import fastest_kernel, precisions  # noqa: E402
-from convs2s.training.memory import keep_freed_memory  # noqa: E402
 from generation import random_lines  # noqa: E402
 from machine import gemm_rate  # noqa: E402
 from random_model import write_random_model  # noqa: E402

@@ -37,12 +37,11 @@ import torch
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
 from convs2s.decoding.translate import LineTranslator
-from convs2s.devices import pick_device
+from convs2s.devices import keep_freed_memory, pick_device
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, read_lines, write_json
 from convs2s.scoring.bleu import detokenized_bleu
-from convs2s.training.job import TrainingJob
-from convs2s.training.memory import keep_freed_memory
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from gpu_corpus import Corpus, prepare_corpus
 from gpu_docs import write_docs

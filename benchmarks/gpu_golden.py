@@ -14,6 +14,7 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import beam_search
 from convs2s.interop.fairseq import their_name
 from convs2s.models.ensemble import Ensemble
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from workloads import ROOT
 
@@ -81,7 +82,7 @@ def updates(device: str) -> float:
         store = fairseq.write_pairs(Path(folder) / "pairs.arrow", fairseq.part(golden, "ragged"))
         updater = Updater(fairseq.load(VECTORS), Recipe(velocity="rescale"), seed=1, device=device)
         for step in range(3):
-            updater.update(store, np.arange(len(store)), 1, step, RATE)
+            updater.update(store, np.arange(len(store)), Moment(1, step, RATE))
     return max(
         float((parameter.detach().cpu() - moved(golden, name)).abs().max())
         for name, parameter in updater.network.named_parameters()

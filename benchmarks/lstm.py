@@ -33,8 +33,9 @@ from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.load import load
 from convs2s.data.batches import Indices, collate, plan_batches
 from convs2s.data.store import TokenStore
+from convs2s.devices import keep_freed_memory
 from convs2s.models.build import build_network
-from convs2s.training.memory import keep_freed_memory
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from machine import RUNS, seconds_of
 from workloads import ROOT, fairseq_folder, write_fairseq_pairs
@@ -74,7 +75,7 @@ class Contest:
 
     def update(self, rows: Indices) -> None:
         """Make one update."""
-        self.updater.update(self.store, rows, 1, 0, self.updater.recipe.learning_rate)
+        self.updater.update(self.store, rows, Moment(1, 0, self.updater.recipe.learning_rate))
 
     def network(self, rows: Indices) -> None:
         """Run embeddings and layers forward and backward."""

@@ -27,12 +27,13 @@ import numpy as np
 import torch
 
 from convs2s.data.batches import plan_batches
+from convs2s.devices import keep_freed_memory
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.choice import fastest_kernel, products_of
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.loading import ahead
-from convs2s.training.memory import keep_freed_memory
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers
 from flops import flops
@@ -90,7 +91,7 @@ class Training:
         batches = [self.plan[number % len(self.plan)] for number in numbers]
         with ahead(partial(self.updater.load, self.store), batches) as loaded:
             started = [
-                self.updater.start(one, 1, number, self.rate)
+                self.updater.start(one, Moment(1, number, self.rate))
                 for one, number in zip(loaded, numbers, strict=True)
             ]
             reports = self.updater.read(started)

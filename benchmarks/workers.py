@@ -21,8 +21,8 @@ from pathlib import Path
 
 import torch
 
+from convs2s.devices import keep_freed_memory
 from convs2s.training.launch import worker_environment
-from convs2s.training.memory import keep_freed_memory
 from convs2s.training.workers import joined
 from machine import RUNS
 from training import WARM_UP, Training

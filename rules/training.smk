@@ -5,7 +5,7 @@ the outputs of a killed job. Run the same command again and it goes on from ther
 """
 
 from convs2s.pipeline.process import logged
-from convs2s.training.version import TRAINING_VERSION
+from convs2s.training.identity import TRAINING_VERSION
 
 # A scheduler ends a job at its time limit; on this machine nobody does.
 TIME_LIMIT = " --time-limit {resources.runtime}" if workflow.remote_exec else ""

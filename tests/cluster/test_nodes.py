@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from convs2s.files.tensors import load_tensors
-from convs2s.training.job import TrainingJob
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.cluster import MODEL, run, submitted, training

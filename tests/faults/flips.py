@@ -130,7 +130,7 @@ def _trained(task: Path, run: Path) -> Iterator[Kind]:
 
     def open_task() -> object:
         data = TrainingData.read(task)
-        data.check_checksums(True)
+        data.check_checksums()
         return [pair[0].tolist() for pair in data.train], data.types, data.checksums
 
     for split in ("train", "valid"):

@@ -15,7 +15,7 @@ from torch import Tensor
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
-from convs2s.training.job import TrainingJob
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.update import Updater, is_out_of_memory
 from tests.support import tiny

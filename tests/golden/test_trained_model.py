@@ -17,6 +17,7 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq, their_name
 from convs2s.model_file import load_model
 from convs2s.models.convs2s import ConvS2S
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import fairseq
 from tests.support.trained import TRAINED, import_trained
@@ -99,7 +100,7 @@ def test_three_updates_are_fairseqs(model: ConvS2S, tmp_path: Path) -> None:
     assert (recipe.momentum, recipe.clip) == (0.99, 0.1)
     updater = Updater(model, recipe, seed=1, device="cpu")
     for step in range(3):
-        report = updater.update(store, np.arange(len(store)), 1, step, 0.25)
+        report = updater.update(store, np.arange(len(store)), Moment(1, step, 0.25))
         assert report.tokens == int(GOLDEN["ntokens"])
         assert report.loss == pytest.approx(float(GOLDEN["nag.loss_sum"][step]), rel=1e-4)
         norm = float(GOLDEN["nag.grad_norm_before_clip"][step])

@@ -12,6 +12,7 @@ from torch import Tensor
 from convs2s.config.model import Recipe
 from convs2s.data.store import TokenStore
 from convs2s.interop.fairseq import their_name
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import fairseq
 
@@ -55,7 +56,7 @@ def test_three_updates_are_fairseqs(folder: Path, store: TokenStore) -> None:
     weights = np.load(folder / "checkpoint_tiny_weights.npz")
     ours = updater(folder)
     for step in range(3):
-        report = ours.update(store, BATCH, 1, step, RATE)
+        report = ours.update(store, BATCH, Moment(1, step, RATE))
         assert report.tokens == int(golden["ragged.ntokens"])
         assert report.loss == pytest.approx(float(golden["nag.loss_sum"][step]), rel=1e-4)
         # An update magnifies rounding: after one, float64 is 4e-5 to 3e-4 from fairseq's float32.
@@ -103,7 +104,7 @@ def test_rescaled_velocity_is_fairseqs_at_a_change_of_the_rate(
         start = {name: p.detach().clone() for name, p in ours.network.named_parameters()}
         gradients = []
         for number, rate in enumerate(rates):
-            ours.update(store, BATCH, 1, number, rate)
+            ours.update(store, BATCH, Moment(1, number, rate))
             clipped = fairseq.gradients(ours.network)
             gradients.append({name: g.clone() for name, g in clipped.items()})
         expected = fairseq_updates(gradients, rates, start)

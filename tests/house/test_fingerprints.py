@@ -45,7 +45,7 @@ def test_of_the_pipeline_only_the_job_wrapper_counts(runs: dict[str, set[str]]) 
 def test_the_trainer_counts_for_no_script(runs: dict[str, set[str]]) -> None:
     for name, modules in runs.items():
         training = {module for module in modules if module.startswith("convs2s.training.")}
-        assert training <= {"convs2s.training.history", "convs2s.training.version"}, name
+        assert training <= {"convs2s.training.history", "convs2s.training.identity"}, name
 
 
 def test_the_search_counts_where_something_is_searched(runs: dict[str, set[str]]) -> None:

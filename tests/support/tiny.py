@@ -17,8 +17,8 @@ from convs2s.data.word_counts import count_words
 from convs2s.files.text import write_lines
 from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
+from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import Interruption
-from convs2s.training.job import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from convs2s.training.job import TrainingJob
+from convs2s.training.identity import TrainingJob
 from convs2s.training.launch import worker_environment
 from convs2s.training.run import train
 from convs2s.training.workers import joined

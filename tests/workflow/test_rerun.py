@@ -30,10 +30,11 @@ def test_training_code_reruns_nothing_without_a_new_version(finished: Checkout) 
 
 
 def test_new_training_version_trains_again(finished: Checkout) -> None:
-    version = finished / "src/convs2s/training/version.py"
+    version = finished / "src/convs2s/training/identity.py"
     text = version.read_text("utf-8")
     finished.write(
-        "src/convs2s/training/version.py", re.sub(r"(?m)^(TRAINING_VERSION = ).*", r"\g<1>99", text)
+        "src/convs2s/training/identity.py",
+        re.sub(r"(?m)^(TRAINING_VERSION = ).*", r"\g<1>99", text),
     )
     done = finished.snakemake("--dry-run", BLEU)
     assert done.planned["train_model"] == 1, done.said

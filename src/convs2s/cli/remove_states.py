@@ -17,7 +17,7 @@ def add_remove_states(command: argparse.ArgumentParser) -> None:
 
 
 def _remove_states(arguments: argparse.Namespace) -> None:
-    from convs2s.training.finished_states import finished_states, megabytes, remove_state
+    from convs2s.training.finished import finished_states, megabytes, remove_state
 
     states = finished_states(arguments.folder)
     for state in states:

@@ -12,7 +12,7 @@ from convs2s.files.checksums import check_noted
 
 if TYPE_CHECKING:
     from convs2s.config.file_reference import Download
-    from convs2s.training.job import TrainingJob
+    from convs2s.training.identity import TrainingJob
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
@@ -99,8 +99,8 @@ def _job(arguments: argparse.Namespace) -> "TrainingJob":
     from convs2s.config.load import load
     from convs2s.config.model import read_training_settings
     from convs2s.config.options import Options
-    from convs2s.training.fetched_start import fetched_start
-    from convs2s.training.job import TrainingJob
+    from convs2s.training.identity import TrainingJob
+    from convs2s.training.start import fetched_start
 
     downloads: Mapping[str, Download] = {}
     options = Options()

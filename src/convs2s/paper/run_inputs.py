@@ -16,7 +16,7 @@ from convs2s.config.file_reference import known_download, parse_file_reference
 from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT
 from convs2s.demo.corpus import CORPUS_SHA256
-from convs2s.training.version import TRAINING_VERSION, recipe_identity
+from convs2s.training.identity import TRAINING_VERSION, recipe_identity
 
 Inputs = Mapping[str, object]
 """Plain data, as JSON has it."""

@@ -18,8 +18,7 @@ from convs2s.config.section import Values
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock
 from convs2s.training.log import LOG_NAME
-from convs2s.training.progress_file import NAME as PROGRESS
-from convs2s.training.state_folder import LOCK, REFUSED, STATE
+from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
 
 SHOWN_LINES = 5
 """Last lines of a log that are shown of what crashed."""
@@ -63,7 +62,7 @@ class TrainingStatus:
         why: it is so, in words.
         owner: the process that trains, or did so last.
         epoch, epochs, batch, batches, updates, loss, perplexity, best_epoch, tokens_per_second,
-            seconds: as of ``convs2s.training.progress_file.Progress``.
+            seconds: as of ``convs2s.training.history.Progress``.
         silent_seconds: since a running one last said how far it is.
         state_seconds: age of its last state; None without one.
         log: the last lines of what crashed.

@@ -16,7 +16,7 @@ from convs2s.model_file import ModelDescription, describe_model
 from convs2s.scoring.bleu import Score
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.summary import read_evaluation
-from convs2s.training.state_folder import digest_of
+from convs2s.training.identity import digest_of
 
 NOT_RECORDED = "not recorded here"
 

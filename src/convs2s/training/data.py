@@ -1,17 +1,20 @@
-"""What a training reads: the token stores and how their text was prepared."""
+"""What a training reads: the token stores, how their text was prepared, and its shortlist."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from convs2s.config.architecture import Architecture
 from convs2s.data.dataset import StoreDescription, frequent_tokens, read_description
+from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import read_counts
+from convs2s.data.vocabulary import Vocabulary, read_counts
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, check_sha256, sha256
 from convs2s.layout import TaskFolder
 from convs2s.text.bpe import read_codes
+from convs2s.text.dictionary import read_candidates
 
 SPLITS = ("train", "valid")
 
@@ -68,26 +71,21 @@ class TrainingData:
             bpe_codes=codes,
             splittable=sorted(frequent_tokens(counts["source"], threshold)) if threshold else None,
             checksums={
-                **{f"dataset/{split}.arrow": one.sha256 for split, one in described.items()},
+                **{f"dataset/{split}.arrow": store.sha256 for split, store in described.items()},
                 **{f"vocabulary/{path.name}": sha256(path) for path in tables.values()},
             },
         )
 
-    def check_checksums(self, is_first: bool) -> None:
+    def check_checksums(self) -> None:
         """Read both stores to their ends, side by side, for their recorded checksums.
 
         A flipped bit would train another model under the same name. It is done once for each start
         of a training, as fast as the disk is, and leaves the stores in the memory that they are
         read from.
 
-        Args:
-            is_first: whether this is the first of the workers, which alone does it.
-
         Raises:
             UserError: a store is damaged.
         """
-        if not is_first:
-            return
         stores = {store.path: self.checksums[f"dataset/{store.path.name}"] for store in self.stores}
         with ThreadPoolExecutor() as pool:
             list(pool.map(check_sha256, stores, stores.values()))
@@ -112,3 +110,37 @@ class TrainingData:
                         f"{lengths.max()} tokens with </s>, but the model has {maximum} "
                         f"positions: lower clean.tokens to {maximum - 1} or raise positions.maximum"
                     )
+
+
+def read_shortlist(
+    architecture: Architecture, candidates: Path | None, data: TrainingData
+) -> Shortlist | None:
+    """Return how the model selects its vocabulary (section 5.4); None where it scores all types.
+
+    ``candidates``: the alignment's ``candidates.tsv``, for a model that selects.
+
+    Raises:
+        UserError: the model selects and there are no candidates, or the other way round, or its
+            vocabulary is of pieces of words, which the alignment does not have.
+    """
+    wanted = architecture.vocabulary_selection
+    if wanted is None:
+        if candidates is not None:
+            raise UserError(f"--candidates {candidates}: this model selects no vocabulary")
+        return None
+    if candidates is None:
+        raise UserError(
+            "architecture.vocabulary_selection: needs the alignment's candidates: give "
+            "--candidates, such as results/TASK/alignment/candidates.tsv (snakemake align)"
+        )
+    if data.bpe_codes is not None:
+        raise UserError(
+            "architecture.vocabulary_selection: needs a vocabulary of words, as the alignment's "
+            "are; this task's is of pieces of words"
+        )
+    return Shortlist.from_words(
+        read_candidates(candidates),
+        *(Vocabulary(data.types[side]) for side in ("source", "target")),
+        frequent=wanted.frequent,
+        most=wanted.candidates,
+    )

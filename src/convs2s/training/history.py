@@ -1,11 +1,10 @@
-"""What is kept of a training: a row for each epoch, and its summary."""
+"""What is recorded of a training: how far it is, a row for each epoch, its summary."""
 
 import json
 import math
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -14,7 +13,6 @@ from convs2s.files.text import read_lines
 
 IGNORED_BELOW = 1.2
 """A source is as good as ignored where those of other pairs raise perplexity less than so often."""
-
 
 LARGEST_LOSS = 700.0
 """Nats per token; e to the power of more is no number of a computer's."""
@@ -26,6 +24,68 @@ def perplexity(loss: float) -> float:
 
 
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
+@dataclass(frozen=True)
+class RunningFigures:
+    """What the last updates of a running epoch gave.
+
+    Attributes:
+        loss: mean training loss of the epoch so far, in nats per target token.
+        learning_rate: of the last update.
+        gradient: its gradient's norm before clipping.
+    """
+
+    loss: float
+    learning_rate: float
+    gradient: float
+
+
+Phase = Literal["starting", "training", "exporting", "finished", "stopped", "failed"]
+"""``stopped``: saved before the end, to be resumed; ``failed``: ended by an error."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A training at one moment: what ``progress.json`` says.
+
+    Attributes:
+        owner: the process that trains, in the words of the lock.
+        phase: what it does.
+        written: when this was written, in seconds since 1970.
+        state: name of the folder of its states, beside this file.
+        why: why it was stopped or has failed, or why training ended; else None.
+        epoch: the running epoch, from 1; 0 before the first.
+        epochs: how many there will be, or None where validation decides.
+        batch: updates of the epoch so far.
+        batches: updates of the epoch.
+        updates: made since the training began.
+        loss: as of ``RunningFigures``, as are the learning rate and the gradient.
+        perplexity: validation perplexity after the last finished epoch.
+        best_epoch: that with the lowest one; 0 before the first.
+        tokens_per_second: target tokens.
+        seconds_of_epoch: left of the epoch.
+        seconds: left of the training, where its end is known.
+    """
+
+    owner: str
+    phase: Phase = "starting"
+    written: float = 0.0
+    state: str = ""
+    why: str | None = None
+    epoch: int = 0
+    epochs: float | None = None
+    batch: int = 0
+    batches: int = 0
+    updates: int = 0
+    loss: float | None = None
+    learning_rate: float | None = None
+    gradient: float | None = None
+    perplexity: float | None = None
+    best_epoch: int = 0
+    tokens_per_second: int | None = None
+    seconds_of_epoch: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,15 +114,19 @@ class EpochRecord:
     tokens_per_second: Count
     valid_perplexity_full: float | None = None
 
+    def line(self, epochs: float | None) -> str:
+        """Return it as a line of a log; ``epochs``: how many there will be, where it is known."""
+        number = f"{self.epoch:3d}" + ("" if epochs is None else f"/{epochs:g}")
+        return (
+            f"epoch {number}  updates {self.updates:6d}  rate {self.learning_rate:g}  "
+            f"train loss {self.train_loss:.3f}  validation perplexity {self.valid_perplexity:.3f}  "
+            f"{self.tokens_per_second:,} tokens/s"
+        )
+
 
 @dataclass(frozen=True)
 class History:
-    """A training's ``history.jsonl``.
-
-    Attributes:
-        epochs: those that were finished.
-        stop: why it ended; None where it has not.
-    """
+    """A training's ``history.jsonl``: its finished epochs, and why it ended, if it has."""
 
     epochs: tuple[EpochRecord, ...]
     stop: str | None
@@ -75,6 +139,7 @@ def read_history(path: Path) -> History:
         UserError: the file is missing, or a line is no such row.
     """
     epochs, stop = [], None
+    record = TypeAdapter(EpochRecord)
     for number, line in enumerate(read_lines(path), start=1):
         expected = "no epoch of a training's history; train again, which goes by the state"
         with failures_of_file(f"{path}:{number}", expected):
@@ -82,13 +147,8 @@ def read_history(path: Path) -> History:
             if set(row) == {"stop"}:
                 stop = None if row["stop"] is None else str(row["stop"])
             else:
-                epochs.append(_record().validate_json(line))
+                epochs.append(record.validate_json(line))
     return History(tuple(epochs), stop)
-
-
-@cache
-def _record() -> TypeAdapter[EpochRecord]:
-    return TypeAdapter(EpochRecord)
 
 
 @dataclass(frozen=True)
@@ -125,17 +185,16 @@ class SourceUse:
     def from_losses(cls, own: float, permuted: float) -> "SourceUse":
         """Return it for two validation losses in nats per target token."""
         # Rounded, so that a training that another machine exports again gives the same file.
-        rounded = (round(perplexity(one), 4) for one in (own, permuted, permuted - own))
-        return cls(*rounded)
+        return cls(*(round(perplexity(loss), 4) for loss in (own, permuted, permuted - own)))
 
     def __str__(self) -> str:
-        found = (
+        figures = (
             f"validation perplexity {self.perplexity:.2f}, with permuted sources "
             f"{self.permuted_perplexity:.2f}: {self.ratio:.2f} times"
         )
         if self.ratio >= IGNORED_BELOW:
-            return found
-        return f"warning: the model ignores its source: {found} (docs/training.md)"
+            return figures
+        return f"warning: the model ignores its source: {figures} (docs/training.md)"
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,46 @@
-"""From one command to the workers of this machine: their GPUs, and torchrun."""
+"""From one command to the workers of a training: GPUs, torchrun on each machine, srun over them.
 
+On several machines of one Slurm job, the process that the job runs on its first node holds the
+store at which the nodes meet, so that the system can choose the port. It has srun start the same
+command on each node, which runs torchrun there.
+"""
+
+import logging
 import os
+import shutil
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType
 
 import torch
+from torch._C._distributed_c10d import TCPStore
+from torch.distributed import run
+from torch.distributed.elastic.multiprocessing import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from convs2s.devices import VISIBLE, lock_folder, own_gpus, pick_device
-from convs2s.training.job import TrainingJob
-from convs2s.training.nodes import MEETING, run_node, run_nodes
+from convs2s.errors import UnfinishedError, UserError
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
-from convs2s.training.torchrun import torchrun
 from convs2s.training.workers import RENDEZVOUS, is_worker
+
+MEETING = "CONVS2S_MEETING"
+"""Environment variable: HOST:PORT of the store at which a job's nodes meet."""
+
+JOIN_SECONDS = 600
+"""How long the first node to be ready waits for the others."""
+
+SHUTDOWN_SECONDS = 120
+"""How long workers may take to write a state after a signal before they are killed."""
+
+TOLD_TO_WORKERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
+"""Those that workers are told of, to write a last state."""
 
 
 def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
@@ -46,44 +72,22 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
         else:
             pick_device(job.device)
         if meeting is not None:
-            run_node(meeting, nodes, workers, job.threads, command)
+            os.environ["OMP_NUM_THREADS"] = str(job.threads)
+            try:
+                torchrun(torchrun_options(nodes, workers, meeting), command)
+            except UserError as error:
+                node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
+                raise type(error)(f"{node}: {error}") from None
         elif workers == 1:
             train(job)
         else:
-            run_workers(workers, job.threads, command)
-
-
-def run_workers(workers: int, threads: int, command: Sequence[str]) -> None:
-    """Start the workers of a training on this machine alone by torchrun and wait for them.
-
-    Raises:
-        UserError: a worker failed.
-        UnfinishedError: the workers stopped early.
-    """
-    with tempfile.TemporaryDirectory(prefix="convs2s-") as name:
-        folder = Path(name)
-        os.environ.update(worker_environment(folder, threads))
-        torchrun(torchrun_options(workers, folder), command)
-
-
-def torchrun_options(workers: int, folder: Path) -> list[str]:
-    """Return what torchrun is told of one node, which opens no port beyond it.
-
-    The workers meet in files of the folder, as torchrun's own store would listen to the network.
-    """
-    return [
-        "--nnodes=1",
-        f"--nproc-per-node={workers}",
-        "--rdzv-id=convs2s",
-        "--rdzv-backend=c10d",
-        f"--rdzv-endpoint={folder / 'torchrun'}",
-        "--rdzv-conf=store_type=file",
-        "--local-addr=127.0.0.1",
-    ]
+            folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="convs2s-")))
+            os.environ.update(worker_environment(folder, job.threads))
+            torchrun(torchrun_options(1, workers, folder), command)
 
 
 def worker_environment(folder: Path, threads: int) -> dict[str, str]:
-    """Return the variables that keep the workers' talk on this machine."""
+    """Return the variables that keep the talk of one machine's workers on it."""
     loopback = "lo0" if sys.platform == "darwin" else "lo"
     return {
         RENDEZVOUS: str(folder / "workers"),
@@ -92,3 +96,121 @@ def worker_environment(folder: Path, threads: int) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": loopback,
         "OMP_NUM_THREADS": str(threads),
     }
+
+
+def torchrun_options(nodes: int, workers: int, meeting: Path | str) -> list[str]:
+    """Return how many workers torchrun starts, and where they meet.
+
+    Those of one machine meet in files of a folder, as torchrun's own store would listen to the
+    network; those of several at HOST:PORT, the store of the job's first process.
+    """
+    if isinstance(meeting, Path):
+        meeting, store, address = str(meeting / "torchrun"), "store_type=file", "127.0.0.1"
+    else:
+        store, address = f"is_host=0,join_timeout={JOIN_SECONDS}", socket.gethostname()
+    return [
+        f"--nnodes={nodes}",
+        f"--nproc-per-node={workers}",
+        "--rdzv-id=convs2s",
+        "--rdzv-backend=c10d",
+        f"--rdzv-endpoint={meeting}",
+        f"--rdzv-conf={store}",
+        f"--local-addr={address}",
+    ]
+
+
+def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
+    """Start the workers of this machine within this process and wait for them.
+
+    Raises:
+        UserError: a worker failed; it has given the reason itself.
+        UnfinishedError: the workers stopped early.
+    """
+    # Each worker says in one line why it ends.
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    endings = [
+        "--max-restarts=0",
+        f"--signals-to-handle={','.join(number.name for number in TOLD_TO_WORKERS)}",
+        f"--shutdown-timeout={SHUTDOWN_SECONDS}",
+    ]
+    try:
+        run.run(run.parse_args([*options, *endings, "--module", "convs2s", *command]))
+    except ChildFailedError as error:
+        codes = {failure.local_rank: failure.exitcode for failure in error.failures.values()}
+        if UnfinishedError.exit_code in codes.values():
+            message = "the workers stopped before the end, as said above"
+            raise UnfinishedError(message) from None
+        for worker, code in codes.items():
+            if code < 0:
+                raise UserError(
+                    f"worker {worker} was ended by {signal.Signals(-code).name}, and the others "
+                    "with it; the last state is intact: run the same command again"
+                ) from None
+        raise UserError("the workers ended with the error above") from None
+    except SignalException as error:
+        message = f"{error.sigval.name} was received: run the same command again"
+        raise UnfinishedError(message) from None
+
+
+def run_nodes(nodes: int, command: Sequence[str]) -> None:
+    """Start the command on each node of this Slurm job and wait for all.
+
+    Raises:
+        UserError: this is no Slurm job, or a node failed.
+        UnfinishedError: training stopped early.
+    """
+    if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
+        raise UserError(
+            f"{nodes} nodes are asked for, but this is no job of Slurm's: use a cluster profile "
+            "(docs/cluster.md), or set nodes to 1"
+        )
+    store = TCPStore(socket.gethostname(), 0, is_master=True, wait_for_workers=False)
+    srun = [
+        "srun",
+        f"--nodes={nodes}",
+        f"--ntasks={nodes}",
+        "--ntasks-per-node=1",
+        "--cpu-bind=none",
+        # Where one node has ended the others do so too, or are ended after the time of a state.
+        f"--wait={SHUTDOWN_SECONDS}",
+    ]
+    with _forwarding() as started:
+        # In a session of its own, as srun takes a signal to the group of this process for an order
+        # to kill all nodes at once.
+        process = subprocess.Popen(
+            [*srun, sys.executable, "-m", "convs2s", *command],
+            env=os.environ | {MEETING: f"{store.host}:{store.port}"},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        started.append(process)
+        code = process.wait()
+    if code == UnfinishedError.exit_code:
+        raise UnfinishedError("the nodes stopped before the end, as said above")
+    if code:
+        raise UserError(
+            f"the nodes ended with code {code}, as said above; the last state is intact: run the "
+            "same command again"
+        )
+
+
+@contextmanager
+def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Hand signals on to all nodes: srun forwards SIGUSR1, while SIGTERM has it kill them.
+
+    Yields:
+        where the block puts srun; a signal that comes before that ends the block.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        if not started:
+            raise UnfinishedError(f"{signal.Signals(number).name} was received before the start")
+        started[0].send_signal(signal.SIGUSR1)
+
+    before = {number: signal.signal(number, forward) for number in TOLD_TO_WORKERS}
+    try:
+        yield started
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

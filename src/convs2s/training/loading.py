@@ -1,7 +1,7 @@
 """What updates learn from, read and made ready while the device is busy with those before.
 
-Reading takes no part in any chance: what comes out follows from the rows alone, so that a training
-which goes on reads what it would have read.
+Nothing here is drawn at random: what is read follows from the rows alone, so that a training that
+is resumed reads what it would have read.
 """
 
 from collections import deque
@@ -16,12 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from convs2s.config.model import BatchLimits
-from convs2s.data.batches import Batch, Indices, collate
+from convs2s.config.model import BatchLimits, Recipe
+from convs2s.data.batches import Batch, Indices, collate, cut
 from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
-from convs2s.training.micro_batches import MicroBatch, split_batch
 from convs2s.training.workers import Workers
 
 AHEAD = 2
@@ -32,8 +31,61 @@ COMPILED_LENGTHS = 8
 serves such lengths reads whole vectors, and there are fewer of them. It costs a seventh of the
 arithmetic at 25 tokens, which only pays where the kernels are worth it."""
 
+VALIDATION_TOKENS = 4000
+"""Padded tokens of a validation batch; it bounds memory and changes no result without shortlist."""
+
 _Asked = TypeVar("_Asked")
 _Loaded = TypeVar("_Loaded")
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Some rows of a batch.
+
+    Attributes:
+        rows: their numbers in the store.
+        place: where it is in the batch: its number, then which half of it, and so on. The
+            seed of its dropout follows from it.
+        size: padded tokens.
+    """
+
+    rows: Indices
+    place: tuple[int, ...]
+    size: int
+
+    def halves(self) -> list["MicroBatch"]:
+        """Return two micro-batches for this one, of as many rows each."""
+        middle = (len(self.rows) + 1) // 2
+        longest = self.size // len(self.rows)
+        return [
+            MicroBatch(rows, (*self.place, half), len(rows) * longest)
+            for half, rows in enumerate((self.rows[:middle], self.rows[middle:]), start=1)
+        ]
+
+
+def split_batch(
+    store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int = 1
+) -> list[MicroBatch]:
+    """Split a batch into what a device takes at a time, worker by worker in turn.
+
+    Micro-batch i is worker i % workers'. The largest ones are halved until every worker has as
+    many, or until all of them are single pairs.
+    """
+    longest = np.array([max(map(len, store[int(row)])) for row in rows], np.int32)
+    runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
+    sizes = [len(run) * int(longest[run].max()) for run in runs]
+    while len(runs) % workers and len(runs) < len(rows):
+        largest = max(
+            (index for index, run in enumerate(runs) if len(run) > 1), key=lambda i: sizes[i]
+        )
+        middle = (len(runs[largest]) + 1) // 2
+        both = [runs[largest][:middle], runs[largest][middle:]]
+        runs[largest : largest + 1] = both
+        sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in both]
+    return [
+        MicroBatch(rows[run], (index,), size)
+        for index, (run, size) in enumerate(zip(runs, sizes, strict=True))
+    ]
 
 
 @dataclass(frozen=True)
@@ -74,16 +126,14 @@ class LoadedUpdate:
         rows: the pairs of the whole update.
         tokens: target tokens of the whole update.
         types: those of the whole update, where the softmax is over a shortlist.
-        micro_batches: this worker's.
-        inputs: of each of them.
+        micro_batches: this worker's, each with what the loss reads of it.
     """
 
     store: TokenStore
     rows: Indices
     tokens: int
     types: Types | None
-    micro_batches: list[MicroBatch]
-    inputs: list[LossInputs]
+    micro_batches: list[tuple[MicroBatch, LossInputs]]
 
 
 @dataclass(frozen=True)
@@ -112,8 +162,8 @@ class Loader:
         # One shortlist for the whole update, so that its micro-batches change nothing.
         types = None if self.shortlist is None else self.shortlist.of_pairs(store, rows)
         own = micro_batches[workers.rank :: workers.count]
-        inputs = [self.inputs(self.batch(store, one.rows), types) for one in own]
-        return LoadedUpdate(store, rows, tokens, types, own, inputs)
+        pairs = [(part, self.inputs(self.batch(store, part.rows), types)) for part in own]
+        return LoadedUpdate(store, rows, tokens, types, pairs)
 
     def halves(
         self, loaded: LoadedUpdate, micro_batch: MicroBatch
@@ -134,7 +184,7 @@ class Loader:
         Any other target is ``<unk>``.
         """
         tokens = batch.target if types is None else places_of(types, batch.target)
-        # Found here, where no device has to be waited for.
+        # Searched here, where no device has to be waited for.
         real = np.flatnonzero(tokens != PADDING)
         return LossInputs(
             self._tensor(batch.source),
@@ -158,30 +208,56 @@ def ahead(
     Yields:
         what was loaded, in the items' order; a failure to load one is raised in its turn.
     """
-    pool = ThreadPoolExecutor(1, "loading", initializer=_compute_where, initargs=_computing())
+    gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else None
+
+    def compute_there() -> None:
+        if gpu is not None:  # each thread begins with the first one, and would start CUDA there
+            torch.cuda.set_device(gpu)
+
+    pool = ThreadPoolExecutor(1, "loading", initializer=compute_there)
+
+    def in_order() -> Iterator[_Loaded]:
+        rest = iter(items)
+        started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))
+        while started:
+            following = started.popleft()
+            started.extend(pool.submit(load, item) for item in islice(rest, 1))
+            yield following.result()
+
     try:
-        yield _in_order(pool, load, items)
+        yield in_order()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]
-) -> Iterator[_Loaded]:
-    rest = iter(items)
-    started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))
-    while started:
-        next_one = started.popleft()
-        started.extend(pool.submit(load, item) for item in islice(rest, 1))
-        yield next_one.result()
+def validation_batches(
+    store: TokenStore,
+    recipe: Recipe,
+    shortlist: Shortlist | None,
+    sources: Indices | None = None,
+) -> list[Indices]:
+    """Return the rows of each validation batch, with ``sources`` as of ``collate``.
+
+    With a shortlist, which widens with the batch, they are of as many sentences as an update's.
+    """
+    read = store.lengths("source")
+    longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))
+    order = np.argsort(longest, kind="stable")
+    sentences = None if shortlist is None else recipe.batch.sentences
+    return cut(order, longest, sentences, VALIDATION_TOKENS)
 
 
-def _computing() -> tuple[int | None]:
-    """Return the number of the GPU that this thread computes on, if it does on any."""
-    return (torch.cuda.current_device() if torch.cuda.is_initialized() else None,)
+def permuted_sources(store: TokenStore) -> Indices | None:
+    """Return for each pair another one whose source takes the place of its own; None for one pair.
 
-
-def _compute_where(gpu: int | None) -> None:
-    """Compute on a GPU: each thread begins with the first one, and would start CUDA there."""
-    if gpu is not None:
-        torch.cuda.set_device(gpu)
+    What such pairs cost says whether a network reads its source. Each pair gets the source of the
+    next longer one, as what a source's length alone gives away shall not count as reading it. The
+    same store always has the same permutation.
+    """
+    lengths = store.lengths("source")
+    if len(lengths) < 2:
+        return None
+    order = np.argsort(lengths, kind="stable")
+    sources = np.empty_like(order)
+    sources[order] = np.roll(order, -1)
+    return sources

@@ -1,4 +1,4 @@
-"""What a training says: on the standard error, and in a log of its own that all its tries share.
+"""What a training logs: on the standard error, and in a file of its own that all its tries share.
 
 Snakemake removes the log of a job before it starts it again, so that of a training lies beside its
 states as well, where no rule knows of it.
@@ -17,13 +17,7 @@ LOG_NAME = "train.log"
 
 @dataclass
 class _Speaker:
-    """Who speaks in this process.
-
-    Attributes:
-        label: what its lines begin with, as several trainings may share a terminal.
-        quiet: whether only the kept log has them.
-        kept: the log that outlives its tries; None before there is one.
-    """
+    """Who speaks in this process: its lines' label, and the log that outlives its tries."""
 
     label: str = ""
     quiet: bool = False
@@ -35,11 +29,9 @@ _speaker = _Speaker()
 
 @contextmanager
 def speaking_as(label: str, *, quiet: bool = False) -> Iterator[None]:
-    """Begin each line of the block with a label, such as ``TASK/MODEL/seed1``.
+    """Begin each line of the block with a label, as several trainings may share a terminal.
 
-    Args:
-        label: of the training.
-        quiet: whether to say the lines in the kept log alone.
+    ``quiet``: say the lines in the kept log alone.
     """
     before = _speaker.label, _speaker.quiet
     _speaker.label, _speaker.quiet = f"{label}: " if label else "", quiet

@@ -1,4 +1,4 @@
-"""The learning rate, and when training ends.
+"""Where a training stands: its counts, its learning rate, and the optimizer's steps.
 
 Shapes of a schedule: ``plateau`` (paper, section 4.2) is constant until validation stops improving,
 then divided after every epoch; ``step`` is divided at fixed times (Sutskever et al. 2014, section
@@ -6,9 +6,17 @@ then divided after every epoch; ``step`` is divided at fixed times (Sutskever et
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
+from convs2s.training.history import EpochRecord, RunningFigures, perplexity
+
+_VELOCITY = "momentum_buffer"
 
 
 @dataclass(frozen=True)
@@ -33,13 +41,19 @@ class Schedule:
 
     def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
         """Return the learning rate of an update; ``progress`` epochs are finished before it."""
-        if recipe.schedule.kind == "step":
-            divisions = (
-                math.floor((progress - recipe.schedule.hold) / recipe.schedule.every + 1e-9) + 1
-            )
-            return recipe.learning_rate / recipe.schedule.divide_by ** max(0, divisions)
-        if recipe.schedule.kind == "cosine":
-            return recipe.learning_rate * _cosine(progress, recipe)
+        schedule = recipe.schedule
+        if schedule.kind == "step":
+            # The summand keeps a division that is due from coming late by a rounding error.
+            divisions = math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
+            return recipe.learning_rate / schedule.divide_by ** max(0, divisions)
+        if schedule.kind == "cosine":
+            if recipe.maximum_epochs is None:
+                raise ValueError("a cosine schedule needs maximum_epochs")
+            if progress < schedule.warmup:
+                return recipe.learning_rate * (progress / schedule.warmup)
+            falling = (progress - schedule.warmup) / (recipe.maximum_epochs - schedule.warmup)
+            share = 0.5 * (1.0 + math.cos(math.pi * min(1.0, falling)))
+            return recipe.learning_rate * share
         return self.learning_rate
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
@@ -47,13 +61,10 @@ class Schedule:
         # Until the first loss that is no better, the previous one is the best as well.
         previous = self.previous_loss
         annealing = self.annealing or (previous is not None and loss >= previous)
-        learning_rate = (
-            self.learning_rate / recipe.schedule.divide_by if annealing else self.learning_rate
-        )
         improved = self.best_loss is None or loss < self.best_loss
         after = replace(
             self,
-            learning_rate=learning_rate,
+            learning_rate=self.learning_rate / (recipe.schedule.divide_by if annealing else 1.0),
             annealing=annealing,
             previous_loss=loss,
             best_loss=loss if improved else self.best_loss,
@@ -67,36 +78,182 @@ class Schedule:
         While a plateau's rate is constant, validation decides: then the recipe's maximum is all
         that is known.
         """
-        decided, at = None, self
-        if recipe.schedule.kind == "step" or (recipe.schedule.kind == "plateau" and self.annealing):
-            decided = epoch
-            loss = math.inf if self.previous_loss is None else self.previous_loss
-            while (at := at.after_epoch(decided, loss, recipe)).stop_reason is None:
-                decided += 1
         maximum = recipe.maximum_epochs
-        return min((one for one in (decided, maximum) if one is not None), default=None)
+        if recipe.schedule.kind == "cosine" or (
+            recipe.schedule.kind == "plateau" and not self.annealing
+        ):
+            return maximum
+        loss = math.inf if self.previous_loss is None else self.previous_loss
+        schedule = self.after_epoch(epoch, loss, recipe)
+        while schedule.stop_reason is None:
+            epoch += 1
+            schedule = schedule.after_epoch(epoch, loss, recipe)
+        return epoch if maximum is None else min(epoch, maximum)
 
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
+        schedule = recipe.schedule
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        if (
-            recipe.schedule.kind == "cosine"
-            or self.learning_rate_at(epoch, recipe) >= recipe.schedule.minimum
-        ):
+        if schedule.kind == "cosine" or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
             return None
-        if recipe.schedule.kind == "step":
-            return f"the learning rate fell below {recipe.schedule.minimum:g}"
-        return (
-            f"the learning rate, divided by {recipe.schedule.divide_by:g} after each epoch since "
-            f"validation stopped improving, fell below {recipe.schedule.minimum:g}"
+        divided = (
+            ""
+            if schedule.kind == "step"
+            else f", divided by {schedule.divide_by:g} after each epoch since validation stopped "
+            "improving,"
         )
+        return f"the learning rate{divided} fell below {schedule.minimum:g}"
 
 
-def _cosine(progress: float, recipe: Recipe) -> float:
-    """Return the share of the learning rate: linear in the warm-up, then half a cosine to 0."""
-    if recipe.maximum_epochs is None:
-        raise ValueError("a cosine schedule needs maximum_epochs")
-    if progress < recipe.schedule.warmup:
-        return progress / recipe.schedule.warmup
-    falling = (progress - recipe.schedule.warmup) / (recipe.maximum_epochs - recipe.schedule.warmup)
-    return 0.5 * (1.0 + math.cos(math.pi * min(1.0, falling)))
+class Moment(NamedTuple):
+    """An update's place in a training, and the learning rate there.
+
+    Attributes:
+        epoch: from 1.
+        batch: its number in the epoch, from 0.
+        learning_rate: of its step.
+    """
+
+    epoch: int
+    batch: int
+    learning_rate: float
+
+
+@dataclass
+class TrainerState:
+    """How far a training is.
+
+    Attributes:
+        schedule: where the learning rate stands.
+        learning_rate: that of the last update.
+        epoch: the running epoch, from 1.
+        batch: the next batch of it, from 0.
+        updates: updates made.
+        loss: summed training loss of the running epoch, in nats.
+        tokens: its target tokens so far.
+        seconds: time spent on it so far; it decides nothing.
+        history: a record of each finished epoch.
+    """
+
+    schedule: Schedule
+    learning_rate: float
+    epoch: int = 1
+    batch: int = 0
+    updates: int = 0
+    loss: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    history: list[EpochRecord] = field(default_factory=list)
+
+    @classmethod
+    def initial(cls, recipe: Recipe, epoch: int) -> "TrainerState":
+        """Return where a training begins with an epoch."""
+        return cls(Schedule(recipe.learning_rate), recipe.learning_rate, epoch)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
+        """Read what ``asdict`` gave."""
+        history = [EpochRecord(**row) for row in fields["history"]]
+        schedule = Schedule(**fields["schedule"])
+        return cls(**{**fields, "schedule": schedule, "history": history})
+
+    def begin_update(self, batches: int, recipe: Recipe) -> Moment:
+        """Count the next update of an epoch of so many, and return its place."""
+        # An update's middle decides: no learning rate is 0, and a division comes in time.
+        progress = self.epoch - 1 + (self.batch + 0.5) / batches
+        self.learning_rate = self.schedule.learning_rate_at(progress, recipe)
+        moment = Moment(self.epoch, self.batch, self.learning_rate)
+        self.batch += 1
+        self.updates += 1
+        return moment
+
+    def figures(self, gradient: float) -> RunningFigures:
+        """Return the figures of the running epoch; ``gradient``: the last norm."""
+        return RunningFigures(self.loss / self.tokens, self.learning_rate, gradient)
+
+    def finish_epoch(self, loss: float, full_loss: float | None, recipe: Recipe) -> EpochRecord:
+        """Record the running epoch, and go on to the next one.
+
+        Args:
+            loss: validation loss in nats per target token.
+            full_loss: over all types, where the model has a shortlist.
+            recipe: of the training.
+        """
+        record = EpochRecord(
+            epoch=self.epoch,
+            updates=self.updates,
+            learning_rate=self.learning_rate,
+            train_loss=self.loss / self.tokens,
+            valid_loss=loss,
+            valid_perplexity=perplexity(loss),
+            tokens=self.tokens,
+            tokens_per_second=round(self.tokens / max(self.seconds, 1e-9)),
+            valid_perplexity_full=None if full_loss is None else perplexity(full_loss),
+        )
+        self.history.append(record)
+        self.schedule = self.schedule.after_epoch(self.epoch, loss, recipe)
+        self.epoch += 1
+        self.batch, self.loss, self.tokens, self.seconds = 0, 0.0, 0, 0.0
+        return record
+
+
+def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """Return the recipe's optimizer over the network's parameters.
+
+    ``nesterov`` is the paper's (section 4.2), ``sgd`` the LSTM's (Sutskever et al. 2014, section
+    3.4); ``adam`` is for small corpora, with the decay rates usual in translation.
+    """
+    parameters = list(network.parameters())
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(parameters, recipe.learning_rate, betas=(0.9, 0.98), fused=True)
+    momentum = recipe.momentum if recipe.optimizer == "nesterov" else 0.0
+    nesterov = momentum > 0.0
+    return torch.optim.SGD(
+        parameters, recipe.learning_rate, momentum, nesterov=nesterov, fused=True
+    )
+
+
+def take_step(optimizer: torch.optim.Optimizer, moment: Moment, recipe: Recipe) -> None:
+    """Make the step of an update by the gradients at hand."""
+    set_learning_rate(optimizer, moment.learning_rate, recipe.velocity)
+    optimizer.step()
+
+
+def set_learning_rate(
+    optimizer: torch.optim.Optimizer, learning_rate: float, velocity: Literal["keep", "rescale"]
+) -> None:
+    """Set the learning rate; torch's velocity is in units of the gradient.
+
+    A step is learning rate x velocity, so leaving the velocity rescales the step with the rate
+    (fairseq), and dividing it by the rate's change keeps the step (fairseq-lua).
+    """
+    (group,) = optimizer.param_groups
+    if learning_rate != group["lr"] and velocity == "keep":
+        for state in optimizer.state.values():
+            if _VELOCITY in state:
+                state[_VELOCITY].mul_(group["lr"] / learning_rate)
+    group["lr"] = learning_rate
+
+
+def optimizer_tensors(
+    optimizer: torch.optim.Optimizer, network: nn.Module
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the optimizer's state, each tensor named ``KEY.PARAMETER``."""
+    for name, parameter in network.named_parameters():
+        for key, value in optimizer.state[parameter].items():
+            yield f"{key}.{name}", value
+
+
+def restore_optimizer(
+    optimizer: torch.optim.Optimizer,
+    network: nn.Module,
+    tensors: Mapping[str, Tensor],
+    state: TrainerState,
+) -> None:
+    """Take up what ``optimizer_tensors`` gave; the velocity is in units of the last rate."""
+    parameters = dict(network.named_parameters())
+    for name, tensor in tensors.items():
+        key, parameter = name.split(".", 1)
+        optimizer.state[parameters[parameter]][key] = tensor
+    (group,) = optimizer.param_groups
+    group["lr"] = state.learning_rate

@@ -1,20 +1,19 @@
-"""The model that a training begins with: whether it fits, and what it brings."""
+"""The model that a training begins with: where it lies, whether it fits, and what it brings."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from convs2s.config.architecture import Architecture
-from convs2s.config.model import Start
+from convs2s.config.file_reference import Download, known_download, parse_file_reference
+from convs2s.config.model import Recipe
+from convs2s.download.download import download_file
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from convs2s.training.job import TrainingJob
-from convs2s.training.state_folder import flatten
-from convs2s.training.version import recipe_identity
+from convs2s.training.identity import TrainingJob, data_identity, flatten, recipe_identity
 
 _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 """What of an architecture neither the weights nor what they compute depend on."""
@@ -23,18 +22,28 @@ _MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum
 """What of a recipe says how a training goes on, where it goes on from a model."""
 
 _MOST_SHOWN = 3
+"""Keys that differ, with their values."""
 
 
-def start_identity(job: TrainingJob) -> dict[str, object]:
-    """Return what of its beginning a training is known by: nothing where the seed alone decides.
+def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:
+    """Fetch the model of ``training.start`` where it is named by a URL; return where it lies.
+
+    It is fetched once: workers and later tries find it beside the output of the training, by the
+    name of its URL. ``downloads`` is what is known of files by URL. Where that is nothing, the
+    checksum of the first download holds from then on.
 
     Raises:
-        UserError: the model's file is missing.
+        UserError: it cannot be fetched, or is not the file that is known.
     """
-    start = job.recipe.start
-    if start is None:
-        return {}
-    return {"start": {"as": start.mode, "sha256": sha256(_file(job, start))}}
+    if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
+        return None
+    url = recipe.start.model
+    known = known_download(url, downloads) or Download(url=url)
+    place = output.with_name(f"start.{hashlib.sha256(url.encode()).hexdigest()[:8]}.safetensors")
+    if not place.is_file() or known.sha256 not in (None, sha256(place)):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        download_file(url, place, sha256=known.sha256, md5=known.md5, size=known.bytes)
+    return place
 
 
 def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
@@ -43,22 +52,16 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
     Raises:
         UserError: the model does not fit, in one line that names what differs and how.
     """
-    start = job.recipe.start
-    if start is None:
+    path = job.start_file
+    if path is None or job.recipe.start is None:
         return 1
-    path = _file(job, start)
     trained, description = load_model(path)
     for difference in _differences(job, data, description):
         raise UserError(f"{path}: this training cannot start from it: {difference}")
     network.load_state_dict(trained.state_dict())
-    return 1 if start.mode == "initialise" else _epochs_before(job, data, description, path) + 1
-
-
-def _file(job: TrainingJob, start: Start) -> Path:
-    path = job.start or Path(start.model)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file, though training.start begins with it")
-    return path
+    if job.recipe.start.mode == "initialise":
+        return 1
+    return _epochs_before(job, data, description, path) + 1
 
 
 def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) -> Iterator[str]:
@@ -74,13 +77,18 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
     glossaries = list(data.description.vocabulary.glossaries)
     if model.glossaries != glossaries or model.splittable != data.splittable:
         yield "its vocabulary has another threshold or other glossaries"
-    for side, its in (("source", model.source_types), ("target", model.target_types)):
-        if its != data.types[side]:
-            first = _first_difference(its, data.types[side])
+    for side, types in (("source", model.source_types), ("target", model.target_types)):
+        if types != data.types[side]:
+            first = _first_difference(types, data.types[side])
             yield f"its {side} vocabulary differs: {first}; {advice}"
     if model.truecasers != words_of_truecasers(job, data):
         yield "its truecaser differs"
-    yield from _of_networks(model.architecture, job.architecture)
+    networks = [
+        flatten(architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS))
+        for architecture in (model.architecture, job.architecture)
+    ]
+    if changed := _changes(*networks):
+        yield f"its network is another one: architecture: {changed}"
 
 
 def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[str]]:
@@ -90,35 +98,18 @@ def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[
     return {language: read_truecaser(table) for language, table in tables}
 
 
-def data_identity(job: TrainingJob, data: TrainingData) -> dict[str, str]:
-    """Return the checksums of what a training reads, by name."""
-    candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
-    return data.checksums | candidates
-
-
-def _codes(whose: str, codes: str | None) -> str:
+def _codes(owner: str, codes: str | None) -> str:
     if codes is None:
-        return f"{whose} reads whole words"
+        return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
-    return f"{whose} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
+    return f"{owner} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
 
 
-def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
-    if len(its) != len(ours):
-        return f"it has {len(its):,} types, the task {len(ours):,}"
-    number, (one, other) = next(
-        (number, pair)
-        for number, pair in enumerate(zip(its, ours, strict=True), start=1)
-        if pair[0] != pair[1]
-    )
-    return f"type {number:,} is {one!r}, the task's {other!r}"
-
-
-def _of_networks(its: Architecture, ours: Architecture) -> Iterator[str]:
-    stated = [flatten(one.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)) for one in (its, ours)]
-    changed = _changes(*stated)
-    if changed:
-        yield f"its network is another one: architecture: {changed}"
+def _first_difference(model: Sequence[str], task: Sequence[str]) -> str:
+    if len(model) != len(task):
+        return f"it has {len(model):,} types, the task {len(task):,}"
+    number = next(index for index, token in enumerate(model) if token != task[index])
+    return f"type {number + 1:,} is {model[number]!r}, the task's {task[number]!r}"
 
 
 def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:
@@ -144,15 +135,14 @@ def _epochs_before(
         )
     its = {part: identity[part] for part in ("data", "training")}
     ours = {
-        "data": data_identity(job, data),
+        "data": data_identity(job, data.checksums),
         "training": recipe_identity(job.architecture, job.recipe)["training"],
     }
-    flat = [
-        {key: value for key, value in flatten(one).items() if not key.startswith(_MAY_DIFFER)}
-        for one in (its, ours)
+    kept = [
+        {key: value for key, value in flatten(part).items() if not key.startswith(_MAY_DIFFER)}
+        for part in (its, ours)
     ]
-    changed = _changes(*flat)
-    if changed:
+    if changed := _changes(*kept):
         raise UserError(
             f"{path}: its training cannot go on with other data or another recipe: {changed}; "
             "state the same, or start from it by `as: initialise`"

@@ -1,24 +1,25 @@
-"""A training's own folder: one writer, states that a killed training goes on from.
+"""A training's own folder: one writer, states that a killed training is resumed from.
 
 The workflow's outputs are deleted when a job fails (snakemake#509), so the state lies beside them
 in a folder that no rule declares, named by a fingerprint of everything that the result depends on.
 A state of another fingerprint is never loaded.
 """
 
-import fcntl
-import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
+from convs2s.files.locks import try_lock
 from convs2s.files.text import atomic_text
+from convs2s.training.history import Progress
+from convs2s.training.identity import digest_of, flatten
 from convs2s.training.log import keep, kept_in, log
-from convs2s.training.progress_file import ProgressFile
 
 STATE = "state"
 """Name of the folder, beside a model, of its training's states."""
@@ -29,8 +30,53 @@ LOCK = "lock"
 REFUSED = "refused.json"
 """Name of the file beside it that says which process was refused last, and who held the lock."""
 
+PROGRESS = "progress.json"
+"""Name of the file beside it that says how far the training is."""
+
 LOCK_TRIES, LOCK_SECONDS = 4, 0.1
 """How often the lock is tried, as whoever asks about it holds it for a moment; seconds between."""
+
+SECONDS_BETWEEN_NOTES = 10.0
+"""Between two writings of a running epoch's progress."""
+
+
+class ProgressFile:
+    """How far one training is: what ``convs2s status`` reads.
+
+    It is read on other machines, so nothing in it needs this machine's table of processes: a reader
+    goes by the lock of the states, and by when the file was written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Name the file in the folder of the states."""
+        self.path = folder / PROGRESS
+        self._progress: Progress | None = None
+        self._written = 0.0
+
+    def start(self, owner: str, state: str) -> None:
+        """Say that a process has begun with a training."""
+        self._progress = Progress(owner, state=state)
+        self.update()
+
+    def is_due(self) -> bool:
+        """Return whether the last writing is so long ago that the next one is due."""
+        waited = time.monotonic() - self._written > SECONDS_BETWEEN_NOTES
+        return self._progress is not None and waited
+
+    def update(self, **changes: object) -> None:
+        """Change what the file says; before ``start`` there is nothing to change.
+
+        A disk that is full ends no training over this file.
+        """
+        if self._progress is None:
+            return
+        changes["written"] = time.time()
+        self._progress = replace(self._progress, **changes)  # type: ignore[arg-type]
+        self._written = time.monotonic()
+        partial = self.path.with_name(f".{PROGRESS}.{os.getpid()}")
+        with suppress(OSError):  # not waited for to reach the disk, as it is soon out of date
+            partial.write_text(json.dumps(asdict(self._progress), sort_keys=True), "utf-8")
+            partial.replace(self.path)
 
 
 class StateFolder:
@@ -43,6 +89,10 @@ class StateFolder:
         self.last, self.best = self.path / "last.safetensors", self.path / "best.safetensors"
         self.kernels = self.path / "kernels.json"
         self.progress = ProgressFile(parent)
+
+    def epoch_file(self, epoch: int) -> Path:
+        """Return where the parameters after an epoch lie, where a recipe averages epochs."""
+        return self.path / f"epoch{epoch}.safetensors"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -59,7 +109,11 @@ class StateFolder:
         with (self.parent / LOCK).open("a+") as lock:
             self._take(lock, owner)
             with kept_in(self.parent):
-                _say_how_it_ended(lock)
+                lock.seek(0)
+                if said := lock.read().strip():  # by the owner before, of how it ended
+                    killed = " has ended without a word: killed, or its machine went down"
+                    log(f"before: {said}{'' if ': ' in said else killed}")
+                lock.truncate(0)
                 lock.write(f"{owner}\n")
                 lock.flush()
                 (self.parent / REFUSED).unlink(missing_ok=True)
@@ -70,7 +124,10 @@ class StateFolder:
                 try:
                     yield
                 except (Exception, KeyboardInterrupt) as error:
-                    said = _in_words(error)
+                    said = str(error)
+                    if not isinstance(error, UserError):  # a fault of the program: by its class
+                        said = " ".join(f"{type(error).__name__}: {error}".split())
+                        said = said.removesuffix(":")
                     keep(f"error: {said}")
                     stopped = isinstance(error, UnfinishedError)
                     self.progress.update(phase="stopped" if stopped else "failed", why=said)
@@ -80,23 +137,18 @@ class StateFolder:
             lock.truncate(0)
 
     def _take(self, lock: TextIO, owner: str) -> None:
-        """Take the lock, or leave word that another process has it.
-
-        Raises:
-            UserError: another process has it, or there are no locks.
-        """
-        for tries_left in reversed(range(LOCK_TRIES)):
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if tries_left:
+        """Take the lock, or leave word that another process has it."""
+        try:
+            for attempt in range(LOCK_TRIES):
+                if attempt:
                     time.sleep(LOCK_SECONDS)
-            except OSError as error:
-                raise UserError(
-                    f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "
-                    "not write here at once: use a file system with flock (docs/cluster.md)"
-                ) from None
+                if try_lock(lock):
+                    return
+        except OSError as error:
+            raise UserError(
+                f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "
+                "not write here at once: use a file system with flock (docs/cluster.md)"
+            ) from None
         lock.seek(0)
         said = lock.read().strip()
         with atomic_text(self.parent / REFUSED) as stream:
@@ -109,52 +161,16 @@ class StateFolder:
     def differences(self) -> list[str]:
         """Return a line for each other state in the parent folder, with the keys that differ."""
         lines = []
+        mine = flatten(self.identity)
         for path in sorted(self.parent.glob("*/identity.json")):
-            if path.parent != self.path:
-                other, mine = _flat_identity(path), flatten(self.identity)
-                keys = sorted(key for key in mine | other if mine.get(key) != other.get(key))
-                changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
-                lines.append(f"{path.parent} is a state of another training ({changes})")
+            if path.parent == self.path:
+                continue
+            try:
+                with failures_of_file(str(path), "no identity of a training"):
+                    other = flatten(json.loads(path.read_bytes()))
+            except UserError as error:  # a damaged one is told of and stops no training
+                other = {"identity.json": str(error)}
+            keys = sorted(key for key in mine | other if mine.get(key) != other.get(key))
+            changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
+            lines.append(f"{path.parent} is a state of another training ({changes})")
         return lines
-
-
-def _in_words(error: BaseException) -> str:
-    """Return what an owner ended with: a user's fault as it is, one of the program by its class."""
-    if isinstance(error, UserError):
-        return str(error)
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-
-
-def _say_how_it_ended(lock: TextIO) -> None:
-    """Say what the owner before ended with, and forget it."""
-    lock.seek(0)
-    if said := lock.read().strip():
-        killed = (
-            "" if ": " in said else " has ended without a word: killed, or its machine went down"
-        )
-        log(f"before: {said}{killed}")
-    lock.truncate(0)
-
-
-def _flat_identity(path: Path) -> dict[str, Any]:
-    """Return another training's identity; a damaged one is told of and stops no training."""
-    try:
-        with failures_of_file(str(path), "no identity of a training"):
-            return flatten(json.loads(path.read_bytes()))
-    except UserError as error:
-        return {"identity.json": str(error)}
-
-
-def digest_of(identity: Mapping[str, Any]) -> str:
-    """Return the fingerprint of a training's identity: the name of its folder."""
-    text = json.dumps(identity, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested mappings as one, with keys joined by dots."""
-    flat: dict[str, Any] = {}
-    for key, value in nested.items():
-        name = f"{prefix}{key}"
-        flat |= flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
-    return flat

@@ -8,71 +8,35 @@ With several workers each runs this loop; the first one alone writes and speaks.
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from convs2s.config.model import Recipe
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
+from convs2s.devices import return_freed_memory
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.models.network import Network
-from convs2s.training.average import keep_epoch, mean_of_epochs
-from convs2s.training.epoch_progress import EpochProgress, EpochSpan, UpdatesRead, say
-from convs2s.training.history import LARGEST_LOSS, EpochRecord, SourceUse, perplexity
+from convs2s.training.history import LARGEST_LOSS, SourceUse
 from convs2s.training.interruption import Interruption
-from convs2s.training.loading import LoadedUpdate, ahead
-from convs2s.training.memory import return_freed_memory
-from convs2s.training.optimizer import optimizer_tensors, restore_optimizer
-from convs2s.training.permuted_sources import permuted_sources
-from convs2s.training.schedule import Schedule
+from convs2s.training.loading import ahead, permuted_sources
+from convs2s.training.log import log
+from convs2s.training.progress import EpochProgress, EpochSpan, Watch
+from convs2s.training.schedule import TrainerState, optimizer_tensors, restore_optimizer
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
-from convs2s.training.watch import Watch
 from convs2s.training.workers import Workers
 
 MEMORY_UPDATES = 100
 """Updates after which freed memory goes back to the system: it costs them half a percent."""
-
-
-@dataclass
-class TrainerState:
-    """How far a training is.
-
-    Attributes:
-        schedule: where the learning rate stands.
-        learning_rate: that of the last update.
-        epoch: the running epoch, from 1.
-        batch: the next batch of it, from 0.
-        updates: updates made.
-        loss: summed training loss of the running epoch, in nats.
-        tokens: its target tokens so far.
-        seconds: time spent on it so far; it decides nothing.
-        history: a record of each finished epoch.
-    """
-
-    schedule: Schedule
-    learning_rate: float
-    epoch: int = 1
-    batch: int = 0
-    updates: int = 0
-    loss: float = 0.0
-    tokens: int = 0
-    seconds: float = 0.0
-    history: list[EpochRecord] = field(default_factory=list)
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
-        """Read what ``asdict`` gave."""
-        history = [EpochRecord(**row) for row in fields["history"]]
-        schedule = Schedule(**fields["schedule"])
-        return cls(**{**fields, "schedule": schedule, "history": history})
 
 
 @dataclass(frozen=True)
@@ -123,9 +87,7 @@ class Trainer:
         self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
         self.seed, self.device = seed, device
-        self.checkpoint_seconds = 60.0 * recipe.checkpoint_minutes
-        schedule = Schedule(recipe.learning_rate)
-        self.state = TrainerState(schedule, recipe.learning_rate, epoch=first_epoch)
+        self.state = TrainerState.initial(recipe, first_epoch)
         if folder.last.is_file():
             self._restore(folder.last)
         workers.check_same("parameters", self.network.state_dict().values())
@@ -138,64 +100,92 @@ class Trainer:
             UnfinishedError: training stopped early; the last state is from this moment.
         """
         state = self.state
-        self.watch.begin(state.history, state.schedule, state.updates)
+        self.watch.begin(state.history, state.schedule.best_epoch, state.updates)
         while state.schedule.stop_reason is None:
-            self._epoch()
+            self._train_epoch()
             self._finish_epoch()
         return state
 
-    def _epoch(self) -> None:
+    def _train_epoch(self) -> None:
+        """Make the updates of the running epoch that are left."""
         state = self.state
         batches = self.plan(state.epoch)
         share = 1.0  # of the epoch, where the recipe ends in the middle of one
         if self.recipe.maximum_epochs is not None:
             share = min(1.0, self.recipe.maximum_epochs - (state.epoch - 1))
         end = math.ceil(share * len(batches))
-        saved = started = time.monotonic()
-        before = state.seconds
-        silent = not self.workers.is_first
         epochs = state.schedule.last_epoch(state.epoch, self.recipe)
         span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
+        seconds_before = state.seconds
+        started = saved = time.monotonic()
         unread: list[StartedUpdate] = []
         with (
-            EpochProgress(span, self.watch, silent=silent) as progress,
+            EpochProgress(span, self.watch, silent=not self.workers.is_first) as progress,
             ahead(partial(self.updater.load, self.train), batches[state.batch : end]) as loaded,
         ):
             for update in loaded:
-                unread.append(self._start_update(update, batches))
+                moment = state.begin_update(len(batches), self.recipe)
+                unread.append(self.updater.start(update, moment))
+                if state.batch % MEMORY_UPDATES == 0:
+                    return_freed_memory()
+                # What an update did is read when somebody wants to know: the device is waited for.
                 reason = self.stop.reason()
-                is_due = time.monotonic() - saved > self.checkpoint_seconds
-                wanted = reason is not None, is_due or progress.is_due()
-                stops, reads = self.workers.flags(wanted)
-                if reads or stops or state.batch == end:
+                save_is_due = time.monotonic() - saved > 60.0 * self.recipe.checkpoint_minutes
+                wishes = reason is not None, save_is_due or progress.is_due()
+                stops, reads = self.workers.flags(wishes)  # of any worker
+                if stops or reads or state.batch == end:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
-                state.seconds = before + time.monotonic() - started
+                state.seconds = seconds_before + time.monotonic() - started
                 if stops:
                     self._stop(reason)
-                if is_due:
+                if save_is_due:
                     self._save()
                     saved = time.monotonic()
 
-    def _start_update(self, loaded: LoadedUpdate, batches: EpochPlan) -> StartedUpdate:
-        """Start the next update; what it did is read when somebody wants to know."""
+    def plan(self, epoch: int) -> EpochPlan:
+        """Return the rows of each update of an epoch, in their order."""
+        lengths = self.train.lengths("source"), self.train.lengths("target")
+        generator = np.random.default_rng([self.seed, epoch])
+        return plan_batches(*lengths, self.recipe.batch, generator)
+
+    def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
+        """Add the last updates to the state's loss, which must be finite."""
         state = self.state
-        # An update's middle decides: no learning rate is 0, and a division comes in time.
-        done = state.epoch - 1 + (state.batch + 0.5) / len(batches)
-        state.learning_rate = state.schedule.learning_rate_at(done, self.recipe)
-        started = self.updater.start(loaded, state.epoch, state.batch, state.learning_rate)
-        state.batch += 1
-        state.updates += 1
-        if state.batch % MEMORY_UPDATES == 0:
-            return_freed_memory()
-        return started
+        for number, report in enumerate(reports, start=state.updates - len(reports) + 1):
+            if not math.isfinite(report.loss) or not math.isfinite(report.norm):
+                self._diverged(
+                    f"at update {number}: loss {report.loss}, gradient norm {report.norm}"
+                )
+            state.loss += report.loss
+            state.tokens += report.tokens
+        tokens = sum(report.tokens for report in reports)
+        progress.advance(len(reports), tokens, state.figures(reports[-1].norm))
+
+    def _finish_epoch(self) -> None:
+        """Validate, move the schedule on, and save what the epoch gave."""
+        state, epoch = self.state, self.state.epoch
+        loss = self.updater.validate(self.valid)
+        if not loss < LARGEST_LOSS:
+            self._diverged(f"with validation loss {loss:g}")
+        full_loss = None
+        if self.updater.shortlist is not None:
+            full_loss = self.updater.validate(self.valid, full=True)
+        epochs = state.schedule.last_epoch(epoch, self.recipe)
+        record = state.finish_epoch(loss, full_loss, self.recipe)
+        if self.workers.is_first:
+            log(record.line(epochs))
+            weights = self.network.state_dict()
+            if state.schedule.best_epoch == epoch:
+                save_tensors(self.folder.best, weights, {"epoch": epoch})
+            if self.recipe.average is not None:
+                save_tensors(self.folder.epoch_file(epoch), weights, {"epoch": epoch})
+                self.folder.epoch_file(epoch - self.recipe.average).unlink(missing_ok=True)
+        self._save()
+        self.watch.end_epoch(state.history, state.schedule.best_epoch)
 
     def _stop(self, reason: str | None) -> NoReturn:
-        """Save and stop, as a worker has a reason to.
-
-        Raises:
-            UnfinishedError: with the reason.
-        """
+        """Save and stop, as this worker or another one has a reason to."""
         self._save()
         self.workers.wait()  # or the first to end would have the others killed while they save
         self.workers.fail(
@@ -206,82 +196,36 @@ class Trainer:
             )
         )
 
-    def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
-        """Add the last updates to the state's loss.
-
-        Raises:
-            UserError: a loss or gradient is not a number; the last state is from before it.
-        """
-        state = self.state
-        for number, report in enumerate(reports, start=state.updates - len(reports) + 1):
-            if not math.isfinite(report.loss) or not math.isfinite(report.norm):
-                self._diverged(
-                    f"at update {number}: loss {report.loss}, gradient norm {report.norm}"
-                )
-            state.loss += report.loss
-            state.tokens += report.tokens
-        tokens = sum(report.tokens for report in reports)
-        progress.advance(
-            UpdatesRead(
-                len(reports),
-                tokens,
-                state.loss / state.tokens,
-                reports[-1].norm,
-                state.learning_rate,
+    def _diverged(self, how: str) -> NoReturn:
+        """End training; the last state is from before it, and never one that is not finite."""
+        kept = f"; the state before it is kept: {self.folder.last}"
+        self.workers.fail(
+            UserError(
+                f"training diverged in epoch {self.state.epoch} {how}; lower the learning rate or "
+                f"clip ({self.recipe.clip:g}){kept if self.folder.last.exists() else ''}"
             )
         )
-
-    def plan(self, epoch: int) -> EpochPlan:
-        """Return the rows of each update of an epoch, in their order."""
-        lengths = self.train.lengths("source"), self.train.lengths("target")
-        generator = np.random.default_rng([self.seed, epoch])
-        return plan_batches(*lengths, self.recipe.batch, generator)
-
-    def _finish_epoch(self) -> None:
-        state = self.state
-        loss = self.updater.validate(self.valid)
-        if not loss < LARGEST_LOSS:
-            self._diverged(f"with validation loss {loss:g}")
-        epochs = state.schedule.last_epoch(state.epoch, self.recipe)
-        state.schedule = state.schedule.after_epoch(state.epoch, loss, self.recipe)
-        full = (
-            None if self.updater.shortlist is None else self.updater.validate(self.valid, full=True)
-        )
-        record = EpochRecord(
-            epoch=state.epoch,
-            updates=state.updates,
-            learning_rate=state.learning_rate,
-            train_loss=state.loss / state.tokens,
-            valid_loss=loss,
-            valid_perplexity=perplexity(loss),
-            tokens=state.tokens,
-            tokens_per_second=round(state.tokens / max(state.seconds, 1e-9)),
-            valid_perplexity_full=None if full is None else perplexity(full),
-        )
-        state.history.append(record)
-        if self.workers.is_first:
-            say(record, epochs)
-        if self.workers.is_first and state.schedule.best_epoch == state.epoch:
-            save_tensors(self.folder.best, self.network.state_dict(), {"epoch": state.epoch})
-        if self.workers.is_first and self.recipe.average is not None:
-            weights = self.network.state_dict()
-            keep_epoch(self.folder.path, state.epoch, self.recipe.average, weights)
-        state.epoch += 1
-        state.batch, state.loss, state.tokens, state.seconds = 0, 0.0, 0, 0.0
-        self._save()
-        self.watch.end_epoch(state.history, state.schedule)
 
     def result(self) -> TrainingResult:
         """Return what a finished training exports; the network has its parameters from then on."""
         self.workers.wait()  # for the first one to have written the last epoch
         schedule, average = self.state.schedule, self.recipe.average
         if average is None or schedule.best_loss is None:
-            best = math.inf if schedule.best_loss is None else schedule.best_loss
-            weights, loss = load_tensors(self.folder.best)[0], best
+            weights, _ = load_tensors(self.folder.best)
             self.network.load_state_dict(weights)
+            loss = math.inf if schedule.best_loss is None else schedule.best_loss
         else:
-            most = min(average, len(self.state.history))  # a model's own epochs are not here
-            weights = mean_of_epochs(self.folder.path, self.state.epoch - 1, most)
+            last = self.state.epoch - 1
+            first = last - min(average, len(self.state.history)) + 1  # a model's own are not here
+            epochs = [
+                load_tensors(self.folder.epoch_file(epoch))[0] for epoch in range(first, last + 1)
+            ]
+            weights = {  # means in float64, in the order of the epochs
+                name: torch.stack([epoch[name].double() for epoch in epochs])
+                .mean(0)
+                .to(value.dtype)
+                for name, value in epochs[0].items()
+            }
             self.network.load_state_dict(weights)
             loss = self.updater.validate(self.valid)
         return TrainingResult(weights, loss, self._source_use(loss))
@@ -296,21 +240,6 @@ class Trainer:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
         return SourceUse.from_losses(loss, permuted)
-
-    def _diverged(self, what: str) -> NoReturn:
-        """End training; the last state is from before it, and never one that is not finite.
-
-        Raises:
-            UserError: with what to do.
-        """
-        kept = f"; the state before it is kept: {self.folder.last}"
-        self.workers.fail(
-            UserError(
-                f"training diverged in epoch {self.state.epoch} {what}; lower learning_rate "
-                f"({self.recipe.learning_rate:g}) or clip ({self.recipe.clip:g})"
-                f"{kept if self.folder.last.exists() else ''}"
-            )
-        )
 
     def _save(self) -> None:
         if not self.workers.is_first:
@@ -329,6 +258,13 @@ class Trainer:
                 part, rest = name.split(".", 1)
                 parts[part][rest] = tensor
             self.network.load_state_dict(parts["network"])
-            restore_optimizer(
-                self.updater.optimizer, self.network, parts["optimizer"], self.state.learning_rate
-            )
+            optimizer = self.updater.optimizer
+            restore_optimizer(optimizer, self.network, parts["optimizer"], self.state)
+
+
+def _mean(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the mean of several states' tensors, computed in float64, in their order."""
+    return {
+        name: torch.stack([state[name].double() for state in states]).mean(0).to(tensor.dtype)
+        for name, tensor in states[0].items()
+    }

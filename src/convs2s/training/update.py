@@ -8,22 +8,23 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import Indices, cut
+from convs2s.data.batches import Indices
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.kernels.logits import summed_cross_entropy
 from convs2s.models.network import Network, rows_of
-from convs2s.training.gradients import Gradients
-from convs2s.training.loading import COMPILED_LENGTHS, LoadedUpdate, Loader, LossInputs
+from convs2s.training.loading import (
+    COMPILED_LENGTHS,
+    LoadedUpdate,
+    Loader,
+    LossInputs,
+    validation_batches,
+)
 from convs2s.training.log import log
-from convs2s.training.micro_batches import MicroBatch
-from convs2s.training.optimizer import build_optimizer, set_learning_rate
-from convs2s.training.workers import ALONE, Workers
-
-VALIDATION_TOKENS = 4000
-"""Padded tokens of a validation batch; it bounds memory and changes no result without shortlist."""
+from convs2s.training.schedule import Moment, build_optimizer, take_step
+from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """What errors without a class of their own say: of a CPU's allocator, and of a GPU's library."""
@@ -88,88 +89,82 @@ class Updater:
             # Every batch has lengths of its own.
             self._features = torch.compile(network.features, dynamic=True)
 
-    def update(
-        self, store: TokenStore, rows: Indices, epoch: int, number: int, learning_rate: float
-    ) -> UpdateReport:
-        """Make one update from the pairs ``rows``, batch ``number`` of the epoch."""
-        return self.read([self.start(self.load(store, rows), epoch, number, learning_rate)])[0]
-
-    def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
-        """Wait for updates, and say what they did: one transfer for all of them."""
-        losses, norms = (
-            torch.stack([one.loss for one in started] + [one.norm.double() for one in started])
-            .view(2, -1)
-            .tolist()
-        )
-        totals = self.workers.totals(losses)
-        return [
-            UpdateReport(loss, one.tokens, norm)
-            for loss, one, norm in zip(totals, started, norms, strict=True)
-        ]
-
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read what an update from the pairs ``rows`` needs; any thread may."""
         return self._loader.load(store, rows)
 
-    def start(
-        self, loaded: LoadedUpdate, epoch: int, number: int, learning_rate: float
-    ) -> StartedUpdate:
-        """Start an update as of ``update``, without waiting for the device."""
+    def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
+        """Start an update, without waiting for the device.
+
+        Raises:
+            UserError: a single pair does not fit into memory.
+        """
         self.network.train()
         divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
-        loss = self._gradient(loaded, (epoch, number), divisor)
+        loss = self._gradient(loaded, moment, divisor)
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
-        set_learning_rate(self.optimizer, learning_rate, self.recipe.velocity)
-        self.optimizer.step()
+        take_step(self.optimizer, moment, self.recipe)
         return StartedUpdate(loss, loaded.tokens, norm)
 
-    def _gradient(self, loaded: LoadedUpdate, moment: tuple[int, int], divisor: int) -> Tensor:
+    def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
+        """Wait for updates, and say what they did: one transfer for all of them."""
+        figures = [update.loss for update in started] + [update.norm.double() for update in started]
+        losses, norms = torch.stack(figures).view(2, -1).tolist()
+        totals = self.workers.totals(losses)
+        return [
+            UpdateReport(loss, update.tokens, norm)
+            for loss, update, norm in zip(totals, started, norms, strict=True)
+        ]
+
+    def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
+        """Make one update from the pairs ``rows``, and wait for it."""
+        return self.read([self.start(self.load(store, rows), moment)])[0]
+
+    def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
         """Set the gradient to that of the update's summed loss / divisor, over all workers.
 
         A micro-batch that does not fit into memory is halved, and all workers start over, as the
         one that failed may have left a share of its gradient. How many a batch has decides nothing.
 
-        Args:
-            loaded: what to learn from.
-            moment: the epoch and the batch's number in it.
-            divisor: of the whole batch, over all workers.
-
         Returns:
             The loss of this worker's share, in float64.
-
-        Raises:
-            UserError: a single pair does not fit.
         """
-        pending = list(zip(loaded.micro_batches, loaded.inputs, strict=True))
+        pending = list(loaded.micro_batches)
         while True:
             self._gradients.clear()
-            total, failed = self._try_gradient(pending, moment, divisor)
+            total = torch.zeros((), dtype=torch.float64, device=self.device)
+            failed = None
+            for index, (micro_batch, inputs) in enumerate(pending):
+                entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.place]
+                seeds = np.random.SeedSequence(entropy)
+                torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
+                if index == len(pending) - 1:
+                    self._gradients.expect_last()
+                loss = self._add_gradient(inputs, divisor)
+                if loss is None:
+                    failed = index
+                    break
+                total += loss
             self._gradients.finish()
             if not any(self.workers.flags([failed is not None])):
                 return total
             if failed is not None:
-                micro_batch = pending[failed][0]
-                _report(micro_batch, loaded.store, moment)
+                micro_batch, _ = pending[failed]
+                if len(micro_batch.rows) == 1:
+                    row = int(micro_batch.rows[0])
+                    source, target = map(len, loaded.store[row])
+                    raise UserError(
+                        f"{loaded.store.path}: out of memory at pair {row + 1} alone, of {source} "
+                        f"and {target} tokens: lower clean.tokens, or train a smaller network or "
+                        "on a larger device"
+                    )
+                log(
+                    f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: its "
+                    f"micro-batch of {len(micro_batch.rows)} pairs and {micro_batch.size} padded "
+                    f"tokens is halved (batch.micro_batch_tokens below {micro_batch.size} avoids "
+                    "the second try)"
+                )
                 pending[failed : failed + 1] = self._loader.halves(loaded, micro_batch)
-
-    def _try_gradient(
-        self,
-        micro_batches: Sequence[tuple[MicroBatch, LossInputs]],
-        moment: tuple[int, int],
-        divisor: int,
-    ) -> tuple[Tensor, int | None]:
-        """Return the loss of micro-batches, and which of them does not fit into memory, if any."""
-        total = torch.zeros((), dtype=torch.float64, device=self.device)
-        for index, (micro_batch, inputs) in enumerate(micro_batches):
-            seeds = np.random.SeedSequence([self.seed, *moment, *micro_batch.place])
-            torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-            if index == len(micro_batches) - 1:
-                self._gradients.expect_last()
-            loss = self._add_gradient(inputs, divisor)
-            if loss is None:
-                return total, index
-            total += loss
-        return total, None
 
     def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
         """Return the summed loss, or None where the batch does not fit into memory."""
@@ -187,13 +182,13 @@ class Updater:
 
     def _loss(self, inputs: LossInputs, label_smoothing: float) -> Tensor:
         """Return the negative log-likelihood summed over the target tokens, in nats."""
-        there = inputs.to(self.device)
-        kind = torch.device(self.device).type
-        with torch.autocast(kind, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            features = self._features(there.source, there.previous).flatten(0, 1)  # (B * n, f_out)
-            features = features.index_select(0, there.places)  # (N, f_out)
-            weight, bias = rows_of(self.network.output, there.types)  # (S, f_out), (S,)
-            return summed_cross_entropy(features, weight, bias, there.target, label_smoothing)
+        on_device = inputs.to(self.device)
+        device_type = torch.device(self.device).type
+        with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
+            features = self._features(on_device.source, on_device.previous)  # (B, n, f_out)
+            features = features.flatten(0, 1).index_select(0, on_device.places)  # (N, f_out)
+            weight, bias = rows_of(self.network.output, on_device.types)  # (S, f_out), (S,)
+            return summed_cross_entropy(features, weight, bias, on_device.target, label_smoothing)
 
     @torch.no_grad()
     def validate(
@@ -224,45 +219,8 @@ class Updater:
         return total / int(store.lengths("target").sum())
 
 
-def validation_batches(
-    store: TokenStore,
-    recipe: Recipe,
-    shortlist: Shortlist | None,
-    sources: Indices | None = None,
-) -> list[Indices]:
-    """Return the rows of each validation batch, with ``sources`` as of ``collate``.
-
-    With a shortlist, which widens with the batch, they are of as many sentences as an update's.
-    """
-    read = store.lengths("source")
-    longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))
-    order = np.argsort(longest, kind="stable")
-    sentences = None if shortlist is None else recipe.batch.sentences
-    return cut(order, longest, sentences, VALIDATION_TOKENS)
-
-
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error says that memory ran out, the device's or the machine's."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
         words in str(error) for words in OUT_OF_MEMORY
-    )
-
-
-def _report(micro_batch: MicroBatch, store: TokenStore, moment: tuple[int, int]) -> None:
-    """Say that a micro-batch did not fit.
-
-    Raises:
-        UserError: it is a single pair.
-    """
-    row = int(micro_batch.rows[0])
-    if len(micro_batch.rows) == 1:
-        source, target = map(len, store[row])
-        raise UserError(
-            f"{store.path}: out of memory at pair {row + 1} alone, of {source} and {target} "
-            "tokens: lower clean.tokens, or train a smaller network or on a larger device"
-        )
-    log(
-        f"out of memory in epoch {moment[0]}, batch {moment[1] + 1}: its micro-batch "
-        f"of {len(micro_batch.rows)} pairs and {micro_batch.size} padded tokens is halved "
-        f"(batch.micro_batch_tokens below {micro_batch.size} avoids the second try)"
     )

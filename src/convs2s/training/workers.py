@@ -1,7 +1,11 @@
-"""The processes that train one network together, one on each device.
+"""The processes that train one network together, one on each device, and their summed gradients.
 
 Paper, section 4.2: each has a copy of the parameters and computes the gradients of its share of the
 batch. Their sum is the same bytes everywhere, and so is the step.
+
+The parameters' gradients lie in a few buckets of memory, in about the order in which the backward
+pass finishes them. A bucket whose gradients are complete is summed over the workers while the pass
+goes on with the others.
 """
 
 import os
@@ -14,7 +18,7 @@ from typing import NoReturn, Protocol, cast
 
 import torch
 import torch.distributed
-from torch import Tensor
+from torch import Tensor, nn
 
 from convs2s.errors import UserError
 
@@ -23,6 +27,13 @@ RENDEZVOUS = "CONVS2S_RENDEZVOUS"
 
 TIMEOUT = timedelta(minutes=30)
 """How long a worker waits for one on another machine that has gone without a word."""
+
+
+BUCKET = 1 << 21
+"""Numbers of a bucket: 8 MB of float32, of which a network takes many, and an exchange few."""
+
+ALIGNED = 32
+"""Each gradient starts at a multiple of so many numbers, where vector instructions like it."""
 
 
 class Exchange(Protocol):
@@ -114,12 +125,14 @@ class Workers:
 
     @contextmanager
     def _talking(self) -> Iterator[None]:
+        """Say in one line that another worker has gone."""
         try:
             yield
         except RuntimeError as error:
+            reason = str(error).strip().partition("\n")[0]
             raise UserError(
-                f"worker {self.rank}: another worker has ended ({_first_line(error)}); the last "
-                "state is intact: run the same command again"
+                f"worker {self.rank}: another worker has ended ({reason}); the last state is "
+                "intact: run the same command again"
             ) from None
 
 
@@ -127,8 +140,84 @@ ALONE = Workers()
 """One process, which is all of them."""
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+@dataclass
+class _Bucket:
+    """Gradients that are exchanged together.
+
+    Attributes:
+        flat: their memory.
+        views: each parameter's part of it.
+        missing: how many gradients the running pass has not finished.
+    """
+
+    flat: Tensor
+    views: dict[nn.Parameter, Tensor]
+    missing: int = 0
+
+
+class Gradients:
+    """The gradients of a network's parameters; alone, there is nobody to exchange them with."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], workers: Workers) -> None:
+        """Make room where there are several workers; parameters are of one precision and device."""
+        self._parameters, self._workers = list(parameters), workers
+        self._buckets: list[_Bucket] = []
+        self._exchanges: list[Exchange] = []
+        self._is_last = False
+        # The pass finishes first what the network uses last.
+        several = self._parameters[::-1] if workers.count > 1 else []
+        sizes = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in several]
+        start = 0
+        while start < len(several):
+            end = start + 1
+            while end < len(several) and sum(sizes[start : end + 1]) <= BUCKET:
+                end += 1
+            flat = several[0].new_zeros(sum(sizes[start:end]), requires_grad=False)
+            parts = zip(several[start:end], flat.split(sizes[start:end]), strict=True)
+            views = {owner: part[: owner.numel()].view_as(owner) for owner, part in parts}
+            self._buckets.append(_Bucket(flat, views))
+            start = end
+        self._bucket_of = {owner: bucket for bucket in self._buckets for owner in bucket.views}
+        for parameter in self._bucket_of:
+            parameter.register_post_accumulate_grad_hook(self._finished)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._exchanges, self._is_last = [], False
+        for parameter in self._parameters:
+            parameter.grad = None
+        for bucket in self._buckets:
+            bucket.flat.zero_()
+            bucket.missing = len(bucket.views)
+            for parameter, view in bucket.views.items():
+                parameter.grad = view
+
+    def expect_last(self) -> None:
+        """Say that the next backward pass is this worker's last: what it finishes is complete."""
+        self._is_last = True
+
+    def _finished(self, parameter: nn.Parameter) -> None:
+        """Take a gradient that a pass has finished, and exchange the buckets that are complete."""
+        if not self._is_last:
+            return
+        self._bucket_of[parameter].missing -= 1
+        # In the same order everywhere, as the workers' exchanges meet by their order alone.
+        while len(self._exchanges) < len(self._buckets):
+            bucket = self._buckets[len(self._exchanges)]
+            if bucket.missing:
+                return
+            self._exchanges.append(self._workers.start_sum(bucket.flat))
+
+    def finish(self) -> None:
+        """Exchange what is left, and have all gradients summed over the workers.
+
+        All have the same bytes then. A worker that has made no pass, or not to its end, takes part
+        with what it has.
+        """
+        for bucket in self._buckets[len(self._exchanges) :]:
+            self._exchanges.append(self._workers.start_sum(bucket.flat))
+        for exchange in self._exchanges:
+            self._workers.finish_sum(exchange)
 
 
 def is_worker() -> bool:

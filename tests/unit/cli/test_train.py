@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
-from convs2s.training.job import TrainingJob
+from convs2s.training.identity import TrainingJob
 from tests.unit.conftest import Terminal
 
 

@@ -24,7 +24,7 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.models.kernels.quantized_linear import Precision
 from convs2s.models.lstm import Lstm, reverse_tokens
 from convs2s.models.lstm_inference import InferenceLstm
-from convs2s.training.job import TrainingJob
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
 from tests.support import tiny

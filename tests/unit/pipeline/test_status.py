@@ -20,7 +20,7 @@ from convs2s.cli.main import main
 from convs2s.errors import UserError
 from convs2s.pipeline.status import SHOWN_LINES, Status, status
 from convs2s.pipeline.status_view import view
-from convs2s.training import progress_file
+from convs2s.training import state_folder
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.processes import wait_for
@@ -39,7 +39,7 @@ def found(results: Path) -> Iterator[dict[str, Any]]:
     """The status of a folder in which everything has happened and two trainings still run."""
     live: list[BaseProcess] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.0)
+        patch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
         try:
             for name in ("running", "killed", "held"):
                 live.append(start(results, name, **ENDLESS))

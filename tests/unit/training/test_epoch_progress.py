@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.training import epoch_progress, progress_file
-from convs2s.training.epoch_progress import EpochProgress, EpochSpan, UpdatesRead, say
-from convs2s.training.history import EpochRecord
+from convs2s.training import progress as progress_module
+from convs2s.training import state_folder
+from convs2s.training.history import EpochRecord, RunningFigures
 from convs2s.training.log import duration, kept_in, log, speaking_as
-from convs2s.training.progress_file import ProgressFile
-from convs2s.training.watch import Watch
+from convs2s.training.progress import EpochProgress, EpochSpan, Watch
+from convs2s.training.state_folder import ProgressFile
 
-READ = UpdatesRead(count=50, tokens=4000, loss=2.5, norm=0.25, learning_rate=0.1)
+FIGURES = RunningFigures(loss=2.5, learning_rate=0.1, gradient=0.25)
 SPAN = EpochSpan(epoch=3, epochs=7, batches=100, whole=100, done=10, updates=210)
 
 
@@ -26,10 +26,10 @@ def watch(tmp_path: Path) -> Watch:
 def test_a_log_has_a_line_with_all_that_was_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
-    monkeypatch.setattr(epoch_progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module, "QUIET_SECONDS", 0.0)
     with speaking_as("task/model/seed1"), EpochProgress(SPAN, watch, silent=False) as progress:
         assert progress.is_due()
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     said = capsys.readouterr().err
     assert said.startswith("task/model/seed1: epoch 3/7, update 60/100, ")
     assert "loss 2.500, gradient 0.250, left: " in said
@@ -38,10 +38,10 @@ def test_a_log_has_a_line_with_all_that_was_read(
 
 
 def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str], watch: Watch) -> None:
-    assert epoch_progress.QUIET_SECONDS == 60
+    assert progress_module.QUIET_SECONDS == 60
     with EpochProgress(SPAN, watch, silent=False) as progress:
         assert not progress.is_due()
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     assert capsys.readouterr().err == ""
 
 
@@ -50,19 +50,19 @@ def test_a_terminal_has_a_labelled_bar(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with speaking_as("task/model/seed2"), EpochProgress(SPAN, watch, silent=False) as progress:
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     assert "\rtask/model/seed2: epoch 3/7:  10%" in capsys.readouterr().err
 
 
 def test_the_time_left_is_that_of_all_epochs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
-    monkeypatch.setattr(epoch_progress, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(progress_module, "QUIET_SECONDS", 60.0)
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
     with EpochProgress(SPAN, watch, silent=False) as progress:
         monkeypatch.setattr(time, "monotonic", lambda: now + 100)  # 2 s an update
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     # 40 updates are left of this epoch, and 4 epochs of 100.
     assert "left: 1 min of the epoch, 15 min of the training" in capsys.readouterr().err
 
@@ -70,10 +70,10 @@ def test_the_time_left_is_that_of_all_epochs(
 def test_nothing_is_said_of_an_end_that_validation_decides(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
-    monkeypatch.setattr(epoch_progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module, "QUIET_SECONDS", 0.0)
     span = EpochSpan(epoch=3, epochs=None, batches=100, whole=100)
     with EpochProgress(span, watch, silent=False) as progress:
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     said = capsys.readouterr().err
     assert said.startswith("epoch 3, update 50/100, ")
     assert said.endswith(" of the epoch\n")
@@ -82,17 +82,17 @@ def test_nothing_is_said_of_an_end_that_validation_decides(
 def test_a_silent_worker_is_due_as_well(watch: Watch, capsys: pytest.CaptureFixture[str]) -> None:
     with EpochProgress(SPAN, watch, silent=True) as progress:
         assert not progress.is_due()
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     assert capsys.readouterr().err == ""
 
 
 def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.0)
+    monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
     file = ProgressFile(tmp_path)
     file.start("process 1 on here", "0123")
     with EpochProgress(SPAN, Watch(file), silent=False) as progress:
         assert progress.is_due()
-        progress.advance(READ)
+        progress.advance(50, 4000, FIGURES)
     written = json.loads((tmp_path / "progress.json").read_bytes())
     assert written["phase"] == "training"
     assert (written["epoch"], written["epochs"], written["batch"], written["batches"]) == (
@@ -113,9 +113,9 @@ def test_durations_in_words(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-def test_an_epochs_line_has_its_place_among_all(capsys: pytest.CaptureFixture[str]) -> None:
-    say(EpochRecord(3, 30, 0.25, 2.0, 2.0, 7.389, 100, 50), 7)
-    assert capsys.readouterr().err.startswith("epoch   3/7  updates     30  rate 0.25  ")
+def test_an_epochs_line_has_its_place_among_all() -> None:
+    line = EpochRecord(3, 30, 0.25, 2.0, 2.0, 7.389, 100, 50).line(7)
+    assert line.startswith("epoch   3/7  updates     30  rate 0.25  ")
 
 
 def test_a_quiet_training_speaks_in_its_log_alone(

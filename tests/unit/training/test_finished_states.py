@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.model_file import ModelDescription, save_model
 from convs2s.models.build import build_network
-from convs2s.training.state_folder import digest_of
+from convs2s.training.identity import digest_of
 from tests.support import tiny
 from tests.support.limits import without_locks
 from tests.unit.conftest import Terminal

@@ -16,10 +16,10 @@ from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.recorded_ensemble import RecordedEnsemble
-from convs2s.training.gradients import Gradients
 from convs2s.training.run import train
+from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
-from convs2s.training.workers import Workers
+from convs2s.training.workers import Gradients, Workers
 from gpu_golden import golden_figures
 from tests.support import networks, tiny
 from tests.unit.training.test_training import stopping_after_the_first
@@ -42,7 +42,7 @@ def test_losses_and_gradients_are_the_cpus(
     found = []
     for device in ("cpu", "cuda"):
         one = tiny.trainer(task, tmp_path / device, device=device)
-        report = one.updater.update(one.train, one.plan(1)[0], 1, 0, 0.25)
+        report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         found.append((report.loss, report.norm, one.network.cpu()))
     (loss, norm, ours), (gpu_loss, gpu_norm, theirs) = found
     assert gpu_loss == pytest.approx(loss, rel=1e-9)
@@ -77,9 +77,9 @@ def test_an_update_waits_for_nothing(
     one.network.float()
     for number in range(3):
         loaded = one.updater.load(one.train, np.arange(16))
-        assert loaded.inputs[0].source.is_pinned()
+        assert loaded.micro_batches[0][1].source.is_pinned()
         with waits("error" if number else "warn"):  # the first one sets up
-            started = one.updater.start(loaded, 1, number, 0.1)
+            started = one.updater.start(loaded, Moment(1, number, 0.1))
     assert np.isfinite(one.updater.read([started])[0].loss)
 
 
@@ -109,7 +109,7 @@ def test_recorded_steps_are_the_steps() -> None:
 def test_gradients_are_summed_by_nccl_in_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convs2s.training.gradients.BUCKET", 100)
+    monkeypatch.setattr("convs2s.training.workers.BUCKET", 100)
     torch.distributed.init_process_group(
         "cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1
     )

@@ -11,7 +11,7 @@ from convs2s.files.checksums import sha256
 from convs2s.models.kernels import choice, matmul, measurements
 from convs2s.models.kernels.choice import Product, fastest_kernel, heaviest, training_rates
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.training import kernel_choice
+from convs2s.training import run
 from convs2s.training.interruption import Interruption
 from convs2s.training.run import train
 from tests.support import tiny
@@ -106,13 +106,13 @@ def test_a_training_goes_on_with_the_kernel_that_it_began_with(
     other = {"blas": "onednn", "onednn": "blas"}[begun]
     task = tiny.prepare(tmp_path / "task")
     whole, cut = (tiny.job(task, tmp_path / name / "model.safetensors") for name in ("a", "b"))
-    monkeypatch.setattr(kernel_choice, "fastest_kernel", lambda _: begun)
+    monkeypatch.setattr(run, "fastest_kernel", lambda _: begun)
     train(whole)
     with monkeypatch.context() as patch:
         patch.setattr(Interruption, "reason", lambda _: "a test wants it")
         with pytest.raises(UnfinishedError):
             train(cut)
-    monkeypatch.setattr(kernel_choice, "fastest_kernel", lambda _: other)
+    monkeypatch.setattr(run, "fastest_kernel", lambda _: other)
     train(cut)
     assert sha256(cut.output) == sha256(whole.output)
     made = json.loads(cut.output.with_name("training.json").read_text())["manifest"]

@@ -13,6 +13,7 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.training import loading
 from convs2s.training.loading import COMPILED_LENGTHS, ahead
+from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
@@ -98,15 +99,15 @@ def updated(task: Path, folder: Path, multiple: int) -> Trainer:
     one = tiny.trainer(task, folder, batch={"sentences": 16, "micro_batch_tokens": 40})
     one.updater._loader = replace(one.updater._loader, multiple=multiple)
     for number, rows in enumerate(one.plan(1)):
-        one.updater.update(one.train, rows, 1, number, 0.25)
+        one.updater.update(one.train, rows, Moment(1, number, 0.25))
     return one
 
 
 def test_padding_to_more_tokens_changes_no_update(task: Path, tmp_path: Path) -> None:
     plain, padded = (updated(task, tmp_path / str(many), many) for many in (1, COMPILED_LENGTHS))
-    for one in padded.updater.load(padded.train, np.arange(16)).inputs:
-        assert one.source.shape[1] % COMPILED_LENGTHS == 0
-        assert one.previous.shape[1] % COMPILED_LENGTHS == 0
+    for _, inputs in padded.updater.load(padded.train, np.arange(16)).micro_batches:
+        assert inputs.source.shape[1] % COMPILED_LENGTHS == 0
+        assert inputs.previous.shape[1] % COMPILED_LENGTHS == 0
     for mine, other in zip(padded.network.parameters(), plain.network.parameters(), strict=True):
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
     expected = plain.updater.validate(plain.valid)

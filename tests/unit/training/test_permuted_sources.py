@@ -18,9 +18,9 @@ from convs2s.model_file import load_model
 from convs2s.models.lstm import Lstm, State
 from convs2s.training.data import TrainingData
 from convs2s.training.history import SourceUse
-from convs2s.training.permuted_sources import permuted_sources
+from convs2s.training.loading import VALIDATION_TOKENS, permuted_sources, validation_batches
 from convs2s.training.run import train
-from convs2s.training.update import VALIDATION_TOKENS, Updater, validation_batches
+from convs2s.training.update import Updater
 from tests.support import tiny
 
 LSTM = {"kind": "lstm", "layers": 1, "cells": 48, "embedding": 16, "initialization": 0.3}

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from convs2s.models.kernels import dropout
 from convs2s.training.loading import LoadedUpdate
+from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import StartedUpdate, Updater
 from convs2s.training.workers import Exchange, Workers
@@ -76,9 +77,9 @@ def asked_for(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     asked: list[Asked] = []
     start = Updater.start
 
-    def spy(self: Updater, loaded: LoadedUpdate, *moment: Any) -> StartedUpdate:
+    def spy(self: Updater, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
         asked.append(Asked(tuple(loaded.rows.tolist()), *moment))
-        return start(self, loaded, *moment)
+        return start(self, loaded, moment)
 
     monkeypatch.setattr(Updater, "start", spy)
     with trainer.folder.locked():
@@ -170,7 +171,7 @@ def masks(
     with monkeypatch.context() as patch:
         patch.setattr(dropout, "random_bits", spy)
         for epoch, number in moments:
-            one.updater.update(one.train, np.arange(16), epoch, number, 1e-9)
+            one.updater.update(one.train, np.arange(16), Moment(epoch, number, 1e-9))
     assert drawn
     return drawn
 
@@ -244,13 +245,13 @@ def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
 
     monkeypatch.setattr(torch, "manual_seed", spy)
     monkeypatch.setattr(Updater, "_add_gradient", first_fails)
-    one.updater.update(one.train, np.arange(16), 1, 0, 1e-9)
+    one.updater.update(one.train, np.arange(16), Moment(1, 0, 1e-9))
     assert len(places) == len(set(places)) >= 4
 
 
 def test_validation_drops_nothing(task: Path) -> None:
     one = tiny.trainer(task, task / "none", dropout=0.5)
-    one.updater.update(one.train, np.arange(16), 1, 0, 1e-9)
+    one.updater.update(one.train, np.arange(16), Moment(1, 0, 1e-9))
     first, second = (one.updater.validate(one.valid) for _ in range(2))
     assert first == second
     without = tiny.trainer(task, task / "none", dropout=0.0)

@@ -32,9 +32,11 @@ from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 from convs2s.models.layers import OutputTable
 from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
-from convs2s.training.job import TrainingJob
-from convs2s.training.run import identity, train
-from convs2s.training.update import Updater, validation_batches
+from convs2s.training.identity import TrainingJob, identity
+from convs2s.training.loading import validation_batches
+from convs2s.training.run import train
+from convs2s.training.schedule import Moment
+from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.networks import TYPES, batch, convs2s, options
 from tests.unit.conftest import Terminal
@@ -251,7 +253,7 @@ def test_updates_are_those_of_the_full_softmax_without_the_other_types(task: Pat
     whole = collate(data.train, rows)
     loss = masked_loss(reference, whole, types, whole.target)
     (loss / whole.target_tokens).backward()
-    report = one.update(data.train, rows, 1, 0, 0.25)
+    report = one.update(data.train, rows, Moment(1, 0, 0.25))
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
     for mine, other in zip(one.network.parameters(), reference.network.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=0)
@@ -338,7 +340,7 @@ def test_candidates_are_part_of_a_trainings_identity(
     with pytest.raises(UserError, match="this model selects no vocabulary"):
         train(plain)
     # A training from before there was shortlist is the same as one that does not select.
-    named = identity(replace(plain, candidates=None), TrainingData.read(task))
+    named = identity(replace(plain, candidates=None), TrainingData.read(task).checksums)
     assert "vocabulary_selection" not in named["architecture"]
 
 

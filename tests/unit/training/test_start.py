@@ -16,11 +16,9 @@ from convs2s.files.text import write_lines
 from convs2s.model_file import describe_model, load_model
 from convs2s.publish.card import model_card
 from convs2s.training.data import TrainingData
-from convs2s.training.fetched_start import fetched_start
-from convs2s.training.job import TrainingJob
-from convs2s.training.run import identity, initial_network, train
-from convs2s.training.start import begin
-from convs2s.training.state_folder import digest_of
+from convs2s.training.identity import TrainingJob, digest_of, identity
+from convs2s.training.run import initial_network, train
+from convs2s.training.start import begin, fetched_start
 from convs2s.training.trainer import Trainer
 from tests.support import tiny
 from tests.support.loopback import LoopbackServer, Served
@@ -78,14 +76,14 @@ def test_it_is_known_by_the_bytes_of_the_model_wherever_that_lies(
     data, copy = TrainingData.read(task), tmp_path / "copy.safetensors"
     copy.write_bytes(model.read_bytes())
     output = tmp_path / "model.safetensors"
-    first, same = (identity(job(task, path, output), data) for path in (model, copy))
+    first, same = (identity(job(task, path, output), data.checksums) for path in (model, copy))
     assert first["start"] == {"as": "initialise", "sha256": sha256(model)}
     assert digest_of(first) == digest_of(same)
     train(tiny.job(task, copy, tiny.settings(**RECIPE), seed=2))
     others = [
-        identity(job(task, copy, output), data),
-        identity(job(task, model, output, "continue", maximum_epochs=2), data),
-        identity(tiny.job(task, output, tiny.settings(**RECIPE)), data),
+        identity(job(task, copy, output), data.checksums),
+        identity(job(task, model, output, "continue", maximum_epochs=2), data.checksums),
+        identity(tiny.job(task, output, tiny.settings(**RECIPE)), data.checksums),
     ]
     assert len({digest_of(one) for one in (first, *others)}) == 4
 

@@ -12,11 +12,11 @@ from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.training.data import TrainingData
 from convs2s.training.history import EpochRecord
-from convs2s.training.job import TrainingJob
-from convs2s.training.run import identity, train
-from convs2s.training.schedule import Schedule
-from convs2s.training.state_folder import StateFolder, digest_of
-from convs2s.training.trainer import Trainer, TrainerState
+from convs2s.training.identity import TrainingJob, digest_of, identity
+from convs2s.training.run import train
+from convs2s.training.schedule import Schedule, TrainerState
+from convs2s.training.state_folder import StateFolder
+from convs2s.training.trainer import Trainer
 from tests.support import tiny
 
 
@@ -26,7 +26,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def folder(job: TrainingJob) -> Path:
-    return StateFolder(Path("state"), identity(job, TrainingData.read(job.folder))).path
+    return StateFolder(Path("state"), identity(job, TrainingData.read(job.folder).checksums)).path
 
 
 def test_whatever_changes_the_result_has_a_state_of_its_own(task: Path, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_changes_no_result_changes_no_state(task: Path, tmp_path: Path) -> 
 def test_a_training_of_when_schedules_stated_a_comparison_is_the_same_one(task: Path) -> None:
     job = tiny.job(task, Path("model.safetensors"))
     data = dict.fromkeys(("dataset/train.arrow", "dataset/valid.arrow"), "0" * 64)
-    found = identity(job, TrainingData.read(job.folder)) | {"data": data}
+    found = identity(job, TrainingData.read(job.folder).checksums) | {"data": data}
     assert digest_of(found) == "01780d009b47cc13"
 
 

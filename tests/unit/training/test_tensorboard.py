@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.training import progress_file
+from convs2s.training import state_folder
 from convs2s.training.history import EpochRecord
-from convs2s.training.progress_file import ProgressFile
+from convs2s.training.identity import recipe_identity
+from convs2s.training.progress import EventFile, Watch
 from convs2s.training.run import train
-from convs2s.training.schedule import Schedule
-from convs2s.training.tensorboard import EventFile
+from convs2s.training.state_folder import ProgressFile
 from convs2s.training.trainer import Trainer
-from convs2s.training.version import recipe_identity
-from convs2s.training.watch import Watch
 from tests.support import tiny
 from tests.unit.training.test_training import stopping_after_the_first
 
@@ -37,7 +35,7 @@ def test_a_resumed_training_has_each_step_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("tensorboard")
-    monkeypatch.setattr(progress_file, "SECONDS_BETWEEN_NOTES", 0.0)  # each update is noted
+    monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)  # each update is noted
     task = tiny.prepare(tmp_path / "task")
     one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
     with monkeypatch.context() as patch:
@@ -61,10 +59,9 @@ def test_a_resumed_training_has_each_step_once(
 
 def test_an_epoch_whose_events_a_kill_forestalled_gets_them(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    schedule = Schedule(0.25)
     for _ in range(2):
         watch = Watch(ProgressFile(tmp_path), events=EventFile(tmp_path / "events"))
-        watch.begin([EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)], schedule, 30)
+        watch.begin([EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)], 1, 30)
     assert ("epoch/valid_loss", 30, 2.0) in scalars(tmp_path)
     assert len(scalars(tmp_path)) == len(set(scalars(tmp_path))) == 5
 

@@ -23,10 +23,9 @@ from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
 from convs2s.training.data import TrainingData
-from convs2s.training.job import TrainingJob
-from convs2s.training.optimizer import set_learning_rate
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
-from convs2s.training.schedule import Schedule
+from convs2s.training.schedule import Moment, Schedule, set_learning_rate
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
@@ -119,7 +118,8 @@ def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None
     split = tiny.trainer(task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": 40})
     for number, rows in enumerate(whole.plan(1)):
         reports = [
-            each.updater.update(each.train, rows, 1, number, 0.25) for each in (whole, split)
+            each.updater.update(each.train, rows, Moment(1, number, 0.25))
+            for each in (whole, split)
         ]
         assert asdict(reports[0]) == pytest.approx(asdict(reports[1]))
     for mine, other in zip(whole.network.parameters(), split.network.parameters(), strict=True):
@@ -133,7 +133,7 @@ def test_a_compiled_network_makes_the_same_updates(task: Path, tmp_path: Path) -
     )
     for number, rows in enumerate(eager.plan(1)):
         for each in (eager, compiled):
-            each.updater.update(each.train, rows, 1, number, 0.25)
+            each.updater.update(each.train, rows, Moment(1, number, 0.25))
     for mine, other in zip(eager.network.parameters(), compiled.network.parameters(), strict=True):
         torch.testing.assert_close(mine, other, atol=1e-6, rtol=0)
 
@@ -149,7 +149,7 @@ def test_separate_micro_batches_are_updates_of_their_own(task: Path, tmp_path: P
 def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
     for velocity, factor in VELOCITIES.items():
         one = tiny.trainer(task, tmp_path, velocity=velocity)
-        one.updater.update(one.train, one.plan(1)[0], 1, 0, 0.25)
+        one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         optimizer = one.updater.optimizer
         state = next(iter(optimizer.state.values()))
         before = state["momentum_buffer"].clone()
@@ -159,7 +159,7 @@ def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
 
 def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"training diverged in epoch 1 at update \d+: .* lower learning_rate"
+        UserError, match=r"training diverged in epoch 1 at update \d+: .* lower the learning rate"
     ):
         train(job(task, tmp_path / "model.safetensors", learning_rate=1e30, clip=1e30))
 

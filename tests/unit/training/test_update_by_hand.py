@@ -18,6 +18,7 @@ from convs2s.data.store import TokenStore
 from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.plain_convs2s import PlainConvS2S, negative_log_likelihood
@@ -151,7 +152,7 @@ def test_three_updates_are_those_by_hand(data: TrainingData, case: str) -> None:
     updater = Updater(network, recipe, seed=1, device="cpu")
     before, clipped = RATES[0], False
     for number, rate in enumerate(RATES):
-        report = updater.update(data.train, ROWS, 1, number, rate)
+        report = updater.update(data.train, ROWS, Moment(1, number, rate))
         loss, tokens = loss_of(weights, data.train, ROWS, recipe, scaling)
         divisor = tokens if recipe.normalize == "tokens" else len(ROWS)
         found = gradients(weights, loss, divisor, scaling)

@@ -14,11 +14,11 @@ import torch
 
 from convs2s.config.model import ModelSettings
 from convs2s.training.data import TrainingData
+from convs2s.training.identity import TRAINING_VERSION, identity
 from convs2s.training.interruption import Interruption
-from convs2s.training.run import identity, initial_network
+from convs2s.training.run import initial_network
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
-from convs2s.training.version import TRAINING_VERSION
 from convs2s.training.workers import ALONE
 from tests.support import tiny
 
@@ -94,7 +94,7 @@ def curve(name: str, folder: Path) -> list[float]:
         network = initial_network(job, data)
     finally:
         torch.set_default_dtype(before)
-    states = StateFolder(folder / "state", identity(job, data))
+    states = StateFolder(folder / "state", identity(job, data.checksums))
     trainer = Trainer(
         network,
         job.recipe,
@@ -122,7 +122,7 @@ def test_results_change_with_the_version_alone(name: str, tmp_path: Path) -> Non
 
 def test_the_version_is_part_of_a_trainings_identity(tmp_path: Path) -> None:
     job = tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors")
-    assert identity(job, TrainingData.read(job.folder))["version"] == TRAINING_VERSION
+    assert identity(job, TrainingData.read(job.folder).checksums)["version"] == TRAINING_VERSION
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from convs2s.training.loading import LoadedUpdate
+from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from tests.support import tiny
 from tests.support.waiting import counted_waits
@@ -19,9 +20,9 @@ def loaded(one: Trainer) -> LoadedUpdate:
 def test_an_update_waits_for_nothing(tmp_path: Path, optimizer: str) -> None:
     task = tiny.prepare(tmp_path / "task")
     one = tiny.trainer(task, tmp_path / "run", dropout=0.2, optimizer=optimizer)
-    started = [one.updater.start(loaded(one), 1, 0, 0.1)]  # the first one sets up
+    started = [one.updater.start(loaded(one), Moment(1, 0, 0.1))]  # the first one sets up
     with counted_waits() as waits:
-        started += [one.updater.start(loaded(one), 1, n, 0.1) for n in range(1, 4)]
+        started += [one.updater.start(loaded(one), Moment(1, n, 0.1)) for n in range(1, 4)]
     assert not waits
     with counted_waits() as waits:
         reports = one.updater.read(started)

@@ -13,12 +13,11 @@ from convs2s.config.model import BatchLimits
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.build import build_network
-from convs2s.training import gradients
+from convs2s.training import workers as workers_module
 from convs2s.training.data import TrainingData
 from convs2s.training.launch import launch, torchrun_options
-from convs2s.training.micro_batches import split_batch
-from convs2s.training.nodes import node_options
-from convs2s.training.permuted_sources import permuted_sources
+from convs2s.training.loading import permuted_sources, split_batch
+from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from convs2s.training.workers import Workers
 from tests.support import tiny
@@ -42,8 +41,8 @@ def twenty_updates(
     before = [one.updater.validate(one.valid, sources=sources) for sources in (None, permuted)]
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):
-            one.updater.update(one.train, rows, epoch, number, 0.25)
-    one.updater.update(one.train, np.array([3]), 3, 0, 0.25)
+            one.updater.update(one.train, rows, Moment(epoch, number, 0.25))
+    one.updater.update(one.train, np.array([3]), Moment(3, 0, 0.25))
     parameters = [parameter.detach().numpy() for parameter in one.network.parameters()]
     return parameters, before, one.updater.validate(one.valid)
 
@@ -79,7 +78,7 @@ def exchanged(workers: Workers, task: Path, fails: bool) -> tuple[list[Any], lis
         The gradients, how many buckets had been sent off when each of the worker's backward passes
         ended, and how many there are.
     """
-    gradients.BUCKET = 600
+    workers_module.BUCKET = 600
     one = tiny.trainer(task, task / "none", workers=workers, batch=SPLIT)
     updater, sent, add = one.updater, [], Updater._add_gradient
 
@@ -90,7 +89,7 @@ def exchanged(workers: Workers, task: Path, fails: bool) -> tuple[list[Any], lis
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "_add_gradient", spied)
-        updater.update(one.train, np.arange(16), 1, 0, 0.25)
+        updater.update(one.train, np.arange(16), Moment(1, 0, 0.25))
     found = [cast(Tensor, parameter.grad).numpy() for parameter in one.network.parameters()]
     return found, sent, len(updater._gradients._buckets)
 
@@ -168,12 +167,12 @@ def test_gradient_scalings_differ_as_documented(task: Path) -> None:
 
 
 def test_torchrun_is_told_the_number_of_workers_and_to_stay_on_this_machine() -> None:
-    options = torchrun_options(2, Path("folder"))
+    options = torchrun_options(1, 2, Path("folder"))
     assert {"--nnodes=1", "--nproc-per-node=2", "--rdzv-conf=store_type=file"} <= {*options}
 
 
 def test_a_node_joins_the_others_at_a_store_that_none_of_them_holds() -> None:
-    options = node_options("first:29", 2, 4)
+    options = torchrun_options(2, 4, "first:29")
     assert {"--nnodes=2", "--nproc-per-node=4", "--rdzv-endpoint=first:29"} <= {*options}
     assert any("is_host=0" in option for option in options)
 

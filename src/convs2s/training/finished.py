@@ -1,0 +1,186 @@
+"""A training that has ended: its model file and records, and the states that may be removed.
+
+A finished training reads its state once more where its model would only be exported again, such as
+after its token stores were rebuilt to the same bytes. Without the state it would be trained again.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from convs2s.config.model import Recipe
+from convs2s.data.batches import collate
+from convs2s.data.shortlist import Shortlist
+from convs2s.data.store import TokenStore
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.checksums import forget_checksums, note_checksums
+from convs2s.files.locks import try_lock
+from convs2s.files.text import write_json
+from convs2s.manifest import manifest
+from convs2s.model_file import ModelDescription, describe_model, save_model
+from convs2s.models.kernels import matmul
+from convs2s.text.dictionary import read_dictionary
+from convs2s.training.data import TrainingData
+from convs2s.training.history import (
+    ShortlistFigures,
+    TrainingSummary,
+    perplexity,
+    without_absent,
+)
+from convs2s.training.identity import TrainingJob, digest_of
+from convs2s.training.loading import validation_batches
+from convs2s.training.progress import write_history
+from convs2s.training.start import words_of_truecasers
+from convs2s.training.state_folder import LOCK, STATE
+from convs2s.training.trainer import Trainer, TrainingResult
+
+
+def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
+    """Write the model file of a training's result, and then the training's records.
+
+    In this order records never speak of a model that could not be written: what removes the states
+    of finished trainings rests on both.
+    """
+    state, shortlist = trainer.state, trainer.updater.shortlist
+    known = trainer.folder.identity
+    figures = None if shortlist is None else shortlist_figures(shortlist, data.valid, job.recipe)
+    summary = without_absent(
+        TrainingSummary(
+            seed=job.seed,
+            epochs=state.epoch - 1,
+            updates=state.updates,
+            best_epoch=state.schedule.best_epoch,
+            validation_perplexity=perplexity(result.loss),
+            stop_reason=state.schedule.stop_reason,
+            parameters=sum(tensor.numel() for tensor in result.weights.values()),
+            source_use=result.source_use,
+            shortlist=figures,
+        )
+    )
+    # What the model's card says of the data; nothing that scoring could change.
+    origin = data.description.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
+    training = {**summary, "identity": known, **origin}
+    save_model(job.output, result.weights, _description(job, data, shortlist, training))
+    records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
+    forget_checksums(records)
+    write_history(records[0], state.history, {"stop": state.schedule.stop_reason})
+    machine: dict[str, object] = {
+        "threads": job.threads,
+        "workers": trainer.workers.count,
+        "products": matmul.in_use(),
+    }
+    if torch.device(trainer.device).type == "cuda":
+        machine["gpu"] = torch.cuda.get_device_name(trainer.device)
+    write_json(records[1], {**summary, "manifest": {"identity": known, **machine, **manifest()}})
+    note_checksums(records)
+
+
+def _description(
+    job: TrainingJob,
+    data: TrainingData,
+    shortlist: Shortlist | None,
+    training: Mapping[str, object],
+) -> ModelDescription:
+    """Return what the model file says of its weights."""
+    described = data.description
+    return ModelDescription(
+        task=described.task,
+        languages=described.languages.model_dump(),
+        preparation=described.preparation,
+        architecture=job.architecture,
+        source_types=data.types["source"],
+        target_types=data.types["target"],
+        bpe_codes=data.bpe_codes,
+        glossaries=list(described.vocabulary.glossaries),
+        splittable=data.splittable,
+        dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
+        training=training,
+        shortlist=shortlist,
+        truecasers=words_of_truecasers(job, data),
+    )
+
+
+def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> ShortlistFigures:
+    """Return what validation perplexity over a shortlist rests on."""
+    sizes, outside, tokens = [], 0, 0
+    for rows in validation_batches(store, recipe, shortlist):
+        batch = collate(store, rows)
+        types = shortlist.types(batch.source)
+        sizes.append(len(types))
+        outside += int(np.isin(batch.target, types, invert=True).sum())
+        tokens += batch.target_tokens
+    return ShortlistFigures(sum(sizes) / len(sizes), outside / tokens)
+
+
+@dataclass(frozen=True)
+class FinishedState:
+    """The folder of the states of a training that has ended, and its bytes."""
+
+    path: Path
+    size: int
+
+
+def finished_states(results: Path) -> list[FinishedState]:
+    """Return the states of all trainings below a folder that have ended, in order of their paths.
+
+    A state of another recipe, seed or corpus than the finished model's is none of them: it may
+    belong to a training that was stopped and is to go on.
+
+    Raises:
+        UserError: there is no such folder, or the record of a training is damaged.
+    """
+    if not results.is_dir():
+        raise UserError(f"{results}: no such folder: name one of results, or of a run")
+    finished = []
+    for folder in sorted(path for path in results.rglob(STATE) if path.is_dir()):
+        record = folder.with_name("training.json")
+        if not record.is_file():
+            continue
+        with failures_of_file(str(record), "no record of a training"):
+            identity = json.loads(record.read_bytes())["manifest"]["identity"]
+        # The record alone would not do: beside it may lie the model of another training.
+        models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
+        states = folder / digest_of(identity)
+        if states.is_dir() and any(model.training.get("identity") == identity for model in models):
+            finished.append(FinishedState(states, size_of(states)))
+    return finished
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def remove_state(state: FinishedState) -> None:
+    """Remove the states of a training that has ended.
+
+    Raises:
+        UserError: a training works there at this moment, or the folder cannot be removed.
+    """
+    folder = state.path.parent
+    with (folder / LOCK).open("a") as lock:  # which each training holds while it runs
+        try:
+            if not try_lock(lock):
+                raise UserError(
+                    f"{folder}: a training is writing here: wait for it to end, then run the same "
+                    "command again"
+                )
+        except OSError as error:
+            raise UserError(
+                f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
+                "here: use a file system with flock (docs/cluster.md)"
+            ) from None
+        try:
+            shutil.rmtree(state.path)
+        except OSError as error:
+            raise UserError(f"{state.path}: cannot be removed: {error.strerror}") from None
+
+
+def megabytes(size: int) -> str:
+    """Write bytes as MB of a million."""
+    return f"{size / 1e6:,.1f} MB"

@@ -1,0 +1,131 @@
+"""What a training is asked to do, and what it is known by."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.architecture import Architecture
+from convs2s.config.model import Recipe
+from convs2s.config.options import Products
+from convs2s.errors import UserError
+from convs2s.files.checksums import sha256
+
+TRAINING_VERSION = 4
+"""Raised only when a change of the code changes results: it is part of a training's identity.
+
+The workflow trains again when it changes, and for no other change of the code.
+"""
+
+WITHOUT_EFFECT = {"checkpoint_minutes", "start", "tensorboard", "threads"}
+"""Settings of a recipe that are not part of a training's identity: of its start that is the bytes
+of the file, wherever it lies."""
+
+WITHOUT_EFFECT_ONCE_STATED = {"compare": "previous"}
+"""What a schedule no longer states, as it changed nothing: finished trainings keep their names. It
+goes when ``TRAINING_VERSION`` rises."""
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """One training.
+
+    Attributes:
+        folder: a task's prepared folder: ``dataset/`` and ``vocabulary/``.
+        architecture: the network.
+        recipe: how it is trained.
+        seed: of the initialization, the data order and dropout.
+        output: the model file to write; the state and history lie beside it.
+        dictionary: the alignment dictionary to put into the model file, or None.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads of each worker.
+        candidates: the alignment's candidates where the model selects its vocabulary, or None.
+        time_limit: minutes after which a scheduler ends the job, or None.
+        products: who computes float32 products on a CPU; ``auto``: the fastest on this machine.
+        truecasers: those of source and target, to put into the model file, or None.
+        label: what its lines begin with, such as ``TASK/MODEL/seed1``.
+        quiet: whether they are in the log beside its states alone.
+        start: where the model lies that ``start`` of the recipe names, if not at the path there.
+    """
+
+    folder: Path
+    architecture: Architecture
+    recipe: Recipe
+    seed: int
+    output: Path
+    dictionary: Path | None
+    device: str
+    threads: int
+    candidates: Path | None = None
+    time_limit: float | None = None
+    products: Products = "auto"
+    truecasers: Sequence[Path] | None = None
+    label: str = ""
+    quiet: bool = False
+    start: Path | None = None
+
+    @property
+    def start_file(self) -> Path | None:
+        """The model file that the training begins with; None where the seed alone decides.
+
+        Raises:
+            UserError: there is none.
+        """
+        if self.recipe.start is None:
+            return None
+        path = self.start or Path(self.recipe.start.model)
+        if not path.is_file():
+            raise UserError(f"{path}: no such file, though training.start begins with it")
+        return path
+
+
+def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
+    """Return everything that a training's result depends on but the machine.
+
+    ``checksums``: of ``TrainingData``.
+
+    Raises:
+        UserError: the model that it starts from is missing.
+    """
+    known = recipe_identity(job.architecture, job.recipe)
+    if job.recipe.start is not None and job.start_file is not None:
+        known["start"] = {"as": job.recipe.start.mode, "sha256": sha256(job.start_file)}
+    if job.products != "auto":
+        known["products"] = job.products
+    data = data_identity(job, checksums)
+    return {**known, "seed": job.seed, "data": data, "version": TRAINING_VERSION}
+
+
+def recipe_identity(architecture: Architecture, recipe: Recipe) -> dict[str, object]:
+    """Return the settings that a training's result depends on, as plain data.
+
+    What is off is left out: a training from before there was such a setting is the same one.
+    """
+    stated = recipe.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_none=True)
+    return {
+        "architecture": architecture.model_dump(mode="json", exclude_none=True),
+        "training": stated | {"schedule": stated["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
+    }
+
+
+def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, str]:
+    """Return the checksums of what a training reads, by name."""
+    candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
+    return {**checksums, **candidates}
+
+
+def digest_of(identity: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a training's identity: the name of its folder."""
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested mappings as one, with keys joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in nested.items():
+        name = f"{prefix}{key}"
+        flat |= flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return flat
