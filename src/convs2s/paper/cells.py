@@ -270,11 +270,6 @@ def table_of(settings: Settings, name: str) -> Table:
 def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
 
-    Args:
-        settings: the configuration.
-        name: of the table.
-        files: gives the paths of the scores.
-
     Raises:
         UserError: config/paper.yaml has no such table.
     """

@@ -169,13 +169,10 @@ def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -> None:
-    """Write the claims with their verdicts, and what they rest on.
+    """Write the claims with the verdicts of a ledger's runs, and what they rest on.
 
-    Args:
-        settings: the configuration.
-        ledger: the runs' JSON lines.
-        outputs: the files to write; the suffix says the format: .md for a person, .csv with a line
-            for each comparison, or .json with all of it unrounded.
+    An output's suffix says its format: .md for a person, .csv with a line for each comparison, or
+    .json with all of it unrounded.
     """
     judged = judge(settings, entries_by_cell(read_ledger(ledger)))
     scale, stand_in = settings.options.scale, settings.scale.stand_in

@@ -161,10 +161,6 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
 def published_file(options: Options, downloads: Path) -> Path | None:
     """Return where the published ledger lies, fetched if it is not there; None without one.
 
-    Args:
-        options: those of the configuration.
-        downloads: the folder of the downloads.
-
     Raises:
         UserError: no source gives the file, or its address is none of a file.
     """

@@ -136,9 +136,8 @@ def entries_of(
         if shown and entry.fingerprint not in made:
             # Another configuration may have other names for the same inputs.
             origin = settings.options.published or published
-            addresses = tuple(cell.address for cell, _ in shown)
-            names = _names(*shown[0])
-            entries.append(replace(entry, table_cells=addresses, run=names, origin=origin))
+            addresses, run = tuple(cell.address for cell, _ in shown), _names(*shown[0])
+            entries.append(replace(entry, table_cells=addresses, run=run, origin=origin))
     return entries
 
 

@@ -66,11 +66,6 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
     the metric with its signature, the first digits of the model files' SHA-256, the processor, the
     days, the command that runs what is missing, what it takes.
 
-    Args:
-        settings: the configuration.
-        name: a table or figure of config/paper.yaml.
-        shown: what its cells show.
-
     Raises:
         UserError: config/paper.yaml has no such table.
     """
@@ -115,13 +110,10 @@ def headings(settings: Settings, name: str) -> list[str]:
 
 
 def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
-    """Return a table as text with what stands around it: the arguments are those of `table_rows`.
-
-    Raises:
-        UserError: config/paper.yaml has no such table.
-    """
+    """Return a table as text, with what stands around it."""
     printed = table_of(settings, name)
-    names = [column.name for column in printed.columns]
+    columns = [column.name for column in printed.columns]
+    details = [form.format(column) for column in columns for form in _DETAILS]
     return Sheet(
         headings=headings(settings, name),
         rows=[
@@ -130,8 +122,8 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
         ],
         marked=printed.system_label,
         footnotes=FOOTNOTES,
-        joined={_OURS.format(name): _DIFFERENCE.format(name) for name in names},
-        left_out=["Scale", "Lines", *(form.format(name) for name in names for form in _DETAILS)],
+        joined={_OURS.format(column): _DIFFERENCE.format(column) for column in columns},
+        left_out=["Scale", "Lines", *details],
     )
 
 
@@ -145,7 +137,7 @@ def write_table(
     failures: Mapping[str, str],
     outputs: Sequence[Path],
 ) -> None:
-    """Write a table.
+    """Write a table; the suffix of each output says its format: .md, .csv, .tex or .svg.
 
     Args:
         settings: the configuration.
@@ -154,7 +146,7 @@ def write_table(
         scores: those of the cells' paths that exist.
         published: a published ledger, which gives runs that were not made here; None without one.
         failures: path of a run's numbers -> why it failed.
-        outputs: the files to write; the suffix says the format: .md, .csv, .tex or .svg.
+        outputs: the files to write.
 
     Raises:
         UserError: config/paper.yaml has no such table, or the published ledger is damaged.
@@ -177,13 +169,13 @@ def _values(
     mean, deviation = (result.mean, result.deviation) if result else (None, None)
     each = result.scores.items() if result else ()
     scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in each)
-    ours = _rounded(mean, digits) or scores
+    ours = _number(mean, digits) or scores
     if ours and deviation is not None:
         ours += f" ± {deviation:.{digits}f}"
     if ours and result and result.published:
         ours += f" {_PUBLISHED_MARK}"
     difference = None if mean is None or papers is None else mean - papers
-    stated = (_rounded(mean, digits), _rounded(deviation, digits), scores)
+    stated = (_number(mean, digits), _number(deviation, digits), scores)
     details = zip(_DETAILS, stated, strict=True)
     return {
         _PAPER.format(name): TableValue(_number(printed, digits), "paper", papers),
@@ -198,12 +190,8 @@ def _values(
 
 
 def _number(value: float | str | None, digits: int) -> str:
-    """Write a printed value; text stands as it is."""
+    """Write a value, empty where there is none; text stands as it is."""
     return f"{value:.{digits}f}" if isinstance(value, int | float) else value or ""
-
-
-def _rounded(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
