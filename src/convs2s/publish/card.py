@@ -121,7 +121,15 @@ def _data(training: Facts) -> Iterator[str]:
 def _scores(model: Path) -> Iterator[str]:
     yield from _section("Scores")
     digest = sha256(model)
-    rows = [*_bleu_rows(model.parent, digest), *_rouge_rows(model.parent, digest)]
+    rows: list[str] = []
+    for path in sorted(model.parent.glob("*.bleu.json")):
+        if ".rescored" not in path.name:  # these are of a list, not of a model
+            bleu = read_evaluation(BleuEvaluation, path)
+            scores = {**bleu.bleu.by_name(), "chrF": bleu.chrf}
+            rows += _rows(path.name.removesuffix(".bleu.json"), bleu, scores, digest)
+    for path in sorted(model.parent.glob("*.rouge.json")):
+        rouge = read_evaluation(RougeEvaluation, path)
+        rows += _rows(path.name.removesuffix(".rouge.json"), rouge, rouge.scores(), digest)
     if not rows:
         yield f"{NOT_RECORDED}: no scores of this very file lie beside it."
         return
@@ -130,26 +138,12 @@ def _scores(model: Path) -> Iterator[str]:
     yield from rows
 
 
-def _bleu_rows(folder: Path, digest: str) -> Iterator[str]:
-    for path in sorted(folder.glob("*.bleu.json")):
-        if ".rescored" in path.name:  # of a list, not of a model
-            continue
-        evaluation = read_evaluation(BleuEvaluation, path)
-        scores = {**evaluation.bleu.by_name(), "chrF": evaluation.chrf}
-        if _is_of(evaluation, digest):
-            yield from _rows(path.name.removesuffix(".bleu.json"), evaluation, scores)
-
-
-def _rouge_rows(folder: Path, digest: str) -> Iterator[str]:
-    for path in sorted(folder.glob("*.rouge.json")):
-        evaluation = read_evaluation(RougeEvaluation, path)
-        if _is_of(evaluation, digest):
-            stem = path.name.removesuffix(".rouge.json")
-            yield from _rows(stem, evaluation, evaluation.scores())
-
-
-def _rows(stem: str, evaluation: Evaluation, scores: Mapping[str, Score]) -> Iterator[str]:
-    """Yield the rows of a file of scores that is named TESTSET.DECODING."""
+def _rows(
+    stem: str, evaluation: Evaluation, scores: Mapping[str, Score], digest: str
+) -> Iterator[str]:
+    """Yield the rows of a file of scores, named TESTSET.DECODING, if it is of this very model."""
+    if digest not in _mapping(evaluation.manifest, "sha256").values():
+        return
     decoding = stem.removeprefix(f"{evaluation.test_set}.")
     for metric, score in scores.items():
         about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
@@ -177,10 +171,6 @@ def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
             "system": made["system"],
         }
     )
-
-
-def _is_of(evaluation: Evaluation, digest: str) -> bool:
-    return digest in _mapping(evaluation.manifest, "sha256").values()
 
 
 def _mapping(facts: Facts, key: str) -> Facts:

@@ -1,7 +1,11 @@
-"""The metadata of exported results: RO-Crate 1.1, JSON-LD by hand."""
+"""The metadata of exported results: RO-Crate 1.1, JSON-LD by hand.
+
+The library rocrate would bring a web client and a command line into every installation, and spare
+the two entities that are the same in each crate: what stands here says what our files are.
+"""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +34,7 @@ _MEDIA_TYPES = {
     ".zst": "application/zstd",
 }
 
-_KINDS = {
+_DESCRIPTIONS = {
     ".bleu.json": "BLEU and chrF of one run on one test set, with signatures and manifest",
     ".rouge.json": "ROUGE of one run on one test set, with signatures and manifest",
     ".speed.json": "time that decoding a test set takes",
@@ -48,6 +52,20 @@ _KINDS = {
 
 Entity = dict[str, object]
 
+_DESCRIPTOR: Entity = {
+    "@id": METADATA_FILE,
+    "@type": "CreativeWork",
+    "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+    "about": {"@id": "./"},
+}
+_TERMS: Entity = {
+    "@id": "#terms",
+    "@type": "CreativeWork",
+    "name": "Terms of use",
+    "description": "Numbers and code: MIT. Sentences of test sets, and their translations: as the "
+    "owners of the data state; what is known of that stands with each source.",
+}
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -55,11 +73,11 @@ class Measurement:
 
     Attributes:
         checksums: path of each file that it was computed from -> SHA-256.
-        software: versions, code revision and machine.
+        versions: of software, the code's revision and the machine, as JSON.
     """
 
     checksums: Mapping[str, str]
-    software: Mapping[str, object]
+    versions: str
 
 
 def read_measurement(path: Path) -> Measurement | None:
@@ -73,7 +91,8 @@ def read_measurement(path: Path) -> Measurement | None:
     if not isinstance(manifest, dict) or not manifest.get("sha256"):
         return None
     keys = ("convs2s", "revision", "python", "packages", "processor", "system")
-    return Measurement(manifest["sha256"], {key: manifest.get(key) for key in keys})
+    versions = json.dumps({key: manifest.get(key) for key in keys}, sort_keys=True)
+    return Measurement(manifest["sha256"], versions)
 
 
 def crate(
@@ -88,10 +107,28 @@ def crate(
         measured: path of each file of numbers -> what it says of its making.
     """
     digests = {file: sha256(folder / file) for file in files}
-    software = _software(one.software for one in measured.values())
-    sources = list(_sources(folder, files))
-    actions = [_action(file, one, digests, software) for file, one in measured.items()]
-    absent = _absent(measured.values(), digests)
+    software = _software(measured.values())
+    sources = _sources(folder, files)
+    # What was computed from, but is no part of the archive: models, licensed text.
+    absent = {
+        f"#{path}": digest
+        for measurement in measured.values()
+        for path, digest in measurement.checksums.items()
+        if path not in digests
+    }
+    actions: list[Entity] = [
+        {
+            "@id": f"#making-{file}",
+            "@type": "CreateAction",
+            "name": f"the making of {file}",
+            "instrument": {"@id": software[measurement.versions]["@id"]},
+            "object": [
+                {"@id": path if path in digests else f"#{path}"} for path in measurement.checksums
+            ],
+            "result": {"@id": file},
+        }
+        for file, measurement in measured.items()
+    ]
     root: Entity = {
         "@id": "./",
         "@type": "Dataset",
@@ -99,118 +136,73 @@ def crate(
         "description": "Scores of sequence to sequence models, and all that they rest on",
         "datePublished": datetime.now(UTC).date().isoformat(),
         "license": {"@id": "#terms"},
-        "hasPart": _references(files),
-        "mentions": [{"@id": one["@id"]} for one in (*actions, *sources)],
+        "hasPart": [{"@id": file} for file in files],
+        "mentions": [{"@id": entity["@id"]} for entity in (*actions, *sources)],
     }
-    entities = [_descriptor(), root, _terms(), *_file_entities(folder, digests)]
+    graph = [
+        _DESCRIPTOR,
+        root,
+        _TERMS,
+        *(_file_entity(folder, file, digest) for file, digest in digests.items()),
+        *(
+            {"@id": key, "@type": "CreativeWork", "name": key[1:], "sha256": digest}
+            for key, digest in absent.items()
+        ),
+        *sources,
+        *software.values(),
+        *actions,
+    ]
+    return {"@context": _CONTEXT, "@graph": graph}
+
+
+def _file_entity(folder: Path, file: str, digest: str) -> Entity:
+    about = next((text for end, text in _DESCRIPTIONS.items() if file.endswith(end)), None)
+    media = _MEDIA_TYPES.get(Path(file).suffix)
     return {
-        "@context": _CONTEXT,
-        "@graph": [*entities, *absent, *sources, *software.values(), *actions],
+        "@id": file,
+        "@type": "File",
+        "name": Path(file).name,
+        **({"description": about} if about else {}),
+        **({"encodingFormat": media} if media else {}),
+        "contentSize": str((folder / file).stat().st_size),
+        "sha256": digest,
     }
 
 
-def _descriptor() -> Entity:
-    return {
-        "@id": METADATA_FILE,
-        "@type": "CreativeWork",
-        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-        "about": {"@id": "./"},
-    }
-
-
-def _terms() -> Entity:
-    return {
-        "@id": "#terms",
-        "@type": "CreativeWork",
-        "name": "Terms of use",
-        "description": "Numbers and code: MIT. Sentences of test sets, and their translations: as "
-        "the owners of the data state; what is known of that stands with each source.",
-    }
-
-
-def _file_entities(folder: Path, digests: Mapping[str, str]) -> Iterator[Entity]:
-    for file, digest in digests.items():
-        about = next((text for end, text in _KINDS.items() if file.endswith(end)), None)
-        media = _MEDIA_TYPES.get(Path(file).suffix)
-        yield {
-            "@id": file,
-            "@type": "File",
-            "name": Path(file).name,
-            **({"description": about} if about else {}),
-            **({"encodingFormat": media} if media else {}),
-            "contentSize": str((folder / file).stat().st_size),
-            "sha256": digest,
-        }
-
-
-def _sources(folder: Path, files: Iterable[str]) -> Iterator[Entity]:
-    """Yield the files that text came from, as the descriptions of the token stores name them."""
-    seen = set()
+def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
+    """Return the files that text came from, as the descriptions of the token stores name them."""
+    entities: dict[str, Entity] = {}
     for file in files:
         content = read_json(folder / file) if file.endswith("/dataset/train.json") else {}
         assert isinstance(content, dict)
         for source in content.get("sources", ()):
-            if source["file"] not in seen:
-                seen.add(source["file"])
-                yield {
-                    "@id": f"#source-{len(seen)}",
-                    "@type": "CreativeWork",
-                    "name": source["file"],
-                    "usageInfo": source.get("licence") or "terms not known",
-                    **({"sha256": source["sha256"]} if source.get("sha256") else {}),
-                }
+            entity = {
+                "@id": f"#source-{len(entities) + 1}",
+                "@type": "CreativeWork",
+                "name": source["file"],
+                "usageInfo": source.get("licence") or "terms not known",
+                **({"sha256": source["sha256"]} if source.get("sha256") else {}),
+            }
+            entities.setdefault(source["file"], entity)
+    return list(entities.values())
 
 
-def _absent(measured: Iterable[Measurement], digests: Mapping[str, str]) -> list[Entity]:
-    """Return what was computed from, but is no part of the archive: models, licensed text."""
-    stated = {path: digest for one in measured for path, digest in one.checksums.items()}
-    return [
-        {"@id": f"#{path}", "@type": "CreativeWork", "name": path, "sha256": digest}
-        for path, digest in stated.items()
-        if path not in digests
-    ]
-
-
-def _software(stated: Iterable[Mapping[str, object]]) -> dict[str, Entity]:
+def _software(measured: Iterable[Measurement]) -> dict[str, Entity]:
     """Return each set of versions as an entity, by its text."""
-    found: dict[str, Entity] = {}
-    for one in stated:
-        packages = cast(Mapping[str, str | None], one["packages"] or {})
-        found.setdefault(
-            json.dumps(one, sort_keys=True),
-            {
-                "@id": f"#convs2s-{len(found) + 1}",
-                "@type": "SoftwareApplication",
-                "name": "convs2s",
-                "version": f"{one['convs2s']}, revision {one['revision']}",
-                "softwareRequirements": [
-                    f"python {one['python']}",
-                    *(f"{name} {version}" for name, version in packages.items() if version),
-                ],
-                "processorRequirements": f"ran on {one['processor']}, {one['system']}",
-            },
-        )
-    return found
-
-
-def _action(
-    file: str,
-    measurement: Measurement,
-    digests: Mapping[str, str],
-    software: Mapping[str, Entity],
-) -> Entity:
-    """Return the making of a file of numbers."""
-    used = software[json.dumps(measurement.software, sort_keys=True)]
-    paths = [path if path in digests else f"#{path}" for path in measurement.checksums]
-    return {
-        "@id": f"#making-{file}",
-        "@type": "CreateAction",
-        "name": f"the making of {file}",
-        "instrument": {"@id": used["@id"]},
-        "object": _references(paths),
-        "result": {"@id": file},
-    }
-
-
-def _references(ids: Iterable[str]) -> list[Entity]:
-    return [{"@id": one} for one in ids]
+    entities: dict[str, Entity] = {}
+    for measurement in measured:
+        stated = json.loads(measurement.versions)
+        packages = cast(Mapping[str, str | None], stated["packages"] or {})
+        entity: Entity = {
+            "@id": f"#convs2s-{len(entities) + 1}",
+            "@type": "SoftwareApplication",
+            "name": "convs2s",
+            "version": f"{stated['convs2s']}, revision {stated['revision']}",
+            "softwareRequirements": [
+                f"python {stated['python']}",
+                *(f"{name} {version}" for name, version in packages.items() if version),
+            ],
+            "processorRequirements": f"ran on {stated['processor']}, {stated['system']}",
+        }
+        entities.setdefault(measurement.versions, entity)
+    return entities

@@ -7,7 +7,7 @@ model cards. Token stores, training states and models stay behind; their checksu
 import os
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convs2s.errors import UserError
@@ -61,38 +61,40 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     """
     if output.exists():
         raise UserError(f"{output}: exists already: remove it, or give another name")
-    measured = _measurements(folder)
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
+        )
+    states = {path: read_measurement(path) for path in _kept(folder) if path.suffix == ".json"}
+    measured = {path: state for path, state in states.items() if state is not None}
+    if not any(path.name.endswith((".bleu.json", ".rouge.json")) for path in measured):
+        raise UserError(
+            f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
+            "snakemake results/TASK/bleu.txt"
+        )
     start = _start(folder, measured)
     output.parent.mkdir(parents=True, exist_ok=True)
     with writing(output), scratch_folder(output.parent) as scratch:
         staged = scratch / output.name
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
-                _copy(path, staged / _name(path, start))
+                copy = staged / _name(path, start)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
         for model in folder.rglob("model.safetensors"):
             card = staged / _name(model.with_name("card.md"), start)
             write_lines(card, model_card(model).splitlines())
-        _describe(staged, folder, {_name(path, start): one for path, one in measured.items()})
+        name = folder.resolve().name
+        readme = _README.format(name=name, metadata=METADATA_FILE)
+        write_lines(staged / "README.md", readme.splitlines())
+        named = {_name(path, start): measurement for path, measurement in measured.items()}
+        write_json(staged / METADATA_FILE, crate(staged, name, _files(staged), named))
+        sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
+        write_lines(staged / "SHA256SUMS", sums)
         if output.suffix == ".zip":
             _pack(staged, output)
         else:
             staged.rename(output)
-
-
-def _measurements(folder: Path) -> dict[Path, Measurement]:
-    """Return the files below a folder that state what they were computed from."""
-    if not folder.is_dir():
-        raise UserError(
-            f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
-        )
-    paths = (path for path in _kept(folder) if path.suffix == ".json")
-    found = {path: one for path in paths if (one := read_measurement(path)) is not None}
-    if not any(path.name.endswith((".bleu.json", ".rouge.json")) for path in found):
-        raise UserError(
-            f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
-            "snakemake results/TASK/bleu.txt"
-        )
-    return found
 
 
 def _kept(folder: Path) -> Iterator[Path]:
@@ -108,7 +110,7 @@ def _start(folder: Path, measured: dict[Path, Measurement]) -> Path:
     Raises:
         UserError: it is none of those above this one.
     """
-    recorded = next(iter(path for one in measured.values() for path in one.checksums))
+    recorded = next(iter(next(iter(measured.values())).checksums))
     for start in folder.resolve().parents:
         if (start / recorded).exists():
             return start
@@ -147,24 +149,9 @@ def _name(path: Path, start: Path) -> str:
     return "/".join(part for part in relative.parts if part != "..")
 
 
-def _copy(path: Path, copy: Path) -> None:
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, copy)
-
-
-def _describe(staged: Path, folder: Path, measured: dict[str, Measurement]) -> None:
-    """Write the archive's own files: how to use it, its metadata, its checksums."""
-    name = folder.resolve().name
-    readme = _README.format(name=name, metadata=METADATA_FILE)
-    write_lines(staged / "README.md", readme.splitlines())
-    write_json(staged / METADATA_FILE, crate(staged, name, _files(staged), measured))
-    sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
-    write_lines(staged / "SHA256SUMS", sums)
-
-
 def _files(folder: Path) -> Sequence[str]:
-    found: Iterable[Path] = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [path.relative_to(folder).as_posix() for path in found]
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path.relative_to(folder).as_posix() for path in paths]
 
 
 def _pack(folder: Path, output: Path) -> None:
