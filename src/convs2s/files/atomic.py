@@ -46,10 +46,8 @@ _OF_THE_OUTPUT = NO_ROOM | {
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
 
-    The temporary file has the name of ``path``, in a folder beside it that no other process writes
-    to. If the block raises, it is removed and ``path`` is left as it was. What a killed process
-    leaves behind is removed by the next one that writes beside it. A device or a pipe is written
-    to, never replaced.
+    It lies in a folder beside ``path`` that no other process writes to; if the block raises, it is
+    removed and ``path`` is left as it was. A device or a pipe is written to, never replaced.
 
     Raises:
         UserError: the disk is full or read-only, or such.
@@ -122,11 +120,7 @@ def _remove_leftovers(parent: Path) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say in one line that an output cannot be written, whatever library writes it.
-
-    Raises:
-        UserError: the disk is full or read-only, or such.
-    """
+    """Turn an OSError of any library over an output into a UserError of one line."""
     try:
         yield
     except OSError as error:
@@ -163,21 +157,13 @@ def is_written_in_place(path: Path) -> bool:
 
 
 def check_place(path: Path) -> None:
-    """Refuse an output whose folder is not there, most likely by a slip of the pen.
-
-    Raises:
-        UserError: it is not, or the path is that of a folder.
-    """
+    """Raise a UserError for an output that is a folder, or whose folder is not there."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file to write")
     check_parent(path)
 
 
 def check_parent(path: Path) -> None:
-    """Refuse an output whose folder is not there: a typo would make it.
-
-    Raises:
-        UserError: it is not.
-    """
+    """Raise a UserError for an output whose folder is not there: a typo would make it."""
     if not path.parent.is_dir():
         raise UserError(f"{path}: cannot be written: no folder {path.parent}: make it first")

@@ -31,11 +31,7 @@ def sha256(path: str | Path) -> str:
 
 
 def check_sha256(path: Path, recorded: str) -> None:
-    """Check that a file is the one whose checksum was recorded when it was made.
-
-    Raises:
-        UserError: it is not.
-    """
+    """Raise a UserError for a file without the checksum that was recorded when it was made."""
     if sha256(path) != recorded:
         raise UserError(
             f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
@@ -67,11 +63,7 @@ def forget_checksums(paths: Iterable[str | Path]) -> None:
 
 
 def check_noted(paths: Iterable[str | Path]) -> None:
-    """Check files against their notes; one without a note is taken as it is.
-
-    Raises:
-        UserError: a file is not what was noted.
-    """
+    """Raise a UserError for a file that is not what was noted; one without a note is taken as it is."""
     for path in _files_to_note(paths):
         note = note_path(path)
         if note.is_file() and note.read_bytes().split(b"  ")[0] != sha256(path).encode():

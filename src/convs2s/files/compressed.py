@@ -119,13 +119,9 @@ _SUFFIXES = {
 def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     """Return the stream's decompressed bytes if the file name's suffix says it is compressed.
 
-    Args:
-        stream: where the bytes come from.
-        file_name: decides the format: .gz, .tgz, .bz2, .tbz2, .xz, .txz, .zst; else none.
-        name: how errors call the stream.
-
     Raises:
-        UserError: while reading: not of this format, truncated, followed by something else, a bomb.
+        UserError: while reading: not of this format, truncated, followed by something else, a bomb;
+            it calls the stream ``name``.
     """
     form = _SUFFIXES.get(PurePath(file_name).suffix)
     if form is None:
