@@ -63,7 +63,11 @@ class VocabularySelection(Section):
     """Most target words that a source word brings in."""
 
 
-def _not_too_many(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
+def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
+    return tuple(Layer(stack.width, stack.kernel) for stack in stacks for _ in range(stack.layers))
+
+
+def _check_depth(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
     if sum(stack.layers for stack in stacks) > MOST_LAYERS:
         raise PydanticCustomError("layers", f"expected at most {MOST_LAYERS} blocks in all")
     return stacks
@@ -72,7 +76,7 @@ def _not_too_many(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
 Stacks = Annotated[
     Items[Blocks],
     Field(min_length=1, max_length=MOST_LAYERS),
-    AfterValidator(_not_too_many),
+    AfterValidator(_check_depth),
 ]
 
 
@@ -178,14 +182,11 @@ class LstmArchitecture(Section):
         return False
 
 
-def _with_kind(stated: object) -> object:
-    """State the kind that a mapping without one means."""
-    return {"kind": "convs2s"} | stated if isinstance(stated, dict) else stated
-
-
 Architecture: TypeAlias = Annotated[
     Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")],
-    BeforeValidator(_with_kind),
+    BeforeValidator(
+        lambda stated: {"kind": "convs2s"} | stated if isinstance(stated, dict) else stated
+    ),
 ]
 """A network of either kind; convs2s where none is stated."""
 
@@ -197,17 +198,8 @@ class _Stated(Section):
 
 
 def parse_architecture(stated: Mapping[str, object], where: str = "model file") -> Architecture:
-    """Return the network that a model file states.
+    """Return the network that a model file states; what it leaves out has the default.
 
-    Args:
-        stated: its ``architecture``; what it leaves out has the default.
-        where: what a message begins with.
-
-    Raises:
-        UserError: one line that names the key and what was expected.
+    A UserError begins with ``where`` and names the key.
     """
     return validated(_Stated, {"architecture": stated}, where).architecture
-
-
-def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
-    return tuple(Layer(stack.width, stack.kernel) for stack in stacks for _ in range(stack.layers))

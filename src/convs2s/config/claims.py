@@ -87,16 +87,7 @@ class Claim(Section):
 
 
 def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
-    """Return the index of a cell's row in its table, from 0.
-
-    Args:
-        cell: the cell.
-        tables: of config/paper.yaml.
-        where: what a message begins with.
-
-    Raises:
-        UserError: there is no such table or row, or the table has more than one.
-    """
+    """Return the index of a cell's row in its table, from 0; a UserError begins with ``where``."""
     check_known(where, "table", cell.table, tables)
     rows = tables[cell.table].rows
     groups = {row.group for row in rows if row.group}
@@ -118,11 +109,7 @@ def printed_number(row: PrintedRow, column: str) -> float | None:
 
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
-    """Check that a claim names cells that have values, or says why it names none.
-
-    Raises:
-        UserError: one line that names the claim and what was expected.
-    """
+    """Check that a claim names cells that have values, or says why it names none."""
     if bool(claim.comparisons or claim.trends) == (claim.untested is not None):
         raise UserError(f"{where}: expected comparisons or trends, or else untested: a reason")
     for compared in claim.comparisons:
@@ -132,7 +119,19 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
                 f"{len(compared.worse)}; expected as many"
             )
     for cell in claim.cells():
-        _check_cell(cell, tables, where)
+        index = row_index(cell, tables, where)  # which says first whether there is such a table
+        row = tables[cell.table].rows[index]
+        columns = {column.key: column for column in tables[cell.table].columns}
+        check_known(where, f"column of {cell.table}", cell.column, columns)
+        if row.kind == "cited":
+            has_value = printed_number(row, cell.column) is not None
+        else:
+            has_value = row.measures.get(cell.column, columns[cell.column].measure) is not None
+        if not has_value:
+            raise UserError(
+                f"{where}: row '{cell.row}' of {cell.table} has no number in column "
+                f"'{cell.column}'; name another column"
+            )
     for compared in claim.comparisons:
         named = (*compared.better, *compared.worse)
         rows = [tables[cell.table].rows[row_index(cell, tables, where)] for cell in named]
@@ -141,19 +140,3 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
                 f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' are printed "
                 "values of others alone, which no run decides; name a row of ours"
             )
-
-
-def _check_cell(cell: CellName, tables: Mapping[str, Table], where: str) -> None:
-    index = row_index(cell, tables, where)  # which says first whether there is such a table
-    row = tables[cell.table].rows[index]
-    columns = {column.key: column for column in tables[cell.table].columns}
-    check_known(where, f"column of {cell.table}", cell.column, columns)
-    if row.kind == "cited":
-        has_value = printed_number(row, cell.column) is not None
-    else:
-        has_value = row.measures.get(cell.column, columns[cell.column].measure) is not None
-    if not has_value:
-        raise UserError(
-            f"{where}: row '{cell.row}' of {cell.table} has no number in column '{cell.column}'; "
-            "name another column"
-        )

@@ -21,17 +21,16 @@ def without_credentials(address: str) -> str:
 
 def authorization(address: str) -> dict[str, str]:
     """Return the header that an address's credentials make; none where it has none."""
-    found = _IN_ADDRESS.search(address)
-    if not found:
+    match = _IN_ADDRESS.search(address)
+    if not match:
         return {}
-    token = base64.b64encode(unquote(found[0].removesuffix("@")).encode()).decode()
+    token = base64.b64encode(unquote(match[0].removesuffix("@")).encode()).decode()
     return {"Authorization": f"Basic {token}"}
 
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
 _READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
-_RECORDS = ".jsonl"
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class FileReference:
     @property
     def is_records(self) -> bool:
         """Whether it is a file of JSON lines, compressed or not, so that its member is a field."""
-        return _RECORDS in PurePath(self.location).suffixes[-2:]
+        return ".jsonl" in PurePath(self.location).suffixes[-2:]
 
     def path(self, downloads: Path) -> Path:
         """Return where the file lies on this machine: itself, or its place among the downloads.
@@ -101,9 +100,7 @@ def is_of_titles(reference: str) -> bool:
 
 
 def local_path(url: str, downloads: Path) -> Path:
-    """Return the place of a URL's file: downloads/HOST/PATH; for demo:// downloads/demo/PATH.
-
-    For titles:// it is likewise downloads/titles/PATH.
+    """Return the place of a URL's file: downloads/HOST/PATH, downloads/demo/PATH for demo://PATH.
 
     Raises:
         UserError: the URL is not a plain http(s), demo or titles one with a file's name at its end.

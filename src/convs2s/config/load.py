@@ -95,15 +95,7 @@ def load(
 
 
 def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
-    """Read the configuration in a job of the workflow, from the folder that Snakemake runs in.
-
-    Args:
-        config: config.yaml and config.local.yaml as Snakemake merged them.
-        shipped: the folder of the workflow, whose config/ stands in for what is not here.
-
-    Raises:
-        UserError: one line that names the file, the key and what was expected.
-    """
+    """Read the configuration in a job of the workflow, from the folder that Snakemake runs in."""
     return load(Path.cwd(), config, shipped=Path(shipped), given_by="the workflow's configuration")
 
 
@@ -120,11 +112,8 @@ def option_files(root: Path) -> list[str]:
 def check_option_files(root: Path) -> dict[str, Values]:
     """Return what each of the files of options states, validated by itself.
 
-    A fault is then told of the file that states it. The Snakefile asks for this before Snakemake
+    A UserError then names the file that states it. The Snakefile asks for this before Snakemake
     reads the files, whose own message on what is not YAML does not name the file.
-
-    Raises:
-        UserError: one line that names the file, the line or key and what was expected.
     """
     stated: dict[str, Values] = {}
     for name in option_files(root):
@@ -147,26 +136,15 @@ def merged(base: Mapping[str, object], changes: Mapping[str, object]) -> Values:
 
 @dataclass(frozen=True)
 class _Overrides:
-    """The overrides of config.yaml for tasks, models or decodings.
+    """The overrides of config.yaml for tasks, models or decodings: name -> keys to replace."""
 
-    Attributes:
-        noun: task, model or decoding.
-        entries: name -> keys to replace.
-        origin: the file or flag that states them.
-        has_texts: whether Snakemake may have left texts in them (see `_with_texts_read`).
-    """
-
-    noun: str = ""
+    noun: str = ""  # task, model or decoding
     entries: Mapping[str, Values] = field(default_factory=dict)
-    origin: str = ""
-    has_texts: bool = False
+    origin: str = ""  # the file or flag that states them
+    has_texts: bool = False  # whether Snakemake may have left texts in them
 
     def applied(self, entries: Entries) -> Entries:
-        """Return entries of config/ with the overrides merged in.
-
-        Raises:
-            UserError: an override's name is not known.
-        """
+        """Return entries of config/ with the overrides merged in, whose names must be known."""
         for name in self.entries:
             if name not in entries:
                 message = unknown(self.noun, name, entries)
@@ -184,12 +162,7 @@ class _Overrides:
 
 @dataclass(frozen=True)
 class _Folders:
-    """The folder of config.yaml and config/, and the workflow's own for what is not there.
-
-    Attributes:
-        own: the user's folder, mostly that of the run.
-        shipped: the folder of a deployed workflow; None where nothing stands in for a file.
-    """
+    """The folder of config.yaml and config/, and the workflow's own for what is not there."""
 
     own: Path
     shipped: Path | None
@@ -200,11 +173,7 @@ class _Folders:
         return own if self.shipped is None or own.exists() else self.shipped / file
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all YAML files of a folder, the user's own and those that came.
-
-        Raises:
-            UserError: a file has another suffix for YAML, so that nothing would be read of it.
-        """
+        """Return the names of all YAML files of a folder, the user's own and those that came."""
         for file in (self.own / folder).glob("*.yml"):
             raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
         places = [place for place in (self.own, self.shipped) if place]
@@ -219,11 +188,7 @@ class _Folders:
         return validated(section, self.content(file), file)
 
     def entries(self, file: str) -> Entries:
-        """Return the entries of a file as they stand there.
-
-        Raises:
-            UserError: the file is no mapping of names to mappings, or a name has no right form.
-        """
+        """Return the entries of a file as they stand there."""
         entries = self.content(file) or {}
         if not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
             raise UserError(f"{file}: expected a mapping of names, each with a mapping of settings")
@@ -313,11 +278,7 @@ def _read_tasks(folders: _Folders, overrides: _Overrides, scale: Scale) -> dict[
 
 
 def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
-    """Return a task's entry with what it has from the task that ``text`` names.
-
-    Raises:
-        UserError: there is no such task, it has no text of its own, or both state the same.
-    """
+    """Return a task's entry with what it has from the task that ``text`` names."""
     entry = entries[name]
     text = entry.get("text")
     if text is None:
@@ -362,11 +323,7 @@ def _read_models(
 
 
 def _extended(entries: Entries, name: str, file: str) -> Values:
-    """Return a model's entry merged onto those that it extends.
-
-    Raises:
-        UserError: it extends a model that does not exist, or itself.
-    """
+    """Return a model's entry merged onto those that it extends."""
     names = [name]
     while (base := entries[names[-1]].get("extends")) is not None:
         place = f"{file}: {names[-1]}.extends"

@@ -50,13 +50,7 @@ def validated(section: type[S], stated: object, where: str) -> S:
 
 
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:
-    """Return "unknown task 'dmeo'; did you mean 'demo'?", or the known names if none is near.
-
-    Args:
-        noun: what the name is the name of.
-        name: the name at fault.
-        known: the names that are valid in its place.
-    """
+    """Return "unknown task 'dmeo'; did you mean 'demo'?", or the known names if none is near."""
     names = sorted(map(str, known))
     near = get_close_matches(str(name), names, n=1)
     if near:
@@ -66,11 +60,7 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
 
 
 def check_known(where: str, noun: str, name: str | None, known: Collection[str]) -> None:
-    """Check that a name, if one is stated, is one of those that there are.
-
-    Raises:
-        UserError: it is not; the nearest known one is named.
-    """
+    """Check that a name, if one is stated, is known; a UserError names the nearest one that is."""
     if name is not None and name not in known:
         raise UserError(f"{where}: {unknown(noun, name, known)}")
 

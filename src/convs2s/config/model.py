@@ -1,6 +1,5 @@
 """config/models.yaml: named architectures with their training recipes."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +15,6 @@ from convs2s.config.section import (
     Section,
     Text,
 )
-from convs2s.errors import UserError
 
 
 class Start(Section):
@@ -148,9 +146,7 @@ class _TrainingSettings(Section):
     """What a training reads of a model."""
 
     architecture: Architecture
-    """The network: its kind, and the settings of that kind."""
     training: Recipe
-    """The training recipe."""
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
@@ -159,13 +155,7 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
     Raises:
         UserError: the file is missing, is not JSON, or one line that names the key.
     """
-    try:
-        stated = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
-    settings = validated(_TrainingSettings, stated, str(path))
+    from convs2s.files.text import read_json  # needs xopen, which a plan does without
+
+    settings = validated(_TrainingSettings, read_json(path), str(path))
     return settings.architecture, settings.training

@@ -10,6 +10,7 @@ from convs2s.config.messages import validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
     Items,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     Section,
@@ -30,12 +31,16 @@ def with_home(place: str) -> str:
     return f"{Path.home()}{place.removeprefix('~')}" if is_at_home else place
 
 
+HomePath = Annotated[Text, AfterValidator(with_home)]
+"""A path that may start with ``~``."""
+
+
 class LearnedMetric(Section):
     """A learned metric whose package and model are on this machine (docs/scores.md)."""
 
     name: LearnedMetricName
     """comet (package unbabel-comet) or bleurt (package BLEURT)."""
-    model: Annotated[Text, AfterValidator(with_home)]
+    model: HomePath
     """The model: COMET's checkpoint file, or BLEURT's folder. Nothing is downloaded."""
     batch: PositiveInt = 32
     """Sentences that it scores at a time."""
@@ -81,7 +86,7 @@ class Options(Section):
     tasks: Items[str] | None = None
     """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
     cover; null takes those of the paper's tables."""
-    mirrors: Items[Annotated[Text, AfterValidator(with_home)]] = ()
+    mirrors: Items[HomePath] = ()
     """Folders or base URLs asked before the hosts themselves; a mirror holds https://HOST/PATH as
     MIRROR/HOST/PATH."""
     shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2
@@ -108,14 +113,14 @@ class Options(Section):
     container: Text | None = None
     """Image in which snakemake --sdm apptainer runs each job: a .sif file, or an address such as
     docker://NAME; null: none."""
-    rouge_exceptions: Annotated[Text, AfterValidator(with_home)] | None = None
+    rouge_exceptions: HomePath | None = None
     """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
     (docs/rouge.md says how to make it); null: it stems without."""
     learned_metric: LearnedMetric | None = None
     """A learned metric by which test sets are scored as well, where its package and model are
     installed (docs/scores.md), for example {name: comet, model: models/wmt22-comet-da.ckpt}; null:
     none."""
-    published: Annotated[Text, AfterValidator(with_home)] | None = None
+    published: HomePath | None = None
     """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
     paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is
     trained for them; null: every run is made here."""
@@ -129,26 +134,17 @@ class Options(Section):
 class CommandOptions(Section):
     """Numbers that several commands take; each by the name of its option."""
 
-    threads: Annotated[int, Field(ge=1, le=MOST_PROCESSES)] = 1
-    """CPU threads."""
-    workers: Annotated[int, Field(ge=0, le=MOST_PROCESSES)] = 1
-    """Processes that share the work."""
-    nodes: Annotated[int, Field(ge=1, le=MOST_PROCESSES)] = 1
-    """Machines that share the work."""
-    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
-    """Random seed."""
-    time_limit: PositiveFloat | None = None
-    """Minutes."""
+    threads: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
+    workers: Annotated[NonNegativeInt, Field(le=MOST_PROCESSES)] = 1
+    nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
+    seed: Annotated[NonNegativeInt, Field(le=MOST_SEED)] = 1
+    time_limit: PositiveFloat | None = None  # in minutes
     bytes: PositiveInt | None = None
-    """Bytes to cut texts to."""
-    samples: Annotated[int, Field(ge=1, le=MOST_RESAMPLES)] = 1000
-    """Resamples of the bootstrap."""
-    most: Annotated[int, Field(ge=1, le=MOST_LINES_SHOWN)] = 100
-    """Lines to show."""
+    samples: Annotated[PositiveInt, Field(le=MOST_RESAMPLES)] = 1000
+    most: Annotated[PositiveInt, Field(le=MOST_LINES_SHOWN)] = 100
     feature: Annotated[
         str, matching(r"^[^\s=|]+$", "expected a name without blanks, '=' and '|'")
     ] = "Model"
-    """Name of a feature in an n-best list."""
 
 
 def check_options(arguments: argparse.Namespace) -> None:

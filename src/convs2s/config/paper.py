@@ -137,12 +137,7 @@ class Row(ComparedRuns, PrintedRow):
     def comparison(self, where: str, columns: Sequence[Column]) -> RunsToCompare | None:
         """Return the runs that the row is compared with; None where the project has none yet.
 
-        Args:
-            where: what a message begins with.
-            columns: those that are to be filled.
-
-        Raises:
-            UserError: the row names a task, but not all that its runs are found by.
+        A row that names a task names all that its runs are found by, for the columns to be filled.
         """
         if self.task is None:
             return None

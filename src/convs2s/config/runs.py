@@ -14,11 +14,7 @@ RUN_PATTERN = f"seed({SEED_PATTERN})|ensemble([2-9]|[1-9][0-9])"
 """What the name of a run that is trained looks like."""
 
 RunName = Annotated[
-    str,
-    matching(
-        f"^({RUN_PATTERN})$",
-        "expected seedN, or ensembleN with N of 2 to 99",
-    ),
+    str, matching(f"^({RUN_PATTERN})$", "expected seedN, or ensembleN with N of 2 to 99")
 ]
 """A run that config/paper.yaml can name."""
 

@@ -13,7 +13,7 @@ from convs2s.config.file_reference import Download, is_of_titles, parse_model_re
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
-from convs2s.config.paper import Phrases, Row, RunsToCompare, Table
+from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.section import Values
 from convs2s.config.task import Task
@@ -51,13 +51,7 @@ class Settings:
     costs: Costs
 
     def placed(self, results_dir: str, downloads_dir: str, files: Mapping[str, str]) -> "Settings":
-        """Return the configuration with folders and files where a run really has them.
-
-        Args:
-            results_dir: in place of the scale's.
-            downloads_dir: in place of the scale's.
-            files: reference of a task -> the one that stands for it.
-        """
+        """Return the configuration with folders, and tasks' files, where a run really has them."""
         folders = {"results_dir": results_dir, "downloads_dir": downloads_dir}
         return replace(
             self,
@@ -96,13 +90,7 @@ class Settings:
     ) -> dict[str, Values]:
         """Return everything that applies to one task, as plain values: each part under its name.
 
-        Args:
-            task_name: name of a task.
-            model: name of a model; None takes the task's headline model.
-            decoding: name of a decoding; None takes the task's headline decoding.
-
-        Raises:
-            UserError: a name is not known; the nearest known one is named.
+        Model and decoding are the headline's where no other is named.
         """
         task = self.task(task_name)
         model, decoding = model or task.headline.model, decoding or task.headline.decoding
@@ -127,11 +115,7 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
 
 
 def check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
-    """Check that unknown words are replaced only where there is attention to do it by.
-
-    Raises:
-        UserError: the model has none.
-    """
+    """Check that unknown words are replaced only where there is attention to do it by."""
     kind = settings.models[model].architecture.kind
     if kind == "lstm" and settings.decodings[decoding].replace_unknown:
         raise UserError(
@@ -141,11 +125,7 @@ def check_replacement(where: str, model: str, decoding: str, settings: Settings)
 
 
 def check_selection(where: str, model: str, task: Task, settings: Settings) -> None:
-    """Check that a vocabulary is selected only where it is of words, as the alignment's are.
-
-    Raises:
-        UserError: the task has one of pieces of words.
-    """
+    """Check that a vocabulary is selected only where it is of words, as the alignment's are."""
     selects = settings.models[model].architecture.selects_vocabulary
     if selects and task.vocabulary.kind != "word":
         raise UserError(
@@ -157,12 +137,8 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
 def check_references(settings: Settings, tasks_from: str) -> None:
     """Check every name in the configuration that refers to another part of it.
 
-    Args:
-        settings: the configuration.
-        tasks_from: where ``tasks`` is stated.
-
-    Raises:
-        UserError: one line that names the file, the key and the nearest valid name.
+    A UserError names the file, the key and the nearest valid name; ``tasks_from`` is what states
+    the option ``tasks``.
     """
     _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
     for name in settings.options.tasks or ():
@@ -246,7 +222,7 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
-    _check_vocabulary(where, task)
+    _check_vocabulary(f"{where}: vocabulary", task)
     _check_corpus(f"{where}: corpus", task, settings)
     for key, tests in (("rouge", task.rouge), ("n_best", task.n_best)):
         for test in tests:
@@ -267,15 +243,15 @@ def _check_vocabulary(where: str, task: Task) -> None:
     has_size = vocabulary.source_size is not None or vocabulary.target_size is not None
     if vocabulary.kind == "bpe" and vocabulary.threshold and has_size:
         raise UserError(
-            f"{where}: vocabulary: of BPE either a threshold or sizes: what a size leaves out is "
+            f"{where}: of BPE either a threshold or sizes: what a size leaves out is "
             "not split again; leave out source_size and target_size"
         )
     if task.vocabulary_of is None:
         return
-    parse_model_reference(task.vocabulary_of, f"{where}: vocabulary_of")
+    parse_model_reference(task.vocabulary_of, f"{where}_of")
     if not vocabulary.joint or vocabulary.threshold:
         raise UserError(
-            f"{where}: vocabulary: one that a model has (vocabulary_of) is joint and without a "
+            f"{where}: one that a model has (vocabulary_of) is joint and without a "
             "threshold; leave out joint and threshold"
         )
 
@@ -326,12 +302,9 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     task = settings.tasks[runs.task]
     check_known(f"{where}: testset", "test set", runs.testset, task.corpus.tests)
     check_selection(f"{where}: model", runs.model, task, settings)
-    if settings.scale.has_task(runs.task):
-        _check_stand_in(runs, settings)
-
-
-def _check_stand_in(runs: RunsToCompare, settings: Settings) -> None:
-    """Check that the task which stands in for a row's has the test set that stands in for it."""
+    # The task that stands in for the row's must have the test set that stands in for the row's.
+    if not settings.scale.has_task(runs.task):
+        return
     task = settings.tasks[settings.scale.task_for(runs.task)]
     where = (
         f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in task '{task.name}'"

@@ -191,15 +191,9 @@ class Task(Section):
 
     @classmethod
     def named(cls, name: str, stated: object, where: str | None = None) -> Self:
-        """Return the task of a name.
+        """Validate the content of the file NAME.yaml, ``text:`` resolved.
 
-        Args:
-            name: the stem of its file.
-            stated: the content of the file, ``text:`` resolved.
-            where: what a message begins with; None takes the name.
-
-        Raises:
-            UserError: one line that names the key and what was expected.
+        A UserError begins with ``where``, or with the name.
         """
         task = validated(cls, stated, where or name)
         task._name = name
@@ -237,11 +231,7 @@ class Task(Section):
         return "truecased" if self.preparation.truecase else "clean"
 
     def file_pairs(self, split: str) -> list[tuple[str, str]]:
-        """Return the (source, target) file references that a split is made from.
-
-        Raises:
-            UserError: the task has no such test set.
-        """
+        """Return the (source, target) file references that a split is made from."""
         if split == "train" or self.hold_out_of(split):
             pairs = self.corpus.train
         else:
@@ -249,22 +239,13 @@ class Task(Section):
         return [(pair.source, pair.target) for pair in pairs]
 
     def reference_count(self, testset: str) -> int:
-        """Return how many references the lines of a test set have at most.
-
-        Raises:
-            UserError: the task has no such test set.
-        """
+        """Return how many references the lines of a test set have at most."""
         return 1 + len(self._test_pairs(testset)[0].references)
 
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
         """Return the (target, reference) file references of a test set's further reference.
 
-        Args:
-            testset: its name.
-            number: of the reference, from 1; 0 would be the target itself.
-
-        Raises:
-            UserError: the task has no such test set, or it has fewer references.
+        The target itself would be number 0; a UserError says how many there are.
         """
         count = self.reference_count(testset)
         if number >= count:
@@ -310,13 +291,9 @@ class Task(Section):
         return [file for file in files if file]
 
     def require_files(self, is_made: Callable[[str], bool]) -> None:
-        """Check that the files exist that no download brings.
+        """Check that the files that no download brings exist, or will be made.
 
-        Args:
-            is_made: tells whether a path exists, or will be made.
-
-        Raises:
-            UserError: the message names all that are missing, and how to come by them.
+        A UserError names all that are missing, and how to come by them.
         """
         files = map(parse_file_reference, self.needed_references())
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
@@ -345,11 +322,7 @@ class Task(Section):
         return self.vocabulary.source_size if is_source else self.vocabulary.target_size
 
     def n_best_of(self, testset: str) -> str:
-        """Return the n-best list of a test set that another system made.
-
-        Raises:
-            UserError: the task has none.
-        """
+        """Return the n-best list of a test set that another system made."""
         if testset not in self.n_best:
             raise UserError(
                 f"config/tasks/{self.name}.yaml: n_best: names no list of '{testset}'; name the "
@@ -366,11 +339,7 @@ class Task(Section):
         return list(self.headline.tests or self.corpus.tests)
 
     def check_metric(self, metric: str) -> None:
-        """Check that a report in a metric is the task's headline.
-
-        Raises:
-            UserError: it is not; the message names the report that is.
-        """
+        """Check that a report in a metric is the task's; a UserError names the one that is."""
         if metric != self.metric:
             raise UserError(
                 f"{self.name} has no {metric}.txt, as its task says `metric: {self.metric}`: ask "
@@ -394,12 +363,7 @@ class Task(Section):
     def dataset_metadata(
         self, downloads: Mapping[str, Download], stand_in: str | None
     ) -> DatasetMetadata:
-        """Return what a token store's reader must know of its text.
-
-        Args:
-            downloads: URL -> what is known of the file there.
-            stand_in: what the scale's data really is; None: it is the paper's.
-        """
+        """Return what a token store's reader must know of its text."""
         # What is known is known of the true files, not of what stands in for them.
         known = {} if stand_in else downloads
         files = self._references_of(("train", "valid"))

@@ -38,12 +38,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+01
 def read_yaml(path: Path, name: str) -> object:
     """Return the content of a YAML file; None where it is empty.
 
-    Args:
-        path: the file.
-        name: what messages call it.
-
-    Raises:
-        UserError: the file is missing, is not YAML, or states a key twice; the line is named.
+    A UserError names the file, as ``name``, and the line of what is not YAML or a repeated key.
     """
     try:
         return _parse(path.read_bytes())
@@ -72,13 +67,13 @@ def _parse(content: bytes) -> object:
         node = loader.get_single_node()
         if node is None:
             return None
-        _check_size(node, DEEPEST_NESTING, {})
+        _check(node, DEEPEST_NESTING, {})
         return loader.construct_document(node)
     finally:
         loader.dispose()
 
 
-def _check_size(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
+def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
     """Return how many values a node has where each alias is written out; refuse repeated keys.
 
     A small file of aliases of aliases can stand for billions of values.
@@ -91,20 +86,16 @@ def _check_size(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int
         below = node.value
         if isinstance(node, yaml.MappingNode):
             below = [part for pair in node.value for part in pair]
-            _check_keys(node)
-        sizes[node] = 1 + sum(_check_size(part, depth - 1, sizes) for part in below)
+            keys = set()
+            for key, _ in node.value:
+                if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
+                    if (key.tag, key.value) in keys:
+                        raise _fault(f"duplicate key '{key.value}'", key)
+                    keys.add((key.tag, key.value))
+        sizes[node] = 1 + sum(_check(part, depth - 1, sizes) for part in below)
         if sizes[node] > MOST_YAML_VALUES:
             raise _fault(f"more than {MOST_YAML_VALUES} values, aliases written out", node)
     return sizes[node]
-
-
-def _check_keys(node: yaml.MappingNode) -> None:
-    keys = set()
-    for key, _ in node.value:
-        if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
-            if (key.tag, key.value) in keys:
-                raise _fault(f"duplicate key '{key.value}'", key)
-            keys.add((key.tag, key.value))
 
 
 def _fault(problem: str, node: yaml.Node) -> ConstructorError:

@@ -61,15 +61,8 @@ def check_mirrors(mirrors: Iterable[str]) -> None:
 def check_targets(targets: Iterable[str], rules: Collection[str], settings: Settings) -> None:
     """Refuse a target with a name in it that nothing has, and say which one is near.
 
-    Any other word, and any path outside of the results, is Snakemake's affair.
-
-    Args:
-        targets: names of rules, and paths, as they were typed.
-        rules: names of all rules.
-        settings: the configuration, with its folders where a run really has them.
-
-    Raises:
-        UserError: a task, model, run, test set, decoding or scale is not known.
+    Targets are names of rules, and paths. Any other word, and any path outside of the results, is
+    Snakemake's affair.
     """
     for target in sorted({*targets} - {*rules}):
         if not re.fullmatch(r"\w+", target):
@@ -125,7 +118,13 @@ def _check_path(path: str, settings: Settings) -> None:
         model, run, file = place[1:]
         check_known(path, "model", model, settings.models)
         check_selection(path, model, task, settings)
-        _check_run(path, run, file)
+        if not re.fullmatch(_RUN, run):
+            raise UserError(
+                f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of "
+                "the first seeds, such as ensemble2"
+            )
+        if run.startswith("ensemble") and _OF_ONE_MODEL.fullmatch(file):
+            raise UserError(f"{path}: is of one model, not of an ensemble: ask for that of seed1")
         if _OF_ATTENTION.fullmatch(file) and settings.models[model].architecture.kind == "lstm":
             raise UserError(f"{path}: '{model}' is an LSTM and has no attention to show")
         if names := _OF_TEST_SET.fullmatch(file):
@@ -141,26 +140,10 @@ def _check_path(path: str, settings: Settings) -> None:
             check_known(path, "model", names[side], settings.models)
 
 
-def _check_run(path: str, run: str, file: str) -> None:
-    if not re.fullmatch(_RUN, run):
-        raise UserError(
-            f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of the "
-            "first seeds, such as ensemble2"
-        )
-    if run.startswith("ensemble") and _OF_ONE_MODEL.fullmatch(file):
-        raise UserError(f"{path}: is of one model, not of an ensemble: ask for that of seed1")
-
-
 def check_file(path: str, patterns: Iterable[str], is_made: Callable[[str], bool]) -> None:
     """Refuse a path that no rule makes, where rules make others in the same folder.
 
-    Args:
-        path: as it was typed.
-        patterns: the outputs of all rules, with wildcards such as ``{task}``.
-        is_made: whether a rule makes a path.
-
-    Raises:
-        UserError: it says which file is near, or what there is.
+    Patterns are the outputs of all rules, with wildcards such as ``{task}``.
     """
     if is_made(path):
         return
