@@ -33,18 +33,12 @@ class UnfinishedError(UserError):
 
 @contextmanager
 def failures_of_file(name: str, expected: str) -> Iterator[None]:
-    """Turn whatever the block raises into the error that says what the file is not.
+    """Turn whatever the block raises into the UserError that says what file ``name`` is not.
 
     It belongs around calls that hand a file's content to a library, or pick it to pieces, and
     around nothing else: an error of the program itself must never be blamed on a file. A file that
-    was made to can have a library raise anything, so there is no list of classes.
-
-    Args:
-        name: the file.
-        expected: what it is not, such as "not a token store".
-
-    Raises:
-        UserError: the block has raised something; its own are left as they are.
+    was made to can have a library raise anything, so there is no list of classes. ``expected`` is
+    such as "not a token store".
     """
     try:
         yield

@@ -32,8 +32,6 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
 def revision(root: Path) -> str | None:
     """Return the git revision of a checkout, with a ``+`` if it has local changes, else None.
 
-    It is not known either where there is no git.
-
     What rules/from_git.smk has taken from a commit says in a file which one that was.
     """
     if (root / ".revision").is_file():

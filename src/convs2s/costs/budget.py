@@ -56,13 +56,8 @@ class Stage:
 class TrainingCost:
     """The trainings of one model: their number, what each holds, and its hours if they are known.
 
-    Attributes:
-        model: its name.
-        runs: the number of trainings.
-        parameters: of one model.
-        memory: bytes of one training.
-        state_bytes: of its model and of what its optimizer keeps.
-        known: what config/costs.yaml says of one training, over all its devices.
+    ``memory`` is in bytes, ``state_bytes`` of its model and of what its optimizer keeps; ``known``
+    is of one training, over all its devices.
     """
 
     model: str
@@ -78,13 +73,11 @@ class Budget:
     """What one task takes.
 
     Attributes:
-        task: its name.
         pairs: of its training text, about; None where it cannot be told yet.
         downloads: place of each file that is still to come -> its bytes, None where not known.
         missing: local files that are not there.
         present: bytes of results that are there already.
         stages: in the order in which they run; none for a released model.
-        trainings: of its models.
     """
 
     task: str
@@ -133,12 +126,8 @@ def levels(stages: Iterable[Stage]) -> Iterator[tuple[float, float]]:
 def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> list[Budget]:
     """Return what tasks take from their archives to their scores.
 
-    Text that several tasks share is counted with the first of them.
-
-    Args:
-        settings: the configuration.
-        names: of the tasks.
-        cells: of the tables to fill, each from its runs; none for the tasks' headlines alone.
+    Text that several share is counted with the first of them. ``cells`` are those of the tables to
+    fill, each from its runs; without any the tasks' headlines are.
     """
     texts = [settings.tasks[name].text_name for name in names]
     return [

@@ -87,15 +87,10 @@ class PaperCosts:
 
 
 def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
-    """Return what the tables and figures take.
+    """Return what the cells of tables and figures take that are made here.
 
-    Args:
-        settings: the configuration.
-        cells: table -> its cells, whose runs are made here, beside the files of their numbers.
-        benchmarks: the folder of Snakemake's benchmark files.
-
-    Raises:
-        UserError: the record of a training is no JSON.
+    ``benchmarks`` is the folder of Snakemake's benchmark files. A UserError names the record of a
+    training that is no JSON.
     """
     trained = {name: _trainings(settings, measured) for name, measured in cells.items()}
     distinct = {run.anchor: run for runs in trained.values() for run in runs}.values()

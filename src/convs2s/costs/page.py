@@ -20,16 +20,9 @@ def write_costs(
     benchmarks: Path,
     outputs: Sequence[Path],
 ) -> None:
-    """Write what each table and figure has taken, and is expected to take.
+    """Write what each table and figure has taken, and will take, as ``costs`` tells it.
 
-    Args:
-        settings: the configuration.
-        cells: table -> its cells, whose runs are made here, beside the files of their numbers.
-        benchmarks: the folder of Snakemake's benchmark files.
-        outputs: the files to write; the suffix says the format: .md for a person, or .csv.
-
-    Raises:
-        UserError: the record of a training is no JSON.
+    The suffix of an output says its format: .md for a person, or .csv.
     """
     paper_costs = costs(settings, cells, benchmarks)
     sheet = _sheet(settings, paper_costs)

@@ -21,14 +21,7 @@ from convs2s.paper.trained import Hours
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is: bytes free for results and for downloads, and bytes of memory.
-
-    Attributes:
-        results: bytes free on the disk of the results.
-        downloads: bytes free on that of the downloads.
-        is_one_disk: whether both are the same.
-        memory: of this machine; None where jobs run on others.
-    """
+    """Bytes free for results and for downloads; of memory, None where jobs run elsewhere."""
 
     results: int
     downloads: int
@@ -119,12 +112,8 @@ def report(
 ) -> Iterator[str]:
     """Yield the lines of the budget: each task's, and the total beside what there is.
 
-    Args:
-        of_tasks: their budgets.
-        scale: its name.
-        machine: what there is.
-        trainings: what those of tables and figures are expected to take, all together, where that
-            has been said of each; None: what is known of each model of a task is said here.
+    ``trainings`` are those of tables and figures, where ``exhibits_report`` has named them; without
+    that, what is known of each model of a task is told here.
     """
     for budget in of_tasks:
         yield from _task(budget)

@@ -42,9 +42,9 @@ def download_file(
         output: where the file goes.
         mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
         generated_mirror: what `convs2s mirror` wrote: asked alone, and by its own checksums.
-        sha256: the checksum in hexadecimal digits, if known.
-        md5: the checksum in hexadecimal digits, if known.
-        size: in bytes, if known.
+        sha256: in hexadecimal digits, as ``md5``.
+        md5: None, as the others, where it is not known.
+        size: in bytes.
         waits: seconds before each further try at a server that failed.
 
     Raises:
@@ -80,11 +80,7 @@ def download_file(
 
 
 def listed_checksum(mirror: str, url: str) -> str:
-    """Return the SHA-256 that a generated mirror states of its file for a URL.
-
-    Raises:
-        UserError: the mirror has no list, or does not hold the file.
-    """
+    """Return the SHA-256 that a generated mirror's list states of its file for a URL."""
     place, sums = local_path(url, Path()).as_posix(), Path(mirror) / CHECKSUM_LIST
     for line in read_lines(sums):
         digest, _, listed = line.partition("  ")

@@ -139,11 +139,7 @@ class PartialFile:
         return origin if origin.source == source else None
 
     def begin(self, origin: Origin) -> None:
-        """Forget earlier bytes; those that come next are of this origin.
-
-        Raises:
-            UserError: nothing can be written there.
-        """
+        """Forget earlier bytes; those that come next are of this origin."""
         with writing(self._output):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_bytes(b"")
@@ -155,11 +151,7 @@ class PartialFile:
         self._origin_path.unlink(missing_ok=True)
 
     def check(self, digests: Digests, expected: Expected) -> None:
-        """Check that the bytes are the whole file; those of another one are discarded.
-
-        Raises:
-            WrongFileError: they are of another file.
-        """
+        """Discard the bytes and raise a WrongFileError if they are not the whole, expected file."""
         try:
             expected.check(self.size, digests)
         except WrongFileError:
@@ -167,11 +159,7 @@ class PartialFile:
             raise
 
     def finish(self) -> None:
-        """Give the complete file its name; what other sources have given of it goes.
-
-        Raises:
-            UserError: the disk is full or fails, or such.
-        """
+        """Give the complete file its name; what other sources have given of it goes."""
         name, folder = self._output.name, self._output.parent
         of_upstream = (folder / f"{name}.part", folder / f"{name}.part.json")
         of_mirrors = folder.glob(f"{escape(name)}.part-{'[0-9a-f]' * 16}*")
@@ -197,8 +185,7 @@ class PartialFile:
 
         Raises:
             WrongFileError: there is more than expected; all of it is discarded.
-            UserError: the disk has too little space for the total, or fills up, or nothing can be
-                written there.
+            UserError: the disk has too little space for the total, or cannot be written to.
         """
         size = self.size
         with writing(self._output):

@@ -12,14 +12,7 @@ from convs2s.errors import UserError
 
 @dataclass(frozen=True)
 class DownloadSource:
-    """Where a file comes from: arguments of ``download_file``.
-
-    Attributes:
-        url: its upstream address.
-        size: in bytes, where it is known.
-        sha256: its checksum, where it is known; md5 likewise.
-        md5: see sha256.
-    """
+    """Where a file comes from, and what is known of it: arguments of ``download_file``."""
 
     url: str
     size: int | None
@@ -32,9 +25,6 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
 
     ``http://`` and ``https://`` of a file have the same place: its source is the one that
     config/downloads.yaml knows, whichever a task names, so that its checksum holds.
-
-    Raises:
-        UserError: a task refers to a file in a way that cannot be read.
     """
     references = {one for task in settings.tasks.values() for one in task.references()}
     references |= settings.model_references()
@@ -44,15 +34,9 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
 
 
 def source_of(path: str, place: str, sources: Mapping[str, DownloadSource]) -> DownloadSource:
-    """Return the source of a file that is asked for.
+    """Return the source of a place below the downloads folder; ``path`` is for the message.
 
-    Args:
-        path: the file, for the message.
-        place: its place below the downloads folder.
-        sources: what :func:`sources_by_place` returned.
-
-    Raises:
-        UserError: no task names a file that has this place.
+    A UserError names the nearest place that a task has.
     """
     if place not in sources:
         raise UserError(f"{path}: {unknown('download', place, sources)}")

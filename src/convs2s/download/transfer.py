@@ -38,16 +38,13 @@ _HTTP_HANDLERS = (
 
 
 def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> Digests:
-    """Bring a whole file into the part, and check it.
+    """Bring a whole file into the part, and check it; return its checksums.
 
     Args:
         source: an http(s) URL or a path.
         part: where the bytes go; those that it has from the same source are kept if they still fit.
         expected: what the file has to be.
         waits: seconds before each further try; they start anew whenever new bytes have come.
-
-    Returns:
-        The file's checksums.
 
     Raises:
         SourceError: this source does not give the file.

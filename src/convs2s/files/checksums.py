@@ -63,7 +63,7 @@ def forget_checksums(paths: Iterable[str | Path]) -> None:
 
 
 def check_noted(paths: Iterable[str | Path]) -> None:
-    """Raise a UserError for a file that is not what was noted; one without a note is taken as it is."""
+    """Raise a UserError for a file that is not what was noted; without a note it is taken as is."""
     for path in _files_to_note(paths):
         note = note_path(path)
         if note.is_file() and note.read_bytes().split(b"  ")[0] != sha256(path).encode():

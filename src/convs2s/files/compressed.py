@@ -217,11 +217,7 @@ class InputFile(io.FileIO):
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Open the file.
-
-        Raises:
-            UserError: there is no such file, or it cannot be opened.
-        """
+        """Open the file; a UserError says that there is none, or why it cannot be opened."""
         self._path = path
         try:
             super().__init__(str(path), "rb")
@@ -231,22 +227,14 @@ class InputFile(io.FileIO):
             raise self._cannot_be_read(error) from None
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return so many bytes at most, all that are left without a size; none at the end.
-
-        Raises:
-            UserError: the disk fails, or such.
-        """
+        """Return so many bytes at most, all that are left without a size; none at the end."""
         try:
             return super().read(size)
         except OSError as error:
             raise self._cannot_be_read(error) from None
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Fill the buffer as far as one read goes, and return how far; 0 at the end.
-
-        Raises:
-            UserError: the disk fails, or such.
-        """
+        """Fill the buffer as far as one read goes, and return how far; 0 at the end."""
         try:
             return super().readinto(buffer)
         except OSError as error:

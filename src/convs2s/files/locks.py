@@ -7,8 +7,7 @@ from typing import IO
 def try_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> bool:
     """Lock an open file if no other process holds it; return whether it is locked now.
 
-    Raises:
-        OSError: the file system has no locks.
+    An OSError says that the file system has no locks.
     """
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -18,9 +17,5 @@ def try_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> bool:
 
 
 def wait_for_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> None:
-    """Lock an open file as soon as no other process holds it.
-
-    Raises:
-        OSError: the file system has no locks.
-    """
+    """Lock an open file as soon as no other process holds it; OSError as in ``try_lock``."""
     fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)

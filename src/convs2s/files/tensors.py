@@ -30,9 +30,7 @@ _PIECE_BYTES = 16 << 20
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 
-    Raises:
-        UserError: the file cannot be written, most likely as the disk is full; what stood under
-            its name still does.
+    A UserError says that the file cannot be written; what stood under its name still does.
     """
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     stated = json.loads(_json(description))  # as it will be read
@@ -67,11 +65,7 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], di
 
 
 def load_description(path: Path) -> dict[str, Any]:
-    """Read the description alone, which takes no time.
-
-    Raises:
-        UserError: there is no such file, or it is something else.
-    """
+    """Read the description alone, which takes no time; errors are those of ``load_tensors``."""
     with _opened(path) as stored:
         description = _description(path, stored)
     description.pop(DIGEST, None)

@@ -28,15 +28,10 @@ _BLOCK_BYTES = 1 << 18
 
 
 def read_lines(path: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
-    """Yield the lines of a text file without their line feeds.
+    """Yield the lines of a text file without their line feeds, from line ``start`` (from 0) on.
 
-    A byte order mark at the start is dropped. Every other character is kept: what to do about a
-    carriage return or a NUL is for the preparation to say.
-
-    Args:
-        path: the file.
-        start: how many lines to pass over first, at the speed of the disk.
-        mark: what is dropped at the start; ``NO_MARK`` for text that the workflow has written.
+    A byte order mark (``mark``; ``NO_MARK`` for the workflow's own text) at the start is dropped.
+    Every other character is kept: a carriage return or a NUL is the preparation's affair.
 
     Raises:
         UserError: the file is missing, is not in its compression format, or a line is not UTF-8 or
@@ -56,15 +51,9 @@ def text_lines(
 ) -> Iterator[str]:
     """Yield the lines of an open binary stream without their line feeds, a block of them at a time.
 
-    Args:
-        stream: where the bytes come from.
-        name: how errors call it.
-        start: how many lines to pass over first.
-        longest: bytes of a line at most.
-        mark: what is dropped at the start of the first line.
-
     Raises:
-        UserError: a line is not UTF-8 or overlong; the message names the line.
+        UserError: a line is not UTF-8, or has more than ``longest`` bytes; the message has ``name``
+            and the line.
     """
     number, rest = 0, b""  # lines before the rest, which is the beginning of one
     while block := stream.read(_BLOCK_BYTES):
@@ -110,11 +99,7 @@ class LineSource(Protocol):
 
 
 def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
-    """Yield lines that fit into memory, so that what has no line feeds is an error.
-
-    Raises:
-        UserError: a line is longer than 1 MiB; the message names ``name`` and the line.
-    """
+    """Yield lines; a UserError names the line that is longer than 1 MiB, as without line feeds."""
     lines = iter(partial(stream.readline, LONGEST_LINE_BYTES + 1), b"")
     for number, line in enumerate(lines, start=1):
         _check_length(line, name, number, LONGEST_LINE_BYTES)
@@ -128,16 +113,9 @@ def decode_lines(
     *,
     mark: str = BYTE_ORDER_MARK,
 ) -> Iterator[str]:
-    """Yield the lines of an open binary stream as text, without their line feeds.
+    """Yield lines of bytes as text without their line feeds, after ``before`` others.
 
-    Args:
-        stream: where the lines come from.
-        name: how errors call it.
-        before: lines that were passed over already.
-        mark: what is dropped at the start of the first line.
-
-    Raises:
-        UserError: a line is not UTF-8; the message names ``name`` and the line.
+    A UserError has ``name`` and the line that is not UTF-8.
     """
     for number, line in enumerate(stream, start=before + 1):
         try:
@@ -156,8 +134,6 @@ def read_line_pairs(
     source: str | Path, target: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on.
-
-    What is dropped at the start of both files is as :func:`read_lines` has it.
 
     Raises:
         UserError: one side has more lines than the other; the message names both counts.
@@ -202,11 +178,7 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def read_json(path: str | Path) -> object:
-    """Return the content of a JSON file.
-
-    Raises:
-        UserError: the file is missing, or is not JSON; the message names the line.
-    """
+    """Return the content of a JSON file; a UserError names the line that is not JSON."""
     try:
         return json.loads(Path(path).read_bytes())
     except FileNotFoundError:
