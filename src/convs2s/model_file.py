@@ -45,27 +45,16 @@ class _Fields(Section):
     """The fields of a `ModelDescription` as a model file states them, without the network."""
 
     task: str
-    """Name of the task."""
     languages: _Languages
-    """Languages of both sides."""
     preparation: PreparationRecipe
-    """Name of the recipe."""
     source_types: list[str]
-    """Types of the source vocabulary."""
     target_types: list[str]
-    """Types of the target vocabulary."""
     bpe_codes: str | None
-    """BPE codes."""
     training: dict[str, object]
-    """Where the weights come from."""
     glossaries: list[str] = Field(default_factory=list)
-    """Patterns that BPE never splits."""
     splittable: list[str] | None = None
-    """Source tokens that BPE may leave."""
     dictionary: dict[str, str] = Field(default_factory=dict)
-    """Source word -> target word."""
     truecasers: dict[str, list[str]] = Field(default_factory=dict)
-    """Language -> the words of its truecaser."""
 
 
 @dataclass(frozen=True)

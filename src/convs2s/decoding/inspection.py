@@ -42,12 +42,9 @@ class AttentionMap:
 
 
 def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
-    """Return the attention of a line of a decoded test set, by a pass over its output.
+    """Return the attention of a line (from 1) of a decoded test set, by a pass over its output.
 
-    Args:
-        model: the model file that decoded it.
-        translations: the decoder's JSON lines.
-        line: its number from 1.
+    ``translations`` are the JSON lines of the model that decoded it.
 
     Raises:
         UserError: the test set has no such line, or the model has no attention.
@@ -81,12 +78,8 @@ def attention_map(
 def layer_attention(network: Network, source: Sequence[int], target: Sequence[int]) -> Tensor:
     """Return the attention (layers, n, m) by which a network writes a target, layer by layer.
 
-    A search does not keep it: it goes by the layers' mean, and keeps where that is highest.
-
-    Args:
-        network: one that attends.
-        source: m indices, ``</s>`` last.
-        target: n indices, ``</s>`` last.
+    ``source`` and ``target`` are m and n indices, ``</s>`` last. A search does not keep this: it
+    takes the layers' mean, and keeps where that is highest.
     """
     device = network.output.bias.device
     previous = [END, *target[:-1]]

@@ -57,13 +57,8 @@ def translate_long_file(
 ) -> None:
     """Translate a file, showing progress on the standard error unless ``silent``.
 
-    Args:
-        translate: the models and what to write.
-        source: one sentence a line.
-        output: what to write; None: the standard output, which nothing can be resumed in.
-        identity: what the output's bytes depend on besides the source.
-        workers: processes.
-        silent: show nothing.
+    Without an ``output``, the standard output is written, which nothing can be resumed in.
+    ``identity`` is what the output's bytes depend on besides the source.
 
     Raises:
         UserError: the source is missing or not text, is the output, or a worker was killed.
@@ -212,10 +207,8 @@ def growing_output(
 ) -> Iterator[GrowingOutput | DirectOutput]:
     """Open an output; it gets its name if the block succeeds, else stays to be resumed.
 
-    Args:
-        path: the output; compressed if its suffix says so; a device or a pipe is written to.
-        identity: what its bytes depend on, as JSON can hold it. Where it differs from that of an
-            unfinished output, that one is thrown away.
+    It is compressed if its suffix says so; a device or a pipe is written to. Where ``identity``,
+    what its bytes depend on, differs from that of an unfinished output, that one is thrown away.
 
     Raises:
         UserError: another process writes the same output, or it cannot be written.

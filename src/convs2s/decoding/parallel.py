@@ -70,12 +70,8 @@ def translate_chunks(
 
     The processes are forked from one that has loaded the models: they read the same weights in the
     same memory. Nothing may have been computed with more than one thread before: a pool of threads
-    does not survive a fork.
-
-    Args:
-        translate: what to do with each chunk.
-        chunks: taken no further ahead than keeps the workers busy.
-        workers: processes; 1: this one.
+    does not survive a fork. Chunks are taken no further ahead than keeps the workers busy; a single
+    worker is this process.
 
     Raises:
         UserError: a worker was killed.

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Never, TextIO, TypeVar
 
 from tqdm import tqdm
@@ -33,21 +34,14 @@ class _Lines:
 def progress(
     unit: str, total: int | None = None, *, done: int = 0, silent: bool = False
 ) -> "tqdm[Never]":
-    """Return what counts a work's parts and shows their number on the standard error.
+    """Return a bar on the standard error, or lines where that is no terminal.
 
-    Args:
-        unit: what is counted, as its name stands behind a number, such as " sentences".
-        total: how many there are; None where it is not known.
-        done: how many an earlier try has done.
-        silent: show nothing.
+    ``unit`` begins with a blank, such as " sentences"; an earlier try has ``done`` some of them.
     """
+    common = partial(tqdm, total=total, initial=done, unit=unit, disable=silent)
     if sys.stderr.isatty():
-        return tqdm(total=total, initial=done, unit=unit, disable=silent)
-    return tqdm(
-        total=total,
-        initial=done,
-        unit=unit,
-        disable=silent,
+        return common()
+    return common(
         file=_Lines(sys.stderr),
         mininterval=SECONDS_BETWEEN_LINES,
         maxinterval=SECONDS_BETWEEN_LINES,

@@ -172,12 +172,9 @@ def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
 
 @torch.inference_mode()
 def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
-    """Return the log-probability (B, K) of each of K targets of each source.
+    """Return the log-probability (B, K) of each of K targets (B, K, n) of each source (B, m).
 
-    Args:
-        ensemble: one or several networks.
-        source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
-        target: (B, K, n) likewise.
+    Each row of indices ends in ``</s>`` and is padded on the right.
     """
     state = ensemble.start(source, target.shape[1])
     previous = torch.full_like(target[:, :, 0], END)  # (B, K)
@@ -205,14 +202,9 @@ def score_groups(
     feature: str,
     length_penalty: float,
 ) -> Iterator[ListedHypothesis]:
-    """Yield the hypotheses of an n-best list as they are, with one more feature.
+    """Yield the hypotheses of an n-best list with one more feature, log-probability / |y|^alpha.
 
-    Args:
-        scorer: what scores them.
-        sources: the lines that the list's sentences count from 0.
-        groups: the list.
-        feature: name of the new feature, log-probability / |y|^alpha.
-        length_penalty: alpha; 0 leaves the log-probability as it is.
+    ``sources`` are the lines that the list's sentences count from 0.
 
     Raises:
         UserError: the list has a sentence that the source has not, or it has the feature.
@@ -269,14 +261,6 @@ def list_n_best(
     """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
 
     Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
-
-    Args:
-        models: model files; several make an ensemble.
-        source: raw text, one sentence a line.
-        output: the list to write.
-        settings: how to search.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
     """
     translator = prepare_translator(models, settings, device=device, threads=threads)
     translations = translator.translate(read_lines(source), n_best=sys.maxsize)
@@ -299,16 +283,10 @@ def score_n_best(
     device: str,
     threads: int,
 ) -> None:
-    """Write an n-best list with the models' score of its hypotheses as one more feature.
+    """Write an n-best list with one more feature: the models' log-probability / |y|^alpha.
 
-    Args:
-        models: model files; several make an ensemble.
-        source: words, one sentence a line.
-        n_best: a list of its translations, in words.
-        output: the list to write.
-        length_penalty: alpha of the feature, log-probability / |y|^alpha.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
+    ``source`` and ``n_best``, the list of its translations, are in words; alpha is
+    ``length_penalty``.
     """
     torch.set_num_threads(threads)
     scorer = PairScorer.load(models, pick_device(device), "words")

@@ -86,12 +86,7 @@ class ArrivingBytes:
 
 
 def arriving(lines: Iterable[str], waits: Callable[[], bool], most: int) -> Iterator[list[str]]:
-    """Group lines: a group ends where the next line is not there yet, or at ``most`` lines.
-
-    Args:
-        lines: the lines; taking one may wait for it.
-        waits: whether the next one would have to be waited for.
-        most: lines of a group at most.
+    """Group lines: a group ends where ``waits`` says that the next is not there yet, or is full.
 
     Raises:
         UserError: as ``lines`` does, after the group before the fault.

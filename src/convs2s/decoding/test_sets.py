@@ -24,17 +24,7 @@ def decode_test_set(
     device: str,
     threads: int,
 ) -> None:
-    """Translate a file of raw text.
-
-    Args:
-        models: model files; several make an ensemble.
-        source: raw text, one sentence a line.
-        lines: the JSON lines to write: the fields of ``Translation``.
-        text: the plain text to write.
-        settings: how to search.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
-    """
+    """Translate a file of raw text to JSON lines of ``Translation``'s fields and to plain text."""
     translator = prepare_translator(models, settings, device=device, threads=threads)
     with ExitStack() as stack:
         as_json, as_text = (stack.enter_context(atomic_text(path)) for path in (lines, text))
@@ -58,16 +48,7 @@ def time_decoding(
     The JSON has ``lines``, ``tokens`` (of the best hypotheses, ``</s>`` counted), both per second,
     and ``seconds`` with what they were measured on. The clock runs from raw text to text, once,
     after a batch has been translated, so that nothing is set up while it runs. Other processes of
-    the machine slow it down.
-
-    Args:
-        models: model files; several make an ensemble.
-        source: raw text, one sentence a line.
-        output: the file to write.
-        settings: how to search.
-        device: ``cpu`` or ``cuda``.
-        threads: CPU threads.
-        manifest: what else the number depends on.
+    the machine slow it down. ``manifest`` is what else the number depends on.
 
     Raises:
         UserError: ``cuda`` is asked for where there is none.

@@ -16,13 +16,7 @@ from convs2s.data.batches import cut, pad
 from convs2s.decoding.inspection import AttentionMap, attention_map, layer_attention
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.words import (
-    Form,
-    Replacement,
-    Splitter,
-    replace_unknown,
-    warn_if_overlong,
-)
+from convs2s.decoding.words import Form, Replacement, Splitter, replace_unknown, warn_if_overlong
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
@@ -308,12 +302,7 @@ def prepare_translator(
 def load_ensemble(
     models: Sequence[Path], device: str, settings: DecodingSettings | None = None
 ) -> tuple[Ensemble, ModelDescription]:
-    """Load the model files of an ensemble, or a single one.
-
-    Args:
-        models: model files.
-        device: ``cpu`` or ``cuda``.
-        settings: average, precision and CUDA graphs; None: their defaults.
+    """Load the model files of an ensemble, or a single one; without settings, by their defaults.
 
     Raises:
         UserError: a file is no model, the models do not fit together, or there is no arithmetic of

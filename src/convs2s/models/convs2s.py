@@ -70,21 +70,16 @@ class Attention(nn.Module):
     def forward(
         self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
     ) -> tuple[Tensor, Tensor]:
-        """Attend from each of q positions.
-
-        Args:
-            hidden: (B, q, d), the GLU's output.
-            embedded: (B, q, f), the target embeddings g.
-            encoded: the source.
+        """Attend from the GLU's output (B, n, d) and the target embeddings g (B, n, f).
 
         Returns:
-            The sum of context and ``hidden`` (B, q, d), and the attention (B, q, m).
+            The sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
-        query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, q, f)
-        scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, q, m)
+        query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
+        scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, n, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
-        context = torch.bmm(attention, encoded.values) * encoded.scale  # (B, q, f)
+        context = torch.bmm(attention, encoded.values) * encoded.scale  # (B, n, f)
         return (self.out_projection(context) + hidden) * SQRT_HALF, attention
 
 

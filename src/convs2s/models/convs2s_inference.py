@@ -118,12 +118,10 @@ class InferenceAttention:
         self._out_projection = _scaled_map(attention.out_projection, precision, HALF)
 
     def project(self, keys: Tensor, values: Tensor, bias: Tensor) -> BlockSource:
-        """Return what the block attends to.
+        """Return what the block attends to, of the encoder's output z (B, m, f).
 
-        Args:
-            keys: (B, m, f), the encoder's output z.
-            values: (B, m, f), (z + e) * sqrt(0.5), times the m * sqrt(1/m) of the sentence.
-            bias: (B, 1, m), -inf where the source is padding, else 0; of attention's precision.
+        ``values`` (B, m, f) are (z + e) * sqrt(0.5), times the sentence's m * sqrt(1/m); ``bias``
+        (B, 1, m) is -inf where the source is padding, else 0, in attention's precision.
         """
         if not self._is_folded:
             return BlockSource(keys.to(bias.dtype), values.to(bias.dtype), bias)
@@ -136,12 +134,7 @@ class InferenceAttention:
     def __call__(
         self, hidden: Tensor, common: Tensor, source: BlockSource
     ) -> tuple[Tensor, Tensor]:
-        """Attend from each hypothesis.
-
-        Args:
-            hidden: (B * K, d), the GLU's output.
-            common: (B, K, m), the embeddings' part of the scores: g z.
-            source: what to attend to.
+        """Attend from the GLU's output (B * K, d); ``common`` (B, K, m) is g z, of all blocks.
 
         Returns:
             Half the sum of context and ``hidden`` (B * K, d), and the attention (B, K, m).

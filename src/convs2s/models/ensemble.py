@@ -19,8 +19,7 @@ from convs2s.models.convs2s import ConvS2S
 from convs2s.models.convs2s_inference import InferenceConvS2S
 from convs2s.models.kernels.logits import topk_of_sums
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision
-from convs2s.models.lstm import Lstm
-from convs2s.models.lstm_inference import InferenceLstm
+from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
@@ -50,11 +49,7 @@ class IncrementalState(Protocol):
 
 
 class InferenceNetwork(Protocol):
-    """A network's weights in the form and precision that decoding needs.
-
-    Attributes:
-        output: the map from features to logits.
-    """
+    """A network's weights as decoding needs them; ``output`` maps features to logits."""
 
     output: LinearMap
 
@@ -77,11 +72,9 @@ for_inference.register(Lstm, InferenceLstm)
 
 @dataclass(frozen=True)
 class ShortlistedTypes:
-    """The target types that a batch's sentences may use.
+    """The types (S,), ascending and with the special tokens, that a batch's sentences may use.
 
-    Attributes:
-        types: (S,), ascending, the special tokens among them.
-        mask: (B, S), True where a sentence may not use a type.
+    ``mask`` (B, S) is True where a sentence may not use one.
     """
 
     types: Tensor
@@ -181,7 +174,7 @@ class DecoderState:
         Args:
             previous: (B, K), each hypothesis's last token.
             scores: (B, K), the log-probability of each hypothesis.
-            count: how many; at most K * S are returned.
+            count: of the continuations; at most K * S are returned.
             constrain: changes predictions (B', K, S) of some of the sentences in place.
 
         Returns:

@@ -1,19 +1,23 @@
 """The LSTM sequence to sequence network (Sutskever et al. 2014): no attention, source reversed.
 
+``InferenceLstm`` is how decoding runs it, step by step.
+
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, c cells of a
 layer, V target types.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from convs2s.config.architecture import LstmArchitecture
-from convs2s.data.vocabulary import PADDING
+from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.kernels.dropout import dropout
+from convs2s.models.kernels.quantized_linear import FEWEST_ROWS, Precision, linear_map
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
 
@@ -162,3 +166,60 @@ class Lstm(Network):
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V), and no attention."""
         return self.output(self.features(source, previous)), []
+
+
+class InferenceLstm:
+    """The network itself; in bf16, torch rounds the layers' weights at each step."""
+
+    def __init__(self, network: Lstm, precision: Precision) -> None:
+        """Take a network for decoding in fp32 or bf16; there is no int8 for its layers."""
+        if precision == "int8":
+            raise NotImplementedError("an LSTM in int8")
+        self._network = network
+        weight, bias = network.output.weight().detach(), network.output.bias.detach()
+        self.output = linear_map(weight, bias, precision)
+        self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
+
+    def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+        with self._rounds:
+            # Rows that are longer than all sentences go along, as torch takes another kernel where
+            # all rows have one length, and adds up in another order where fewer than FEWEST_ROWS
+            # are left: a sentence's states would depend on the others of its batch.
+            source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
+            longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
+            encoded = self._network.encode(torch.cat([source, longer]))
+        encoded = [(h[:, : len(source)], c[:, : len(source)]) for h, c in encoded]  # (1, B, c)
+        return LstmIncrementalState(self._network.decoder, encoded, hypotheses, self._rounds)
+
+
+class LstmIncrementalState:
+    """The states of every hypothesis, (B, K, c) of each layer."""
+
+    def __init__(
+        self, decoder: LstmDecoder, encoded: list[State], hypotheses: int, rounds: torch.autocast
+    ) -> None:
+        """Start every hypothesis from its sentence's final state; ``rounds`` sets the precision."""
+        self._decoder, self._rounds = decoder, rounds
+        self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
+
+    def step(self, previous: Tensor) -> tuple[Tensor, None]:
+        """Read each hypothesis's last token (B, K): what enters the output layer (B, K, c)."""
+        batch, hypotheses = previous.shape
+        rows = self._each(self._states, lambda x: x.flatten(0, 1).unsqueeze(0).contiguous())
+        with self._rounds:
+            x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
+        self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
+        return x.view(batch, hypotheses, -1), None
+
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        self._states = self._each(self._states, lambda x: x.flatten(0, 1)[rows].view_as(x))
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+        self._states = self._each(self._states, lambda x: x[sentences])
+
+    @staticmethod
+    def _each(states: list[State], function: Callable[[Tensor], Tensor]) -> list[State]:
+        return [(function(hidden), function(cells)) for hidden, cells in states]

@@ -61,9 +61,8 @@ class Network(nn.Module, ABC):
     def features(self, source: Tensor, previous: Tensor) -> Tensor:
         """Return what enters the output layer (B, n, features).
 
-        Args:
-            source: (B, m) indices, padded on the right.
-            previous: (B, n), ``</s>`` and the target without its last token.
+        ``source`` (B, m) is padded on the right; ``previous`` (B, n) is ``</s>`` and the target
+        without its last token.
         """
         x: Tensor = self.decoder(previous, self.encode(source))[0]
         return x

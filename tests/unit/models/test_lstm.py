@@ -22,8 +22,7 @@ from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.kernels.quantized_linear import Precision
-from convs2s.models.lstm import Lstm, reverse_tokens
-from convs2s.models.lstm_inference import InferenceLstm
+from convs2s.models.lstm import InferenceLstm, Lstm, reverse_tokens
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
