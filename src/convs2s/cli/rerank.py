@@ -30,7 +30,7 @@ def _rerank(arguments: argparse.Namespace) -> None:
     average = average_with(arguments.feature)
     for group in every_sentence(read_groups(arguments.list)):
         if arguments.n_best:
-            print(*(one.line() for one in reranked(group, average)), sep="\n")
+            print(*(hypothesis.line() for hypothesis in reranked(group, average)), sep="\n")
         else:
             text = best(group, average).text
             print(text if arguments.tokenized else unescaped(text))

@@ -71,8 +71,8 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     if arguments.n_best is not None:
         groups = read_groups(arguments.n_best)
         sources = read_lines(arguments.source)
-        for one in score_groups(scorer, sources, groups, arguments.feature, alpha):
-            print(one.line())
+        for hypothesis in score_groups(scorer, sources, groups, arguments.feature, alpha):
+            print(hypothesis.line())
         return
     print("log_probability\ttokens")
     for score in score_pairs(scorer, read_line_pairs(arguments.source, arguments.target)):

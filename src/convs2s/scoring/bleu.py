@@ -10,6 +10,9 @@ no-break space, U+0085 or U+2028 is part of a word. mteval-v13a.pl decodes its f
 all of Unicode's blanks. So does Python's ``split``, but also at U+001C to U+001F, which are blanks
 in neither script.
 
+All functions that take lines refuse, with a UserError, lists of references that are not as long as
+the hypotheses, and no lines at all.
+
 What the tokenized BLEU of a test set is made of, sentence by sentence, also goes in a ledger: with
 these numbers a paired bootstrap (Koehn 2004) needs no translations.
 """
@@ -118,9 +121,6 @@ def tokenized_bleu(
     Not smoothed: without a single match of four words the score is 0, as it is without any word
     (where the script stops with a division by zero). ``lowercase`` is its ``-lc``: without case of
     A to Z.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
     return _score(_multi_bleu(lowercase), hypotheses, references)
 
@@ -131,19 +131,12 @@ def detokenized_bleu(
     """Score plain text as ``mteval-v13a.pl -c`` does, whose tokenization is part of the metric.
 
     ``lowercase`` is the script without ``-c``: without case of A to Z.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
     return _score(_mteval(lowercase), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
-    """Score plain text by F2 over its character n-grams up to 6 (Popović 2015), cased.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
-    """
+    """Score plain text by F2 over its character n-grams up to 6 (Popović 2015), cased."""
     return _score(CHRF(), hypotheses, references)
 
 
@@ -152,9 +145,6 @@ def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score
 
     Of several references the length that is nearest counts; without any word in them the ratio is
     0. The signature is that of the tokenized BLEU whose ``ratio`` it is.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
     """
     _check_lines(hypotheses, references)
     metric = _ScriptBleu("tokenized", smooth_method="none", max_ngram_order=1)
@@ -198,9 +188,6 @@ def compare(
         kind: which BLEU.
         samples: how many times the test set is drawn anew.
         names: what errors call the two.
-
-    Raises:
-        UserError: the lists differ in length, or there are no lines.
     """
     _check_lines(baseline, references, names[0])
     _check_lines(system, references, names[1])
@@ -222,11 +209,7 @@ def compare(
 
 
 def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Statistics:
-    """Return what `tokenized_bleu` is computed from, of shape (lines, 6).
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
-    """
+    """Return what `tokenized_bleu` is computed from, of shape (lines, 6)."""
     _check_lines(hypotheses, references)
     counted = _multi_bleu()._extract_corpus_statistics(hypotheses, references)
     return np.array([line[:_COLUMNS] for line in counted], np.int64)

@@ -34,7 +34,7 @@ def compare_models(
     manifest: Mapping[str, object],
     samples: int = SAMPLES,
 ) -> None:
-    """Compare two systems by paired bootstrap resampling and write the result.
+    """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
 
     Args:
         pairs: the translations to compare, in the order to print them in.
@@ -44,7 +44,7 @@ def compare_models(
         json: the same numbers unrounded, with the manifest.
         stand_in: what the data is, where it is not the paper's; it heads the report.
         header: what the report begins with; ``baseline`` and ``system`` are the models' names.
-        test_set: the test set's name.
+        test_set: its name.
         manifest: what the numbers rest on.
         samples: how many times the test set is drawn anew for each pair.
 
@@ -146,16 +146,10 @@ class ComparedLine:
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """Two systems' outputs of a test set.
+    """Two systems' outputs of a test set, the baseline's first.
 
-    Attributes:
-        names: what they are called, the baseline first.
-        whole: BLEU of both and the chance of their difference.
-        lines: how many the test set has.
-        same: lines that are the same in both.
-        better: lines that score more in the system's output.
-        worse: lines that score less in the system's output.
-        shown: the lines that differ most, from the largest gain to the largest loss.
+    Of its ``lines``, some are the same in both, some are better or worse in the system's output;
+    ``shown`` are those that differ most, from the largest gain to the largest loss.
     """
 
     names: tuple[str, str]
@@ -203,16 +197,9 @@ def compare_outputs(
     most: int,
     source: Sequence[str] | None = None,
 ) -> OutputComparison:
-    """Compare two outputs line by line.
+    """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
 
-    Args:
-        baseline: one system's lines.
-        system: the other system's lines.
-        references: one or more lists of lines, in the form that ``kind`` asks for.
-        kind: which BLEU.
-        names: what the two are called.
-        most: the most lines to show.
-        source: what was translated, if it is to be shown.
+    The references are one or more lists of lines, in the form that ``kind`` asks for.
 
     Raises:
         UserError: the lists differ in length, or there are no lines.

@@ -24,15 +24,10 @@ MODEL = "Model"
 
 @dataclass(frozen=True)
 class ListedHypothesis:
-    """One line of a list.
+    """One line of a list: the number of its source line from 0, the fields as they stand.
 
-    Attributes:
-        sentence: the number of its source line, from 0.
-        text: as it stands, ``|`` as ``&#124;``.
-        features: as they stand.
-        score: of the system that wrote the list; more is better.
-        rest: the fields after the score.
-        place: file and line, for messages.
+    ``text`` has ``|`` as ``&#124;``; of scores more is better; ``rest`` are the fields after the
+    score; ``place`` is file and line, for messages.
     """
 
     sentence: int

@@ -67,14 +67,8 @@ def first_and_oracle(
     highest smoothed BLEU of its own, of equal ones the one that the list prefers. Where that scores
     less than the list's own choice, as in sets of a few sentences, it is the list's own.
 
-    Args:
-        groups: the list.
-        references: one or more lists of lines, in the form that ``kind`` asks for.
-        kind: by which BLEU to choose.
-        read: from a hypothesis's text in the list to the form that ``kind`` asks for.
-
-    Returns:
-        The texts of the highest scores, and those of the oracle.
+    The references are one or more lists of lines in the form that ``kind``, the BLEU to choose by,
+    asks for; ``read`` brings a hypothesis's text into that form.
 
     Raises:
         UserError: a sentence has no hypothesis, or the references are not as many as the sentences.
@@ -120,7 +114,7 @@ def rescore_n_best(
         restore: from words to plain text.
         stand_in: what the data is, where it is not the paper's; it heads the report.
         header: what the report begins with.
-        test_set: the test set's name.
+        test_set: its name.
         manifest: what the numbers rest on.
 
     Raises:
@@ -136,7 +130,7 @@ def rescore_n_best(
         return [best(group, criterion).text for group in groups()]
 
     first, oracle = first_and_oracle(groups(), [in_words], "tokenized")
-    model, average = choose(lambda one: one.feature(MODEL)), choose(average_with(MODEL))
+    model, average = choose(lambda listed: listed.feature(MODEL)), choose(average_with(MODEL))
     choices = dict(zip(CHOICES, (first, model, average, oracle), strict=True))
     plain = {name: list(map(restore, words)) for name, words in choices.items()}
     bleu = {name: bleu_scores(choices[name], in_words, plain[name], published) for name in choices}
@@ -158,14 +152,7 @@ def rescore_n_best(
 
 @dataclass(frozen=True)
 class TunedPoint:
-    """What one value of alpha scores.
-
-    Attributes:
-        length_penalty: alpha.
-        tokenized: BLEU by which the best is chosen.
-        detokenized: BLEU of the same translations.
-        length_ratio: their words by those of the references.
-    """
+    """What one value of alpha scores; the tokenized BLEU decides."""
 
     length_penalty: float
     tokenized: Score
@@ -175,7 +162,7 @@ class TunedPoint:
 
 def by_length_penalty(alpha: float) -> Criterion:
     """Return a search's final score, log-likelihood / |y|^alpha, of a hypothesis it has listed."""
-    return lambda one: float(one.feature(LIKELIHOOD) / one.feature(LENGTH) ** alpha)
+    return lambda listed: float(listed.feature(LIKELIHOOD) / listed.feature(LENGTH) ** alpha)
 
 
 def curve(
@@ -200,7 +187,9 @@ def curve(
 
 def best_point(points: Iterable[TunedPoint]) -> TunedPoint:
     """Return the point of the highest tokenized BLEU; of equal ones the nearest to the paper's."""
-    return max(points, key=lambda one: (one.tokenized.score, -abs(one.length_penalty - PLAIN)))
+    return max(
+        points, key=lambda point: (point.tokenized.score, -abs(point.length_penalty - PLAIN))
+    )
 
 
 def tune_length_penalty(

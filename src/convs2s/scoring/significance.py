@@ -90,13 +90,9 @@ def drawn_scores(statistics: Statistics) -> DrawnScores:
 def over_sentences(value: float, drawn: DrawnScores, margin: float = 0.0) -> Effect:
     """Test a difference of scores by a paired bootstrap (Koehn 2004).
 
-    As in sacrebleu, the differences of the samples are moved to the mean 0, which is how they would
-    be spread if there were no difference, and the one that was measured counts as a sample too.
-
-    Args:
-        value: the difference on the whole test set.
-        drawn: that on each sample, of shape (samples,).
-        margin: what is added to the value for the test alone.
+    As in sacrebleu, the differences of the samples, ``drawn`` of shape (samples,), are moved to the
+    mean 0, which is how they would be spread if there were no difference, and the one that was
+    measured counts as a sample too. ``margin`` is added to the value for the test alone.
     """
     spread, outer = drawn - drawn.mean(), 100 * (1 - _CONFIDENCE) / 2
     low, high = np.percentile(drawn, [outer, 100 - outer]).tolist()
@@ -111,11 +107,7 @@ def trend(x: Sequence[float], y: Sequence[float]) -> Effect:
     """Test whether y rises with x by the correlation of their ranks (Spearman).
 
     Its chance is how many of `ORDERS` random orders of y correlate as much, or as little, the
-    measured one among them.
-
-    Args:
-        x: the places of the points; points in one place share a rank.
-        y: their values.
+    measured one among them. Equal values share a rank.
     """
     # Ranks less their mean: half of how many values are below, less half of how many are above.
     first, second = (np.sign(np.subtract.outer(row, row)).sum(axis=1) / 2 for row in (x, y))
@@ -134,11 +126,8 @@ def t_tail(t: float, freedom: float) -> float:
     """Return how probable a value above ``t`` is in Student's distribution.
 
     With t = sqrt(freedom) tan(angle) the density is a power of the cosine, whose integral Gauss'
-    quadrature gives to more digits than anybody prints.
-
-    Args:
-        t: the statistic.
-        freedom: degrees of freedom, 1 or more, not always whole.
+    quadrature gives to more digits than anybody prints. The degrees of freedom, 1 or more, need
+    not be whole.
     """
     if t < 0:
         return 1 - t_tail(-t, freedom)

@@ -45,10 +45,8 @@ _IDENTITY = "identity"
 class Side:
     """One language of a corpus, each word a number."""
 
-    words: NDArray[np.int32]
-    """Sentence after sentence."""
-    starts: Integers
-    """Where each sentence starts, and where the last one ends."""
+    words: NDArray[np.int32]  # sentence after sentence
+    starts: Integers  # where each sentence starts, and where the last one ends
 
     @property
     def lengths(self) -> Integers:
@@ -91,22 +89,14 @@ class _Pairs:
     close to each other in memory.
     """
 
-    targets: Integers
-    """Places in the corpus."""
-    first: Integers
-    """Of each target word its first pair; the others follow."""
-    target: Integers
-    """Of each pair its target word, a place in ``targets``."""
-    source_place: Integers
-    """Of each pair the place of its source word in the sentence, from 0."""
-    keys: Integers
-    """Of each pair the number of its two words."""
-    source_share: Floats
-    """Of each pair the place of its source word from 1, over the sentence's length."""
-    target_share: Floats
-    """The same of each target word."""
-    target_step: Floats
-    """One over the length of each target word's sentence."""
+    targets: Integers  # places in the corpus
+    first: Integers  # of each target word its first pair; the others follow
+    target: Integers  # of each pair its target word, a place in ``targets``
+    source_place: Integers  # of each pair the place of its source word in the sentence, from 0
+    keys: Integers  # of each pair the number of its two words
+    source_share: Floats  # of each pair the place of its source word from 1, over the length
+    target_share: Floats  # the same of each target word
+    target_step: Floats  # one over the length of each target word's sentence
 
 
 class _Model:
@@ -263,14 +253,10 @@ def _digamma(values: Floats) -> Floats:
 class Shapes:
     """The lengths of a corpus' sentence pairs, a row for each position of a target word."""
 
-    position: Integers
-    """From 1."""
-    length: Integers
-    """Words of its sentence."""
-    others: Integers
-    """Words of the source sentence."""
-    count: Integers
-    """Sentence pairs of these lengths."""
+    position: Integers  # from 1
+    length: Integers  # words of its sentence
+    others: Integers  # words of the source sentence
+    count: Integers  # sentence pairs of these lengths
 
     @classmethod
     def of(cls, source_lengths: Integers, target_lengths: Integers) -> "Shapes":
