@@ -38,7 +38,7 @@ rule show_in_report:
         page=alternatives(SHOWN),
     localrule: True
     conda:
-        "../envs/text.yaml"
+        "../envs/plot.yaml"
     params:
         source=source_of_page,
     script:

@@ -14,7 +14,7 @@ LAYERS = (
     ("files",),
     ("config",),
     ("layout", "pipeline.job"),
-    ("text", "scoring", "download", "demo", "manifest", "devices", "attention_view"),
+    ("text", "scoring", "download", "demo", "manifest", "devices", "pages"),
     ("data",),
     ("models",),
     ("model_file",),

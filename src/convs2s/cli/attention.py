@@ -2,10 +2,14 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from convs2s.cli.common import write_utf8
 from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
 from convs2s.errors import UserError
+
+if TYPE_CHECKING:
+    from convs2s.paper.attention_maps import ExampleAttention
 
 
 def add_attention(command: argparse.ArgumentParser) -> None:
@@ -24,7 +28,6 @@ def add_attention(command: argparse.ArgumentParser) -> None:
 def _attention(arguments: argparse.Namespace) -> None:
     from convs2s.model_file import describe_model
     from convs2s.paper.attention import example_of
-    from convs2s.paper.report.attention_page import attention_page
 
     model: Path = arguments.model
     description = describe_model(model)
@@ -40,3 +43,14 @@ def _attention(arguments: argparse.Namespace) -> None:
     )
     write_utf8()
     print(attention_page(example))
+
+
+def attention_page(example: "ExampleAttention") -> str:
+    """Return the report's view of a sentence's attention as a page of its own."""
+    from convs2s.pages import asset, render_page
+
+    is_ready = 'document.documentElement.dataset.ready = "yes";\n'
+    view = asset("attention_view.js") + asset("attention.js")
+    styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
+    content = {"example": example}
+    return render_page("attention_page.html.j2", content, programs=[view, is_ready], styles=styles)

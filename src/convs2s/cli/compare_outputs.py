@@ -2,9 +2,13 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from convs2s.cli.common import write_utf8
 from convs2s.files.text import read_lines
+
+if TYPE_CHECKING:
+    from convs2s.scoring.comparison import OutputComparison
 
 _SHOWN_LINES = 100
 """Lines that are shown where nothing else is asked for."""
@@ -53,9 +57,15 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
     )
     write_utf8()
     if arguments.html:
-        from convs2s.paper.report.outputs_page import outputs_page
-
         print(outputs_page(comparison))
         return
     for line in comparison.as_text():
         print(line)
+
+
+def outputs_page(comparison: "OutputComparison") -> str:
+    """Return two systems' outputs side by side as a page that runs no program."""
+    from convs2s.pages import asset, render_page
+
+    styles = map(asset, ("page.css", "outputs_page.css"))
+    return render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles)

@@ -1,15 +1,10 @@
 """The server's answers: a page, its health, translations; every fault is a line of JSON."""
 
 import asyncio
-import base64
-import hashlib
-import html
-import re
 import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from importlib.resources import files
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -19,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from convs2s.api.translator import OF_A_MODEL, Translator
-from convs2s.attention_view import view
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
+from convs2s.pages import Program, asset, policy_digest, render_page
 from convs2s.serving.requests import (
     Asked,
     Batches,
@@ -47,8 +42,6 @@ HEADERS = {
 }
 
 STATUSES = {BusyError: BUSY, TooLargeError: TOO_LARGE}
-
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -221,20 +214,13 @@ def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:
     The policy lets the page run and show what it holds, and ask its server. ``shown`` are the
     values of the page's places, by name; they are escaped.
     """
-    data = files("convs2s.serving").joinpath("data")
-    style = view.style() + data.joinpath("page.css").read_text("utf-8")
-    program = view.program() + data.joinpath("page.js").read_text("utf-8")
-    places = {name: html.escape(str(value)) for name, value in shown.items()}
-    places |= {"style": style, "program": program}
-    template = data.joinpath("page.html").read_text("utf-8")
-    content = _PLACE.sub(lambda match: places[match[1]], template)
+    style = asset("attention_view.css") + asset("serve.css")
+    program = asset("attention_view.js") + asset("serve.js")
+    content = render_page("serve.html.j2", shown, programs=[program], styles=[style])
     policy = (
-        f"default-src 'none'; script-src '{_digest(program)}'; style-src '{_digest(style)}'; "
+        f"default-src 'none'; script-src '{Program.of(program).digest}'; "
+        f"style-src '{policy_digest(style)}'; "
         "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
     return content.encode(), policy
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,20 +1,24 @@
 """The report: what a run of the paper made, in one HTML file that needs nothing else."""
 
+import base64
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+import vl_convert
 
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
+from convs2s.pages import asset, render_page
 from convs2s.paper.attention_maps import ExampleAttention, attention_maps, read_example
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import ChartSpec, Panel, as_spec
+from convs2s.paper.charts import VEGA_LITE, ChartSpec, Panel, as_spec
 from convs2s.paper.curves import learning_curves
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
@@ -26,7 +30,6 @@ from convs2s.paper.report.exhibits import (
     shown_table,
     trainings,
 )
-from convs2s.paper.report.page import embedded, render
 from convs2s.paper.results import Result, results
 from convs2s.paper.trained import Training
 
@@ -135,7 +138,26 @@ def write_report(
         "revisions": sorted({entry.revision for entry in entries if entry.revision}),
     }
     with atomic_text(output) as stream:
-        stream.write(render(content))
+        stream.write(_render(content))
+
+
+def _render(content: Mapping[str, object]) -> str:
+    """Return the page; DataTables with jQuery, and Vega come out of installed packages."""
+    tables = files("itables").joinpath("html")
+    styles = map(asset, ("page.css", "attention_view.css", "report.css"))
+    programs = [
+        # The tables' program first, as it leaves jQuery as `$`: the page's own uses both.
+        tables.joinpath("dt_bundle.js").read_text("utf-8"),
+        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE),
+        asset("attention_view.js") + asset("attention.js"),
+        asset("report.js"),
+    ]
+    return render_page(
+        "report.html.j2",
+        content,
+        programs=programs,
+        styles=[tables.joinpath("dt_bundle.css").read_text("utf-8"), *styles],
+    )
 
 
 def _exhibit(
@@ -152,8 +174,10 @@ def _exhibit(
         networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
         panels = layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)
     charts = [as_spec(panel, printed.title) for panel in panels]
-    has_picture = picture and not charts and not attention
-    address = embedded(picture.read_bytes()) if picture and has_picture else None
+    address = None
+    if picture and not charts and not attention:
+        encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
+        address = f"data:image/svg+xml;base64,{encoded}"
     return Exhibit(name, printed, table, charts, address, attention, table_cost(table))
 
 

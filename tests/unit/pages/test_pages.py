@@ -1,8 +1,8 @@
-"""Scores and tables as pages that Snakemake's report shows."""
+"""Pages: texts stay texts, programs stay in their element, scores are shown as they stand."""
 
 from pathlib import Path
 
-from convs2s.paper.report.shown import show_in_report
+from convs2s.pages import Program, policy_digest, render_page, show_in_report
 
 
 def test_a_text_is_shown_as_it_stands(tmp_path: Path) -> None:
@@ -17,3 +17,12 @@ def test_a_page_stays_the_one_that_it_is(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("<!DOCTYPE html>\n<p>all\n")
     show_in_report(source=tmp_path / "report.html", output=tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == "<!DOCTYPE html>\n<p>all\n"
+
+
+def test_a_text_is_escaped_and_a_program_cannot_end_its_element() -> None:
+    page = render_page("text.html.j2", {"title": "</title>", "text": "<b>&"})
+    assert "<pre>&lt;b&gt;&amp;</pre>" in page
+    assert page.count("</title>") == 1
+    program = Program.of("a = '</script><!--';\r\n")
+    assert program.text == "a = '\\x3C/script>\\x3C!--';\n"
+    assert program.digest == policy_digest(program.text)

@@ -1,0 +1,1 @@
+"""Tests of ``convs2s.pages``."""
