@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.pages import show_in_report
+from convs2s.pages.render import show_in_report
 from convs2s.pipeline.job import job
 
 snakemake: Any

@@ -47,7 +47,7 @@ def _attention(arguments: argparse.Namespace) -> None:
 
 def attention_page(example: "ExampleAttention") -> str:
     """Return the report's view of a sentence's attention as a page of its own."""
-    from convs2s.pages import asset, render_page
+    from convs2s.pages.render import asset, render_page
 
     is_ready = 'document.documentElement.dataset.ready = "yes";\n'
     view = asset("attention_view.js") + asset("attention.js")

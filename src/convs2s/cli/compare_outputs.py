@@ -65,7 +65,7 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
 
 def outputs_page(comparison: "OutputComparison") -> str:
     """Return two systems' outputs side by side as a page that runs no program."""
-    from convs2s.pages import asset, render_page
+    from convs2s.pages.render import asset, render_page
 
     styles = map(asset, ("page.css", "outputs_page.css"))
     return render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles)

@@ -17,7 +17,7 @@ from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
-from convs2s.pages import Program, asset, policy_digest, render_page
+from convs2s.pages.render import Program, asset, policy_digest, render_page
 from convs2s.serving.requests import (
     Asked,
     Batches,

@@ -14,7 +14,7 @@ import vl_convert
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
-from convs2s.pages import asset, render_page
+from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import ExampleAttention, attention_maps, read_example
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convs2s.pages import Program, policy_digest, render_page, show_in_report
+from convs2s.pages.render import Program, policy_digest, render_page, show_in_report
 
 
 def test_a_text_is_shown_as_it_stands(tmp_path: Path) -> None:

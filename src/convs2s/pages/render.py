@@ -1,0 +1,94 @@
+"""Templates of pages with the programs and styles in them, and what a policy knows those by.
+
+The program ``attention_view.js`` gives a page ``showAttention(element, map)``; the map is what an
+attention map's ``as_json`` returns. It builds nothing from text but text, so that a token cannot be
+markup, and its style takes the page's colors: --ink, --faint, --line, --link, --raised.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from convs2s.files.text import atomic_text, read_lines
+
+_PACKAGE = "convs2s.pages"
+_ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a page holds.
+
+    Attributes:
+        text: JavaScript that cannot end the script element that it stands in.
+        digest: by which the page's policy allows it to run, and no other.
+    """
+
+    text: Markup
+    digest: str
+
+    @classmethod
+    def of(cls, source: str) -> "Program":
+        """Return the program of a JavaScript source."""
+        safe = _ENDS_A_SCRIPT.sub(r"\\x3C", source.replace("\r\n", "\n"))
+        return cls(Markup(safe), policy_digest(safe))
+
+
+def policy_digest(text: str) -> str:
+    """Return what a Content-Security-Policy knows an inline program or style by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+def asset(name: str) -> str:
+    """Return a program or a style sheet of this project."""
+    return files(_PACKAGE).joinpath("data", name).read_text("utf-8")
+
+
+def render_page(
+    template: str,
+    content: Mapping[str, object],
+    *,
+    programs: Iterable[str] = (),
+    styles: Iterable[str] = (),
+) -> str:
+    """Return a page.
+
+    Args:
+        template: its name.
+        content: what it shows; every text in it is escaped.
+        programs: JavaScript, in the order to run.
+        styles: style sheets, the later one wins.
+    """
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, "data"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    inline = {"programs": list(map(Program.of, programs)), "styles": list(map(Markup, styles))}
+    return environment.get_template(template).render(**content, **inline)
+
+
+def show_in_report(*, source: Path, output: Path) -> None:
+    """Write a page of Snakemake's report, which shows HTML but only offers text for download.
+
+    Args:
+        source: plain text or Markdown, shown as it stands; or a page, which stays as it is.
+        output: the page to write.
+
+    Raises:
+        UserError: the source is missing or not UTF-8.
+    """
+    text = "".join(f"{line}\n" for line in read_lines(source))
+    if source.suffix != ".html":
+        text = render_page("text.html.j2", {"title": source.name, "text": text})
+    with atomic_text(output) as stream:
+        stream.write(text)
