@@ -19,12 +19,10 @@ from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A kind of JSON file that holds numbers of a run.
+    """A kind of JSON file that holds numbers of a run: its path below models/{model}/{run}/.
 
-    Attributes:
-        pattern: its path below models/{model}/{run}/, a format string.
-        jobs: the jobs between the run's models and this file, in order; format strings of the names
-            that their logs and benchmarks have.
+    ``jobs`` are those between the run's models and this file, in order: format strings of the names
+    that their logs and benchmarks have.
     """
 
     pattern: str
@@ -42,13 +40,7 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Measure:
-    """Where a score is found.
-
-    Attributes:
-        label: what a footnote calls it.
-        file: the file that holds it.
-        keys: the path of the score in that file.
-    """
+    """Where a score is found: the path ``keys`` in a file; ``label`` is what a footnote calls it."""
 
     label: str
     file: ScoreFile
@@ -107,12 +99,9 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class CellAddress:
-    """Where a value stands in the papers; as text ``table1, row 3, bleu``, rows counted from 1.
+    """Where a value stands in the papers: table or figure, row from 0, key of the column.
 
-    Attributes:
-        table: a table or figure of config/paper.yaml.
-        row: index of the row in there, from 0.
-        column: key of the column.
+    As text rows count from 1: ``table1, row 3, bleu``.
     """
 
     table: str
@@ -125,11 +114,7 @@ class CellAddress:
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Return the address that a text states.
-
-        Raises:
-            ValueError: the text is none.
-        """
+        """Return the address that a text states; a ValueError says that it states none."""
         name = r"([^\x00-\x1f\x7f-\x9f<>`]+)"  # nothing that a page would take for markup
         parts = re.fullmatch(rf"{name}, row ([1-9][0-9]{{0,5}}), {name}", str(text))
         if not parts:
@@ -139,13 +124,7 @@ class CellAddress:
 
 @dataclass(frozen=True)
 class RunFile:
-    """The file of a run's numbers.
-
-    Attributes:
-        run: seed1, ..., or ensemble8.
-        path: of the file, from the folder of the workflow's run.
-        fingerprint: of what the run is computed from, as a ledger names it.
-    """
+    """The file of a run's numbers, and the fingerprint of what the run is computed from."""
 
     run: str
     path: str
@@ -156,16 +135,12 @@ class RunFile:
 class Cell:
     """One value of a table that this project measures, the scale's stand-ins applied.
 
+    ``files`` are those of the runs whose scores are averaged. Test set, decoding, phrases and
+    n-best list are None where the measure needs none.
+
     Attributes:
-        address: where it stands.
-        measure: a key of `MEASURES`.
-        task: whose data is scored.
-        model: what is scored.
-        testset: test set of the task; None where the measure needs none.
-        decoding: how it is translated; None where the measure needs none.
-        phrases: what the encoder reads; None where the measure needs none.
-        files: of each run whose score is averaged, the file that holds it.
-        n_best: what the rescored n-best list is of; None where the measure needs none.
+        phrases: what the encoder reads.
+        n_best: what the rescored n-best list is of.
         n_best_file: the list, where a user puts it there; None where a model here makes it.
     """
 
@@ -219,20 +194,11 @@ class Cell:
         )
 
     def can_be_made(self, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
-        """Return whether its scores can be made here.
-
-        Args:
-            times_gpus: whether there is a GPU whose speed can be measured.
-            waiting: tasks whose text nobody may download, and which is not there.
-        """
+        """Return whether its scores can be made here, where the text of the ``waiting`` tasks is not."""
         return self.task not in waiting and (times_gpus or self.measure != "seconds_cuda")
 
     def drop_published_runs(self, is_published: Callable[[RunFile, str], bool]) -> Self | None:
-        """Return the cell with those runs alone that are made here; None where none is.
-
-        Args:
-            is_published: of a run's file and a measure, whether a ledger gives its number.
-        """
+        """Return the cell without the runs whose measure is published; None where none is left."""
         left = tuple(file for file in self.files if not is_published(file, self.measure))
         return replace(self, files=left) if left else None
 
@@ -257,22 +223,14 @@ def cells_by_table(stated: object) -> dict[str, list[Cell]]:
 
 
 def table_of(settings: Settings, name: str) -> Table:
-    """Return a table or figure of config/paper.yaml.
-
-    Raises:
-        UserError: there is none of this name.
-    """
+    """Return a table or figure of config/paper.yaml; a UserError names the nearest one."""
     if name not in settings.paper:
         raise UserError(f"config/paper.yaml: {unknown('table', name, settings.paper)}")
     return settings.paper[name]
 
 
 def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
-    """Return the cells of a table or figure that this project measures at the current scale.
-
-    Raises:
-        UserError: config/paper.yaml has no such table.
-    """
+    """Return the cells of a table or figure that this project measures at the current scale."""
     known = RunInputs(settings)
     possible = (
         _cell(settings, CellAddress(name, number, column.key), row, column, files, known)

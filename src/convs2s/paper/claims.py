@@ -49,9 +49,7 @@ class Evidence:
     """What is known of a cell.
 
     Attributes:
-        address: of the cell.
         label: what a comparison calls it.
-        measure: a key of `MEASURES`.
         printed: the paper's number; None where it prints none.
         is_cited: whether the printed number is all that there is.
         entries: the runs that have a score, by name.
@@ -87,22 +85,19 @@ Weighted = Sequence[tuple[int, Evidence]]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one comparison or trend of a claim came to.
+    """What one comparison or trend of a claim came to; None where there is nothing to say.
 
     Attributes:
         comparison: what is compared, in words.
-        verdict: of this comparison alone.
-        value: the difference, or the correlation of a trend; above 0 as the claim says. None where
-            there is no score of a side.
+        value: the difference, or the correlation of a trend; above 0 as the claim says.
         printed: the same of the printed values; None where not all are printed, and of trends.
-        interval: of 95% confidence around the value; None where the test gives none.
-        p_positive: how probable so large a value is if the claim is wrong; None without a test.
-        p_negative: how probable so small a value is if the claim is right; None without a test.
+        interval: of 95% confidence around the value.
+        p_positive: how probable so large a value is if the claim is wrong.
+        p_negative: how probable so small a value is if the claim is right.
         test: what the probabilities come from.
         runs: how many of the better side against how many of the worse.
         test_set: test sets with their lines; None for validation data.
-        metric: measure and signature.
-        note: which cells lack a score, or why nothing was tested; None where nothing is to be said.
+        note: which cells lack a score, or why nothing was tested.
     """
 
     comparison: str
@@ -121,15 +116,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim with its verdict, and the findings that it comes from.
+    """A claim of config/claims.yaml with its verdict, and the findings that it comes from.
 
-    Attributes:
-        name: key of config/claims.yaml.
-        says: the claim in a sentence.
-        source: paper and section.
-        verdict: over all findings.
-        findings: of each comparison, then of each trend.
-        untested: why there are none; None where there are.
+    ``untested`` says why there are none.
     """
 
     name: str

@@ -22,13 +22,8 @@ def failures_of(
 ) -> dict[str, str]:
     """Return why the numbers of runs are not there: their path -> the reason that a log states.
 
-    Of a run that has not started, or still goes on, no log states one.
-
-    Args:
-        cells: whose runs are looked at.
-        layout: of the results.
-        logs: the folder of the logs.
-        real_path: gives where a path really is, for a module with a prefix.
+    Of a run that has not started, or still goes on, no log states one. ``real_path`` gives where a
+    path really is, for a module with a prefix.
     """
     failures = {}
     for cell in cells:

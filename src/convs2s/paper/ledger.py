@@ -74,15 +74,12 @@ class LedgerEntry:
 
     Attributes:
         fingerprint: of ``inputs``: equal inputs have equal ones.
-        file: the file, from the folder of the workflow's run.
+        file: from the folder of the workflow's run.
         table_cells: the cells that show it.
-        run: what the run is called.
         scale: whose stand-ins it was run with.
         scores: measure -> score and signature, of all measures that the file holds.
         lines: of the test set; None where there is none.
         sha256: path of each file that it was computed from -> checksum, the models' among them.
-        processor: what it was computed on.
-        revision: of the code.
         date: the UTC day of the file.
         inputs: what the configuration states that the numbers depend on (`run_inputs`).
         sentences: measure -> what its sentences add to it, as `scoring.bleu` encodes it,

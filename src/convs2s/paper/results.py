@@ -17,13 +17,7 @@ from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 
 @dataclass(frozen=True)
 class Result:
-    """What the runs of a cell scored.
-
-    Attributes:
-        cell: the cell.
-        entries: run -> its line of a ledger, of the runs that are there.
-        failures: run -> why it failed, of those that are not there.
-    """
+    """What the runs of a cell scored: run -> its entry, or why it failed where there is none."""
 
     cell: Cell
     entries: Mapping[str, LedgerEntry]
@@ -77,10 +71,7 @@ def results(
 ) -> list[Result]:
     """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
 
-    Args:
-        cells: those of a table.
-        entries: of a ledger.
-        failures: path of a run's numbers -> why it failed.
+    ``failures`` tells of a file of numbers why it is not there.
     """
     known = {entry.fingerprint: entry for entry in entries}
     shown = []
@@ -111,7 +102,7 @@ def entries_of(
         settings: the configuration.
         cells: those that show them.
         scores: those of the cells' paths that exist.
-        published: a published ledger, which gives runs that were not made here; None without one.
+        published: a published ledger, for runs that were not made here; None without one.
 
     Raises:
         UserError: a file of scores is not JSON, or the published ledger is damaged.

@@ -27,14 +27,10 @@ def write_results_page(
     discussion: str,
     output: Path,
 ) -> None:
-    """Write the page, and its plots into the folder of the same name beside it.
+    """Write the page as Markdown, and its plots into the folder of the same name beside it.
 
-    Args:
-        settings: the configuration, at the scale of the page.
-        entries: the lines of a ledger; runs of other inputs than the configuration's are not shown.
-        ledger: what the ledger is called.
-        discussion: Markdown that stands before the numbers.
-        output: the Markdown file.
+    Entries of other inputs than those of the configuration are not shown. ``ledger`` is the name
+    of theirs, ``discussion`` Markdown that stands before the numbers.
     """
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     tables = {

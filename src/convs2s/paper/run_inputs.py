@@ -52,16 +52,9 @@ class RunInputs:
         decoding: str | None = None,
         phrases: str | None = None,
     ) -> Inputs:
-        """Return the inputs of a file of numbers.
+        """Return the inputs of a file of numbers such as ``bleu.json`` or ``training.json``.
 
-        Args:
-            numbers: what kind of file it is: ``bleu.json``, ``training.json`` and others.
-            task: whose data is read.
-            model: what is run.
-            run: its seed or ensemble.
-            testset: test set of the task; None where none is read.
-            decoding: how it is translated; None where nothing is.
-            phrases: what the encoder reads in place of a test set.
+        What is None is not read: test set, decoding, or phrases in place of a test set.
         """
         settings = self._settings.tasks[task]
         inputs: dict[str, object] = {"numbers": numbers, "run": run}

@@ -37,13 +37,10 @@ _PUBLISHED_MARK = "†"
 
 @dataclass(frozen=True)
 class TableValue:
-    """What a table says in one place.
+    """What a table says in one place: its text, and the number behind it.
 
-    Attributes:
-        text: as it is printed.
-        of: whose value it is; None of names, differences and what stands beside the values.
-        number: the value; None without one.
-        result: the runs that a value of ours rests on; None where none can be run.
+    ``of`` says whose value it is (None of names and differences), ``result`` the runs that a value
+    of ours rests on; None where none can be run.
     """
 
     text: str
@@ -144,7 +141,7 @@ def write_table(
         name: a table or figure of config/paper.yaml.
         cells: those that the workflow measures.
         scores: those of the cells' paths that exist.
-        published: a published ledger, which gives runs that were not made here; None without one.
+        published: a published ledger, for runs that were not made here; None without one.
         failures: path of a run's numbers -> why it failed.
         outputs: the files to write.
 

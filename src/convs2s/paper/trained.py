@@ -39,12 +39,7 @@ class _Record(TypedDict):
 
 @dataclass(frozen=True)
 class Hours:
-    """Time for which devices were held, or are expected to be.
-
-    Attributes:
-        cores: core-hours of CPUs.
-        gpus: GPU-hours.
-    """
+    """Core-hours of CPUs and GPU-hours for which devices were held, or are expected to be."""
 
     cores: float = 0.0
     gpus: float = 0.0
@@ -60,14 +55,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Training:
-    """A training that cells rest on.
-
-    Attributes:
-        task, model, run: its names; the run is of one seed.
-        folder: where its files are.
-        epochs: its history; empty where that is not there.
-        summary: its training.json; empty where that is not there.
-    """
+    """A training of one seed that cells rest on; history and training.json are empty if missing."""
 
     task: str
     model: str
@@ -113,11 +101,7 @@ class Training:
 def read_training(
     task: str, model: str, run: str, folder: Path, is_there: Callable[[Path], bool] = Path.is_file
 ) -> Training:
-    """Read what there is of a training: is_there says of a file whether it can be read.
-
-    Raises:
-        UserError: a file is no JSON.
-    """
+    """Read what there is of a training: ``is_there`` says of a file whether it can be read."""
     history, record = folder / "history.jsonl", folder / "training.json"
     epochs = read_history(history).epochs if is_there(history) else ()
     summary = _read_record(record) if is_there(record) else {}
@@ -130,12 +114,7 @@ def measure_training_speed(
     """Write the median over the epochs of target tokens per second (section 5.5).
 
     The median, as an epoch in which the machine was busy otherwise says nothing of the network.
-
-    Args:
-        history: the trainer's ``history.jsonl``.
-        training: the trainer's ``training.json``, whose manifest names the device.
-        output: the JSON file to write.
-        manifest: what the number rests on.
+    ``training`` is the record whose manifest names the device.
 
     Raises:
         UserError: the history is missing or holds no epoch.
