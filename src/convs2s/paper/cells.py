@@ -40,7 +40,7 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Measure:
-    """Where a score is found: the path ``keys`` in a file; ``label`` is what a footnote calls it."""
+    """Where a score is found: the path ``keys`` in a file; a footnote calls it ``label``."""
 
     label: str
     file: ScoreFile
@@ -194,7 +194,7 @@ class Cell:
         )
 
     def can_be_made(self, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
-        """Return whether its scores can be made here, where the text of the ``waiting`` tasks is not."""
+        """Return whether its scores can be made here, where text of ``waiting`` tasks is not."""
         return self.task not in waiting and (times_gpus or self.measure != "seconds_cuda")
 
     def drop_published_runs(self, is_published: Callable[[RunFile, str], bool]) -> Self | None:

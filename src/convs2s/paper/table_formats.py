@@ -143,7 +143,7 @@ def svg(sheet: Sheet) -> str:
 
 
 def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
-    """Return the width of each column in letters, the widest narrowed until all fit side by side."""
+    """Return the width of each column in letters, the widest narrowed until all fit."""
     words = [[word for text in column for word in text.split()] for column in columns]
     least = [min(_NARROWEST, max(map(len, column), default=1)) for column in words]
     widths = [max(1, *map(len, column)) for column in columns]
