@@ -1,7 +1,6 @@
 """The text of a task: its files, how it is prepared, and what a token of it is."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -106,17 +105,12 @@ class HoldOut(Section):
     """Each pair whose number is a multiple of this is held out: 100 holds out 1%."""
 
 
-@dataclass(frozen=True)
-class HoldOutPart:
-    """Which training pairs a split takes, where validation is held out from training.
-
-    Attributes:
-        every: the period.
-        held: whether the split takes every such pair (valid) or all others (train).
-    """
+class HoldOutPart(NamedTuple):
+    """Which training pairs a split takes, where validation is held out from training."""
 
     every: int
     held: bool
+    """Whether the split takes each pair whose number is a multiple, or (train) all others."""
 
 
 PreparationRecipe = Literal[
@@ -201,7 +195,7 @@ class VocabularySettings(Section):
     source_size: PositiveInt | None = None
     """Most types of the source vocabulary, special tokens not counted; null keeps all."""
     target_size: PositiveInt | None = None
-    """Likewise for the target."""
+    """Most types of the target vocabulary; null keeps all."""
     minimum_count: PositiveInt = 1
     """Types seen less often than this in the training text are left out; where there is a
     threshold, subwords are split further first."""

@@ -68,5 +68,5 @@ class Costs(Section):
 
     def training(self, text: str, model: str) -> KnownTraining | None:
         """Return what a training of a model on a task's text takes; None where it is not known."""
-        fitting = (one for one in self.trainings if (one.text, one.model) == (text, model))
-        return next(fitting, None)
+        known = (entry for entry in self.trainings if (entry.text, entry.model) == (text, model))
+        return next(known, None)

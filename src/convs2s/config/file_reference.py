@@ -156,4 +156,4 @@ def known_download(url: str, downloads: Mapping[str, Download]) -> Download | No
     """Return what is known of a URL's file, also by the other one of http and https."""
     rest = url.partition("://")[2]
     spelt = (url, f"https://{rest}", f"http://{rest}")
-    return next((downloads[one] for one in spelt if one in downloads), None)
+    return next((downloads[name] for name in spelt if name in downloads), None)

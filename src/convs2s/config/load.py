@@ -238,11 +238,11 @@ def _with_texts_read(section: type[Section], stated: Values) -> Values:
         changed = deepcopy(stated)
         for failure in error.errors(include_url=False, include_context=False):
             *above, key = place_of(failure["loc"], stated) or [None]
-            if isinstance(failure["input"], str) and key is not None:
-                holder: Any = changed
-                for part in above:
-                    holder = holder[part]
-                holder[key] = read_scalar(failure["input"])
+            holder: Any = changed
+            for part in above:
+                holder = holder[part]
+            if key is not None and isinstance(holder[key], str):
+                holder[key] = read_scalar(holder[key])
         return changed
 
 
@@ -283,7 +283,7 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
     text = entry.get("text")
     if text is None:
         return entry
-    if text not in entries or text == name:
+    if str(text) not in entries or text == name:
         raise UserError(f"{place}: text: {unknown('task', text, set(entries) - {name})}")
     if entries[text].get("text") is not None:
         raise UserError(f"{place}: text: '{text}' has no text of its own; name the task it shares")

@@ -134,6 +134,6 @@ def _schemas_at(schema: Schema, place: Place) -> list[Schema]:
             or option.get("items" if isinstance(part, int) else "additionalProperties")
             for option in schemas
         ]
-        known = [option for option in below if isinstance(option, dict)]
-        schemas = [option for one in known for option in (one, *alternatives(one))]
+        unions = [option for option in below if isinstance(option, dict)]
+        schemas = [option for union in unions for option in (union, *alternatives(union))]
     return schemas

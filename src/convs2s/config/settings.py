@@ -116,8 +116,8 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
 
 def check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
     """Check that unknown words are replaced only where there is attention to do it by."""
-    kind = settings.models[model].architecture.kind
-    if kind == "lstm" and settings.decodings[decoding].replace_unknown:
+    network = settings.models[model].architecture
+    if network.kind == "lstm" and settings.decodings[decoding].replace_unknown:
         raise UserError(
             f"{where}: '{decoding}' replaces unknown words by attention, which '{model}', an LSTM, "
             "does not have; name one with replace_unknown: false, such as lstm_beam2"

@@ -114,7 +114,7 @@ class ReleasedModel(Section):
     source_dictionary: Text
     """The source language's dict.LANGUAGE.txt."""
     target_dictionary: Text
-    """Likewise of the target language."""
+    """The target language's dict.LANGUAGE.txt."""
     bpe_codes: Text | None = None
     """The BPE codes; null: the model reads whole words."""
 

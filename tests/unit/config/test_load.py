@@ -205,3 +205,10 @@ def test_a_task_of_the_command_line_is_no_fault_of_a_file(copy: Path) -> None:
         UserError, match=r"^--config or --configfile: tasks: unknown task 'multi30k'"
     ):
         load(copy, {"tasks": ["multi30k"]})
+
+
+def test_a_name_is_not_taken_for_a_text_that_snakemake_left(copy: Path) -> None:
+    pairs = [{"source": "a", "target": "b"}]
+    changes = {"demo_en_fr": {"corpus": {"tests": {"train": pairs}}}}
+    with pytest.raises(UserError, match=r"corpus\.tests\.train: .*'train'"):
+        load(copy, {"overrides": {"tasks": changes}})
