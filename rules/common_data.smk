@@ -73,6 +73,13 @@ def words(wildcards):
     return text_folder(wildcards).word_counts(side_of(wildcards))
 
 
+def words_of_codes(wildcards):
+    """The words that BPE codes are learned on: of one language, by its name, or of both."""
+    pair = tasks[wildcards.task].language_pair
+    named = [side for side, lang in zip(SIDES, pair) if wildcards.suffix == f".{lang}"]
+    return [text_folder(wildcards).word_counts(side) for side in named or SIDES]
+
+
 def bpe_codes(wildcards, language):
     """The BPE codes of a language, or no file where words are kept whole."""
     name = tasks[wildcards.task].vocabulary.bpe_codes_name(language)

@@ -50,15 +50,11 @@ def references_of(wildcards):
     return [first, *further]
 
 
-def headline_scores(metric):
-    """An input function: the scores that a task's report in this metric rests on."""
-
-    def paths(wildcards):
-        with failures_in_one_line():
-            tasks[wildcards.task].check_metric(metric)
-        return headline_files(wildcards.task, f"{metric}.json")
-
-    return paths
+def headline_scores(wildcards):
+    """The scores that a task's report in the wildcards' metric rests on."""
+    with failures_in_one_line():
+        tasks[wildcards.task].check_metric(wildcards.metric)
+    return headline_files(wildcards.task, f"{wildcards.metric}.json")
 
 
 def headline_header(wildcards):
@@ -209,6 +205,12 @@ def can_be_drawn(name):
 
 FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
 PAPER_FIGURES = [layout.figure(name) for name in FIGURES if can_be_drawn(name)]
+
+
+def plot_in_report(caption, name):
+    """Where a plot of a run stands in Snakemake's report, and under what text."""
+    labels = {"model": "{model}", "run": "{run}", "plot": name}
+    return {"caption": f"../workflow/report/{caption}.rst", "category": "{task}", "labels": labels}
 
 
 def in_report(caption, figure):

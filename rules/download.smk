@@ -1,5 +1,10 @@
 """Files from elsewhere; the demo corpora and the miniature mirror, which the package holds."""
 
+DEMO_FILES = [f"en_fr/{split}" for split in ("train", "valid", "test")]
+DEMO_FILES += [
+    f"clauses_en_fr/{split}" for split in ("train", "valid", "test_filtered", "test_rest")
+]
+
 
 rule download_file:
     input:
@@ -21,16 +26,7 @@ rule download_file:
 
 rule write_demo_corpus:
     output:
-        expand(
-            "<downloads>/demo/en_fr/{split}.{lang}",
-            split=["train", "valid", "test"],
-            lang=["en", "fr"],
-        ),
-        expand(
-            "<downloads>/demo/clauses_en_fr/{split}.{lang}",
-            split=["train", "valid", "test_filtered", "test_rest"],
-            lang=["en", "fr"],
-        ),
+        expand("<downloads>/demo/{file}.{lang}", file=DEMO_FILES, lang=["en", "fr"]),
     log:
         "<logs>/download/demo.log",
     localrule: True

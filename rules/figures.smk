@@ -16,8 +16,6 @@ rule plot_bleu_by_layers:
         table=LAYERS_FIGURE,
     conda:
         "../envs/plot.yaml"
-    resources:
-        workflow_folder=str(ROOT),
     params:
         shown=table_contents,
     script:

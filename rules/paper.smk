@@ -13,8 +13,6 @@ rule write_table:
     localrule: True
     conda:
         "../envs/plot.yaml"
-    resources:
-        workflow_folder=str(ROOT),
     params:
         shown=table_contents,
     script:
@@ -40,8 +38,6 @@ rule write_ledger:
     localrule: True
     conda:
         "../envs/score.yaml"
-    resources:
-        workflow_folder=str(ROOT),
     params:
         cells=lambda w: [cell for table in CELLS.values() for cell in plain_cells(table)],
         scale=options.scale,  # another one writes the ledger again
@@ -60,8 +56,6 @@ rule write_claims:
     localrule: True
     conda:
         "../envs/plot.yaml"
-    resources:
-        workflow_folder=str(ROOT),
     params:
         # Not read by the script: a change of what is stated writes the claims again.
         stated=lambda w: [plain_sections(settings.claims), plain_sections(settings.paper), ABOVE],
@@ -83,8 +77,6 @@ rule write_costs:
     localrule: True
     conda:
         "../envs/plot.yaml"
-    resources:
-        workflow_folder=str(ROOT),
     params:
         cells=lambda w: cells_made_here(),
         benchmarks=prefixed(BENCHMARKS),

@@ -5,12 +5,7 @@ rule plot_learning_curve:
     input:
         history="<model>/{run}/history.jsonl",
     output:
-        report(
-            "<model>/{run}/curve.svg",
-            caption="../workflow/report/curve.rst",
-            category="{task}",
-            labels={"model": "{model}", "run": "{run}", "plot": "learning curve"},
-        ),
+        report("<model>/{run}/curve.svg", **plot_in_report("curve", "learning curve")),
         "<model>/{run}/curve.png",
     log:
         "<logs>/{task}/{model}/{run}/curve.log",
@@ -31,9 +26,7 @@ rule plot_attention:
     output:
         report(
             "<model>/{run}/{testset}.{decoding}.attention{line}.svg",
-            caption="../workflow/report/attention.rst",
-            category="{task}",
-            labels={"model": "{model}", "run": "{run}", "plot": "attention, sentence {line}"},
+            **plot_in_report("attention", "attention, sentence {line}"),
         ),
         "<model>/{run}/{testset}.{decoding}.attention{line}.png",
     log:

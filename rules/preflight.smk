@@ -14,6 +14,5 @@ rule preflight:
         benchmarks=prefixed(BENCHMARKS),
         is_local=lambda w: not is_on_cluster(),
         places=PLACES,
-        workflow_folder=ROOT,
     script:
         "../workflow/scripts/preflight.py"

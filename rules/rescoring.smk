@@ -130,9 +130,7 @@ rule plot_length_penalty:
     output:
         report(
             "<model>/{run}/{testset}.{decoding}.length_penalty.svg",
-            caption="../workflow/report/length_penalty.rst",
-            category="{task}",
-            labels={"model": "{model}", "run": "{run}", "plot": "length penalty"},
+            **plot_in_report("length_penalty", "length penalty"),
         ),
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",
     log:

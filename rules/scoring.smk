@@ -47,16 +47,18 @@ rule evaluate_rouge:
         "../workflow/scripts/evaluate_rouge.py"
 
 
-rule summarize_bleu:
+rule summarize_runs:
     input:
-        evaluations=headline_scores("bleu"),
+        evaluations=headline_scores,
     output:
-        text="<results>/{task}/bleu.txt",
-        json="<results>/{task}/bleu.json",
+        text="<results>/{task}/{metric}.txt",
+        json="<results>/{task}/{metric}.json",
     log:
-        "<logs>/{task}/summarize_bleu.log",
+        "<logs>/{task}/summarize_{metric}.log",
     benchmark:
-        "<benchmarks>/{task}/summarize_bleu.tsv"
+        "<benchmarks>/{task}/summarize_{metric}.tsv"
+    wildcard_constraints:
+        metric="bleu|rouge",
     conda:
         "../envs/score.yaml"
     params:
@@ -65,28 +67,7 @@ rule summarize_bleu:
         header=headline_header,
         stand_in=scale.stand_in,
     script:
-        "../workflow/scripts/summarize_bleu.py"
-
-
-rule summarize_rouge:
-    input:
-        evaluations=headline_scores("rouge"),
-    output:
-        text="<results>/{task}/rouge.txt",
-        json="<results>/{task}/rouge.json",
-    log:
-        "<logs>/{task}/summarize_rouge.log",
-    benchmark:
-        "<benchmarks>/{task}/summarize_rouge.tsv"
-    conda:
-        "../envs/score.yaml"
-    params:
-        tests=lambda w: list(tasks[w.task].headline.tests),
-        runs=lambda w: tasks[w.task].headline_runs(),
-        header=headline_header,
-        stand_in=scale.stand_in,
-    script:
-        "../workflow/scripts/summarize_rouge.py"
+        "../workflow/scripts/summarize_runs.py"
 
 
 rule compare_models:

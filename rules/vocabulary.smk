@@ -38,15 +38,16 @@ rule add_word_counts:
 
 rule learn_bpe:
     input:
-        words=lambda w: [text_folder(w).word_counts(side) for side in SIDES],
+        words=words_of_codes,
     output:
-        "<results>/{task}/vocabulary/codes",
+        "<results>/{task}/vocabulary/codes{suffix}",
     log:
-        "<logs>/{task}/learn_bpe.log",
+        "<logs>/{task}/learn_bpe{suffix}.log",
     benchmark:
-        "<benchmarks>/{task}/learn_bpe.tsv"
+        "<benchmarks>/{task}/learn_bpe{suffix}.tsv"
     wildcard_constraints:
         task=alternatives(LEARNS_VOCABULARY),
+        suffix=r"(\.[a-z]+(_[a-z]+)?)?",
     conda:
         "../envs/text.yaml"
     resources:
@@ -55,17 +56,6 @@ rule learn_bpe:
         merges=lambda w: tasks[w.task].vocabulary.merges,
     script:
         "../workflow/scripts/learn_bpe.py"
-
-
-use rule learn_bpe as learn_bpe_of_one_side with:
-    input:
-        words=words,
-    output:
-        "<results>/{task}/vocabulary/codes.{lang}",
-    log:
-        "<logs>/{task}/learn_bpe.{lang}.log",
-    benchmark:
-        "<benchmarks>/{task}/learn_bpe.{lang}.tsv"
 
 
 rule build_vocabulary:

@@ -41,7 +41,7 @@ def test_the_workflow_is_linted(bare: Path, checkout: Checkout) -> None:
     [
         ("demo", "train_model"),
         ("paper", "write_table"),
-        ("results/wmt14_en_fr/bleu.txt", "summarize_bleu"),
+        ("results/wmt14_en_fr/bleu.txt", "summarize_runs"),
         ("paper --config scale=demo", "attend_to_example"),
         ("--directory .test", "train_model"),
     ],

@@ -19,7 +19,7 @@ def test_decoding_code_reruns_decoding_and_scores_but_no_training(
     assert done.planned == {
         "decode_test_set": 1,
         "evaluate_bleu": 1,
-        "summarize_bleu": 1,
+        "summarize_runs": 1,
     }, done.said
 
 

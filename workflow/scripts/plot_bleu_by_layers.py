@@ -12,7 +12,7 @@ snakemake: Any
 
 with job(snakemake):
     plot_bleu_by_layers(
-        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
+        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
         snakemake.wildcards.table,
         cells=cells_from_plain(snakemake.params.shown["cells"]),
         scores=list(snakemake.input.scores),

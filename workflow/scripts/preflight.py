@@ -11,7 +11,7 @@ from convs2s.pipeline.process import failures_in_one_line
 snakemake: Any
 
 with failures_in_one_line():
-    settings = load_for_job(snakemake.config, snakemake.params.workflow_folder)
+    settings = load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1])
     preflight(
         settings.placed(**snakemake.params.places),
         tasks=snakemake.params.tasks,

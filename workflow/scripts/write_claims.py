@@ -11,7 +11,7 @@ snakemake: Any
 
 with job(snakemake):
     write_claims(
-        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
+        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
         ledger=Path(snakemake.input.ledger),
         outputs=list(map(Path, snakemake.output)),
     )

@@ -12,7 +12,7 @@ snakemake: Any
 
 with job(snakemake):
     write_costs(
-        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
+        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
         cells=cells_by_table(snakemake.params.cells),
         benchmarks=Path(snakemake.params.benchmarks),
         outputs=list(map(Path, snakemake.output)),

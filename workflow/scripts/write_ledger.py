@@ -12,7 +12,7 @@ snakemake: Any
 
 with job(snakemake):
     write_ledger(
-        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
+        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
         cells=cells_from_plain(snakemake.params.cells),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),

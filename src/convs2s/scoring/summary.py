@@ -5,7 +5,6 @@ The paper's are averages over three runs (section 4.3).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
-from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
+from convs2s.scoring.evaluation import Evaluation, RougeEvaluation
 from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS
 from convs2s.scoring.text_table import aligned, heading, underlined
 
@@ -75,10 +74,6 @@ def summarize_runs(
     summaries = {test: _summary(runs) for test, runs in tests.items()}
     write_json(json, {"stand_in": stand_in, **header, "tests": summaries})
     write_lines(text, _report(stand_in, header, tests))
-
-
-summarize_bleu = partial(summarize_runs, BleuEvaluation)
-summarize_rouge = partial(summarize_runs, RougeEvaluation)
 
 
 def read_evaluation(evaluation_class: type[E], path: Path) -> E:

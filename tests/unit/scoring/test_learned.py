@@ -14,9 +14,9 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
 from convs2s.scoring import learned
-from convs2s.scoring.evaluation import evaluate_bleu
+from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu
 from convs2s.scoring.learned import learned_score
-from convs2s.scoring.summary import summarize_bleu
+from convs2s.scoring.summary import summarize_runs
 from tests.unit.conftest import Terminal
 
 SOURCES, HYPOTHESES, REFERENCES = ["ein Hund", "ja"], ["a dog", "no"], ["a dog", "yes"]
@@ -118,7 +118,8 @@ def test_its_cell_names_it_and_no_cell_is_there_without_it(
             learned_metric=one,
             **files,
         )
-        summarize_bleu(
+        summarize_runs(
+            BleuEvaluation,
             {("test", "seed1"): evaluation},
             text=report,
             json=report.with_suffix(".summary"),

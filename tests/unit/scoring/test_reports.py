@@ -10,8 +10,8 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import bleu_of, decode_statistics, detokenized_bleu, tokenized_bleu
-from convs2s.scoring.evaluation import evaluate_bleu
-from convs2s.scoring.summary import mean_and_deviation, summarize_bleu
+from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu
+from convs2s.scoring.summary import mean_and_deviation, summarize_runs
 from convs2s.scoring.translations import write_examples
 
 NAMED = {"task": "demo_en_fr", "model": "demo", "decoding": "beam5", "scale": "demo"}
@@ -173,7 +173,7 @@ def report(
     results: dict[tuple[str, str], Path], folder: Path, stand_in: str | None = None
 ) -> tuple[str, dict[str, Any]]:
     text, data = folder / "bleu.txt", folder / "bleu.json"
-    summarize_bleu(results, text=text, json=data, header=NAMED, stand_in=stand_in)
+    summarize_runs(BleuEvaluation, results, text=text, json=data, header=NAMED, stand_in=stand_in)
     return text.read_text("utf-8"), json.loads(data.read_text("utf-8"))
 
 

@@ -10,9 +10,9 @@ import pytest
 from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
-from convs2s.scoring.evaluation import evaluate_rouge
+from convs2s.scoring.evaluation import RougeEvaluation, evaluate_rouge
 from convs2s.scoring.rouge import RougeOptions, rouge
-from convs2s.scoring.summary import summarize_rouge
+from convs2s.scoring.summary import summarize_runs
 
 HEADER = {"task": "titles", "model": "demo", "decoding": "beam5", "scale": "demo"}
 SOURCES = ["the old cat sleeps all day in the sun", "two dogs ran far away", "rain in Lyon"]
@@ -132,7 +132,8 @@ def test_line_counts_must_agree(tmp_path: Path) -> None:
 
 def report(folder: Path, evaluations: dict[tuple[str, str], Path]) -> tuple[str, dict[str, Any]]:
     text, data = folder / "rouge.txt", folder / "rouge.json"
-    summarize_rouge(
+    summarize_runs(
+        RougeEvaluation,
         evaluations,
         text=text,
         json=data,

@@ -1,17 +1,19 @@
-"""Write a task's rouge.txt and rouge.json."""
+"""Write a task's bleu.txt and bleu.json, or rouge.txt and rouge.json."""
 
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from convs2s.pipeline.job import job
-from convs2s.scoring.summary import summarize_rouge
+from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
+from convs2s.scoring.summary import summarize_runs
 
 snakemake: Any
 
 with job(snakemake):
     runs = product(snakemake.params.tests, snakemake.params.runs)
-    summarize_rouge(
+    summarize_runs(
+        BleuEvaluation if snakemake.wildcards.metric == "bleu" else RougeEvaluation,
         dict(zip(runs, map(Path, snakemake.input.evaluations), strict=True)),
         text=Path(snakemake.output.text),
         json=Path(snakemake.output.json),
