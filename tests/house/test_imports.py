@@ -91,12 +91,19 @@ def test_preparation_loads_without_torch(root: Path, package: str) -> None:
     assert not loads(root, "torch", [f"import {name}" for name in names])
 
 
-def test_planning_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
+STATEMENT = re.compile(r"^from convs2s\S* import (?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("library", ["torch", "numpy", "zstandard", "xopen"])
+def test_planning_loads_no_library_of_the_jobs(root: Path, library: str) -> None:
+    texts = [path.read_text("utf-8") for path in root.glob("rules/*.smk")]
+    assert not loads(root, library, [line for text in texts for line in STATEMENT.findall(text)])
+
+
+def test_jobs_without_a_network_load_no_torch(root: Path) -> None:
     scripts = (root / "workflow/scripts").glob("*.py")
     texts = [path.read_text("utf-8") for path in scripts if path.name not in RUN_A_NETWORK]
-    texts += [path.read_text("utf-8") for path in root.glob("rules/*.smk")]
-    statement = re.compile(r"^from convs2s\S* import (?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
-    lines = [match[0] for text in texts for match in statement.finditer(text)]
+    lines = [line for text in texts for line in STATEMENT.findall(text)]
     assert len(lines) > 30
     assert not loads(root, "torch", lines)
 

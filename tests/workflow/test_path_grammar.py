@@ -130,7 +130,7 @@ def test_a_tasks_report_is_in_its_metric(checkout: Checkout) -> None:
     done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", "evaluate")
     assert done.code == 0, done.said
     assert done.planned["summarize_runs"] == 2
-    assert (done.planned["evaluate_rouge"], done.planned["evaluate_bleu"]) == (1, 1)
+    assert {"evaluate_rouge", "evaluate_bleu"} <= set(done.planned)
     for task, wrong, right in (("", "bleu", "rouge"), ("_word", "rouge", "bleu")):
         asked = f"results/demo_en_fr{task}/{wrong}.txt"
         refused = checkout.snakemake("--dry-run", asked)

@@ -9,7 +9,6 @@ import lzma
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files.text import write_lines
 
 CORPUS_SHA256 = {
     "clauses_en_fr": "30155f1cbb1565ee87df2a19cff074eb8c9f0ee3ed5ce0cd466f3962b8866a97",
@@ -43,6 +42,9 @@ def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
 
 def write_demo_corpus(folder: Path, corpus: str = "en_fr") -> None:
     """Write each split of a corpus as ``.en`` and ``.fr`` into a folder, plain UTF-8."""
+    # Imported here: planning reads the checksums above, with none of the jobs' libraries.
+    from convs2s.files.text import write_lines
+
     for split, pairs in read_demo_corpus(corpus).items():
         write_lines(folder / f"{split}.en", (english for english, _ in pairs))
         write_lines(folder / f"{split}.fr", (french for _, french in pairs))
