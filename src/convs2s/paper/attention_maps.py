@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
@@ -21,12 +21,7 @@ _FONT_SHARE = 0.68  # of a cell's height, so that labels of neighbors do not tou
 
 @dataclass(frozen=True)
 class LayerCount:
-    """How many decoder layers attend.
-
-    Attributes:
-        score: their number.
-        signature: of what sentence, by which model.
-    """
+    """How many decoder layers attend, as a score; the signature says to what, by which model."""
 
     score: int
     signature: str
@@ -70,7 +65,7 @@ class ExampleAttention:
 
 
 def read_example(path: Path) -> ExampleAttention:
-    """Read an example; its manifest is for people.
+    """Read an example.
 
     Raises:
         UserError: the file is no example.
@@ -87,28 +82,19 @@ def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
         outputs: where to write the figure; the suffix says the format (.svg, .pdf).
     """
     shown = read_example(example)
-    source, target = shown.source_tokens, shown.target_tokens
-    cell = max(4, PANEL_WIDTH // 2 // len(target))
-    panels = attention_maps(np.array(shown.weights), source, target, cell=cell)
+    cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
+    panels = attention_maps(shown.weights, shown.source_tokens, shown.target_tokens, cell=cell)
     save_figure(panels, outputs, stand_in=shown.stand_in, columns=2)
 
 
 def plot_attention_maps(
-    weights: NDArray[np.floating[Any]],
+    weights: ArrayLike,
     source: Sequence[str],
     target: Sequence[str],
     heading: str,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw a heat map for each attention layer, in as many columns as suit a screen.
-
-    Args:
-        weights: (layers, target, source), each row over the source summing to 1.
-        source: a word or token for each source position.
-        target: the same for the target.
-        heading: whose attention it is.
-        outputs: where to write the figure; the suffix says the format (.svg, .png).
-    """
+    """Draw a heat map for each layer, in as many columns as suit a screen: see `attention_maps`."""
     cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))))
     panels = attention_maps(weights, source, target, cell=cell)
     columns = map_columns(len(panels), len(source), len(target))
@@ -121,7 +107,7 @@ def map_columns(layers: int, sources: int, targets: int) -> int:
 
 
 def attention_maps(
-    weights: NDArray[np.floating[Any]],
+    weights: ArrayLike,
     source: Sequence[str],
     target: Sequence[str],
     *,
@@ -140,7 +126,8 @@ def attention_maps(
     Raises:
         ValueError: the words are not as many as the attention's positions.
     """
-    _, targets, sources = weights.shape
+    maps = np.asarray(weights)
+    _, targets, sources = maps.shape
     if (targets, sources) != (len(target), len(source)):
         raise ValueError(
             f"attention over {targets} target and {sources} source positions, but there are "
@@ -156,7 +143,7 @@ def attention_maps(
     )
     return [
         _layer_map(layer, source, target, cell).encode(color=color).properties(title=f"layer {n}")
-        for n, layer in enumerate(weights, start=1)
+        for n, layer in enumerate(maps, start=1)
     ]
 
 

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import altair as alt
@@ -102,23 +102,6 @@ def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) 
         )
 
 
-@dataclass(frozen=True)
-class _Value:
-    """A point of a panel, with the deviation over seeds where there are several."""
-
-    side: str
-    layers: int
-    bleu: float
-    whose: str
-    deviation: float | None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The ends of the bar that shows the deviation."""
-        half = self.deviation or 0.0
-        return self.bleu - half, self.bleu + half
-
-
 def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
@@ -126,61 +109,53 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
         networks: those of the figure.
         on_stand_in: each panel has a BLEU axis of its own, as only the shapes compare.
     """
-    ours = [
-        _Value(row.side, row.layers, row.bleu, "ours", row.deviation)
-        for row in networks
-        if row.bleu is not None
-    ]
+    ours = [row for row in networks if row.bleu is not None]
     papers = [
-        _Value(row.side, row.layers, row.paper, "paper", None)
-        for row in networks
-        if row.paper is not None
+        replace(row, bleu=row.paper, deviation=None) for row in networks if row.paper is not None
     ]
     title = "ours, mean ± standard deviation over seeds"
     if all(row.deviation is None for row in networks):
         title = "ours" if ours else "ours: not run"
-    shared = None if on_stand_in else [*ours, *papers]
-    sides = list(dict.fromkeys(row.side for row in networks))
-    most = max((row.layers for row in networks), default=1)
     absent = []
-    for side in sides:
+    for side in dict.fromkeys(row.side for row in networks):
         missing = [row.layers for row in networks if row.side == side and not row.seeds]
         if missing:
             absent.append(f"{side} {spans(missing)}")
     note = textwrap.wrap("not run: " + "; ".join(absent), _LINE) if absent else []
-    label = "layers of the encoder or decoder"
+    label, shared = "layers of the encoder or decoder", [*ours, *papers]
+    upper = _panel("ours", ours, ours if on_stand_in else shared, networks, [label])
+    lower = _panel("paper", papers, papers if on_stand_in else shared, networks, [label, *note])
     return [
-        _panel(ours, shared or ours, sides, most, [label]).properties(title=title),
-        _panel(papers, shared or papers, sides, most, [label, *note]).properties(
-            title="the paper's printed values (tables 7 and 8)"
-        ),
+        upper.properties(title=title),
+        lower.properties(title="the paper's printed values (tables 7 and 8)"),
     ]
 
 
 def _panel(
-    values: Sequence[_Value],
-    on_axis: Sequence[_Value],
-    sides: list[str],
-    most_layers: int,
+    whose: str,
+    drawn: Sequence[Depth],
+    on_axis: Sequence[Depth],
+    networks: Sequence[Depth],
     label: list[str],
 ) -> alt.LayerChart:
-    """Return one panel, whose BLEU axis has room for the values ``on_axis``."""
+    """Return one panel: its BLEU axis has room for ``on_axis``, its others for all networks."""
+    ends = [(row.bleu or 0) + sign * (row.deviation or 0) for row in on_axis for sign in (-1, 1)]
+    sides = list(dict.fromkeys(row.side for row in networks))
     rows: list[dict[str, object]] = [
-        {"network": value.side, "layers": value.layers, "bleu": value.bleu, "whose": value.whose}
-        | {"low": value.ends[0], "high": value.ends[1]}
-        | {"deviation": "none" if value.deviation is None else f"{value.deviation:.2f}"}
-        for value in values
+        {"network": row.side, "layers": row.layers, "bleu": row.bleu, "whose": whose}
+        | {"low": (row.bleu or 0) - (row.deviation or 0)}
+        | {"high": (row.bleu or 0) + (row.deviation or 0)}
+        | {"deviation": "none" if row.deviation is None else f"{row.deviation:.2f}"}
+        for row in drawn
     ]
-    domain = padded(end for value in on_axis for end in value.ends)
-    color = alt.Color("network:N", title=None, scale=alt.Scale(domain=sides, range=COLORS))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X(
             "layers:Q",
             title=label,
-            scale=alt.Scale(domain=[0, most_layers + 1], nice=False),
+            scale=alt.Scale(domain=[0, 1 + max(row.layers for row in networks)], nice=False),
             axis=alt.Axis(tickMinStep=1, format="d"),
         ),
-        color=color,
+        color=alt.Color("network:N", title=None, scale=alt.Scale(domain=sides, range=COLORS)),
         tooltip=[
             alt.Tooltip("network:N"),
             alt.Tooltip("layers:Q", title="Layers"),
@@ -189,14 +164,15 @@ def _panel(
             alt.Tooltip("deviation:N", title="deviation over seeds"),
         ],
     )
-    scale = alt.Scale(domain=domain, nice=False)
-    y, low = (alt.Y(f"{field}:Q", title="BLEU", scale=scale) for field in ("bleu", "low"))
+    scale = alt.Scale(domain=padded(ends), nice=False)
+    y, bottom = (alt.Y(f"{field}:Q", title="BLEU", scale=scale) for field in ("bleu", "low"))
     shape = alt.Shape("network:N", title=None, scale=alt.Scale(domain=sides, range=SHAPES))
     points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=shape)
+    lines = base.mark_line(strokeWidth=1.5).encode(y=y)
+    bars = base.mark_rule().encode(y=bottom, y2="high:Q")
     # A line through no value would be a complaint in the browser's console.
-    lines = [base.mark_line(strokeWidth=1.5).encode(y=y)] if rows else []
-    bars = [base.mark_rule().encode(y=low, y2="high:Q")] if rows else []
-    return alt.LayerChart(layer=[*bars, *lines, points]).properties(height=160)
+    layers = [bars, lines, points] if rows else [points]
+    return alt.LayerChart(layer=layers).properties(height=160)
 
 
 def spans(numbers: Sequence[int]) -> str:

@@ -30,15 +30,13 @@ AXES = {
 
 @dataclass(frozen=True)
 class GroupBleu:
-    """BLEU of one group of sentences.
+    """Tokenized BLEU of one group of sentences as a corpus.
 
     Attributes:
         curve: the translations' name.
         by: what the sentences are sorted by, a key of `AXES`.
         sentences: how many there are in the group.
         lowest, highest, mean: of their lengths or ranks.
-        bleu: tokenized, of the group as a corpus.
-        signature: of the metric.
     """
 
     curve: str
@@ -159,7 +157,12 @@ def _panel(points: Sequence[GroupBleu], by: str) -> alt.LayerChart:
         for number, point in enumerate(point for point in drawn if point.curve == curve)
     ]
     # Groups may have equal labels, so they are told apart by number.
-    spans = [_span(point.lowest, point.highest) for point in drawn if point.curve == curves[0]]
+    ends = [
+        dict.fromkeys((f"{point.lowest:.0f}", f"{point.highest:.0f}"))
+        for point in drawn
+        if point.curve == curves[0]
+    ]
+    spans = list(map("–".join, ends))
     axis = alt.Axis(labelAngle=-45, labelExpr=f"{json.dumps(spans)}[datum.value]")
     # The axis goes from 0 and is that of both panels.
     domain = [0, 1.05 * max(1.0, *(point.bleu for point in points))]
@@ -171,8 +174,3 @@ def _panel(points: Sequence[GroupBleu], by: str) -> alt.LayerChart:
     shape = alt.Shape("curve:N", title=None, scale=alt.Scale(domain=curves, range=SHAPES))
     marks = base.mark_point(filled=True, opacity=1).encode(shape=shape)
     return alt.LayerChart(layer=[base.mark_line(), marks]).properties(height=150)
-
-
-def _span(lowest: float, highest: float) -> str:
-    ends = dict.fromkeys((f"{lowest:.0f}", f"{highest:.0f}"))
-    return "–".join(ends)

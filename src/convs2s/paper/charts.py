@@ -37,7 +37,7 @@ _PNG_SCALE = 1.5
 # vl-convert brings the first, so that every machine lays text out alike; browsers have its likes.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 # A PDF lists what a page uses in the order of a hash table, which is another each time.
-_PDF_RESOURCES = re.compile(rb"(?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,}")
+_PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
 
 
 def as_spec(panel: Panel, description: str) -> ChartSpec:
@@ -88,7 +88,10 @@ def save_figure(
             elif output.suffix == ".png":
                 temporary.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
             else:
-                temporary.write_bytes(_PDF_RESOURCES.sub(_sort_lines, vl_convert.svg_to_pdf(drawn)))
+                page = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
+                # Every second part is a list of resources.
+                page[1::2] = [b"".join(sorted(part.splitlines(True))) for part in page[1::2]]
+                temporary.write_bytes(b"".join(page))
 
 
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
@@ -122,7 +125,3 @@ def _look(font: str, background: str) -> alt.Config:
         title=title,
         view=alt.ViewConfig(stroke="transparent"),
     )
-
-
-def _sort_lines(match: re.Match[bytes]) -> bytes:
-    return b"".join(sorted(match[0].splitlines(keepends=True)))

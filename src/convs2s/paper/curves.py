@@ -146,9 +146,9 @@ def plot_length_penalty(
             for penalty, ratio in zip(points["length_penalty"], points["length_ratio"], strict=True)
         ]
         rows = [
-            {"penalty": penalty, "score": score, "BLEU": kind}
-            for kind in ("tokenized", "detokenized")
-            for penalty, score in zip(points["length_penalty"], points[f"{kind}_bleu"], strict=True)
+            {"penalty": penalty, "score": score, "BLEU": text}
+            for text in ("tokenized", "detokenized")
+            for penalty, score in zip(points["length_penalty"], points[f"{text}_bleu"], strict=True)
         ]
     with failures_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
         chosen = json.loads(tuning.read_bytes())

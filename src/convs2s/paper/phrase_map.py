@@ -63,7 +63,7 @@ class PhraseMap:
 
 
 def read_phrase_map(path: Path) -> PhraseMap:
-    """Read a map; its manifest is for people.
+    """Read a map.
 
     Raises:
         UserError: the file is no map.

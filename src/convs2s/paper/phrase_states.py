@@ -10,24 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.config.paper import Phrases
-from convs2s.decoding.inspection import FinalStates, final_states
+from convs2s.decoding.inspection import final_states
 from convs2s.files.text import write_json
 from convs2s.paper.phrase_map import PhraseMap, PhraseState
 
 Array = NDArray[np.floating[Any]]
 
+# A component of fp32 states that has no more of the largest one is nothing but rounding.
 _ROUNDING = 1e-6
-"""What a component of fp32 states has of the largest one where it is nothing but rounding."""
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Points in two dimensions.
-
-    Attributes:
-        points: (states, 2), each column a component.
-        explained: the share of the states' variance that each component has.
-    """
+    """Points (states, 2), each column a component, and the share of the variance of each."""
 
     points: Array
     explained: tuple[float, float]
@@ -44,6 +39,8 @@ def project_phrases(
 ) -> None:
     """Write where phrases lie by the states in which a model's encoder ends after them.
 
+    A warning on the standard error names the phrases with words that the model does not know.
+
     Args:
         model: the model file, of an LSTM.
         phrases: of two meanings or more.
@@ -56,37 +53,30 @@ def project_phrases(
         UserError: the model is no LSTM.
     """
     texts = [text for meaning in phrases.meanings for text in meaning]
-    meanings = [number for number, of_one in enumerate(phrases.meanings) for _ in of_one]
-    found = _read_phrases(model, texts, header)
-    projection = pca(found.states)
-    rows = zip(texts, meanings, found.tokens, found.unknown, projection.points, strict=True)
+    meanings = [number for number, alike in enumerate(phrases.meanings) for _ in alike]
+    read = final_states(model, texts)
+    for text, words in zip(texts, read.unknown, strict=True):
+        if words:
+            print(
+                f"warning: phrases {header['name']}: {text!r} holds words that {header['model']} "
+                f"of {header['task']} does not know: {', '.join(words)} (config/phrases.yaml)",
+                file=sys.stderr,
+            )
+    projection = pca(read.states)
+    rows = zip(texts, meanings, read.tokens, read.unknown, projection.points, strict=True)
     written = PhraseMap(
         **header,
         stand_in=stand_in,
         title=phrases.title,
         source=phrases.source,
         explained=projection.explained,
-        apart=share_between(found.states, meanings),
+        apart=share_between(read.states, meanings),
         states=[
             PhraseState(text, meaning, tokens, len(unknown), float(x), float(y))
             for text, meaning, tokens, unknown, (x, y) in rows
         ],
     )
     write_json(output, {**asdict(written), "manifest": manifest})
-
-
-def _read_phrases(model: Path, texts: Sequence[str], header: Mapping[str, str]) -> FinalStates:
-    """Read phrases; say on the standard error which hold words that the model does not know."""
-    found = final_states(model, texts)
-    reader = f"{header['model']} of {header['task']}"
-    for text, words in zip(texts, found.unknown, strict=True):
-        if words:
-            print(
-                f"warning: phrases {header['name']}: {text!r} holds words that {reader} does not "
-                f"know: {', '.join(words)} (config/phrases.yaml)",
-                file=sys.stderr,
-            )
-    return found
 
 
 def pca(states: Array) -> Projection:
@@ -114,6 +104,6 @@ def share_between(states: Array, meanings: Sequence[int]) -> float:
     groups = np.array(meanings)
     centered = (states - states.mean(0)).astype(np.float64)
     total = float((centered**2).sum())
-    means = [centered[groups == one] for one in np.unique(groups)]
+    means = [centered[groups == meaning] for meaning in np.unique(groups)]
     between = sum(len(group) * float((group.mean(0) ** 2).sum()) for group in means)
     return between / total if total else 0.0

@@ -37,26 +37,11 @@ class ShownWord:
 
 @dataclass(frozen=True)
 class ShownTranslation:
-    """A translation of a line of a test set.
+    """A translation of a line of a test set, with its words and the reference where it is there."""
 
-    Attributes:
-        line: its number from 1.
-        source: as it was given.
-        words: of the translation, those that took an unknown word's place told apart.
-        text: the translation as it is scored.
-        reference: where it is there.
-    """
-
-    line: int
-    source: str
-    words: tuple[ShownWord, ...]
-    text: str
+    decoded: DecodedLine
+    words: Sequence[ShownWord]
     reference: str | None
-
-    @property
-    def is_replaced(self) -> bool:
-        """Whether a word took an unknown word's place."""
-        return any(word.by for word in self.words)
 
 
 @dataclass(frozen=True)
@@ -73,7 +58,7 @@ class ExamplesOfRun:
     entry: LedgerEntry
     replaced: int
     lines: int
-    shown: tuple[ShownTranslation, ...]
+    shown: Sequence[ShownTranslation]
 
 
 def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[ExamplesOfRun]:
@@ -88,34 +73,26 @@ def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[
     """
     chosen: dict[Path, ExamplesOfRun] = {}
     for entry in entries:
-        if entry.run.testset is None:
-            continue
         rests_on = [path for path in map(Path, entry.sha256) if path in present]
-        reference = next((path for path in rests_on if path.suffix != _TRANSLATIONS), None)
+        texts = [path for path in rests_on if path.suffix != _TRANSLATIONS]
         for path in rests_on:
-            if path.suffix == _TRANSLATIONS and path not in chosen:
-                chosen[path] = _examples(entry, read_translations(path), reference)
+            if entry.run.testset is None or path.suffix != _TRANSLATIONS or path in chosen:
+                continue
+            system = read_translations(path)
+            references = list(read_lines(texts[0])) if texts else []
+            places = spread(len(system), _SPREAD)
+            replaced = [place for place, line in enumerate(system) if line.replacements]
+            places += [place for place in replaced if place not in places][:_REPLACED]
+            shown = [
+                ShownTranslation(
+                    system[place],
+                    shown_words(system[place]),
+                    references[place] if references else None,
+                )
+                for place in sorted(places)
+            ]
+            chosen[path] = ExamplesOfRun(entry, len(replaced), len(system), shown)
     return list(chosen.values())
-
-
-def _examples(
-    entry: LedgerEntry, system: Sequence[DecodedLine], reference: Path | None
-) -> ExamplesOfRun:
-    references = [] if reference is None else list(read_lines(reference))
-    places = spread(len(system), _SPREAD)
-    replaced = [place for place, line in enumerate(system) if line.replacements]
-    places += [place for place in replaced if place not in places][:_REPLACED]
-    shown = (
-        ShownTranslation(
-            line=place + 1,
-            source=system[place].source,
-            words=shown_words(system[place]),
-            text=system[place].text,
-            reference=references[place] if references else None,
-        )
-        for place in sorted(places)
-    )
-    return ExamplesOfRun(entry, len(replaced), len(system), tuple(shown))
 
 
 def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:

@@ -8,7 +8,6 @@ from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
 import vl_convert
 
 from convs2s.config.paper import Table
@@ -38,12 +37,7 @@ _EXAMPLE = ".example.json"
 
 @dataclass(frozen=True)
 class ShownAttention:
-    """A sentence's attention maps.
-
-    Attributes:
-        example: the sentence, its translation and the numbers of all layers.
-        charts: one for each.
-    """
+    """A sentence's attention, with a chart for each layer."""
 
     example: ExampleAttention
     charts: Sequence[ChartSpec]
@@ -51,16 +45,10 @@ class ShownAttention:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or figure of the paper.
+    """A table or figure of the papers, its values beside ours.
 
-    Attributes:
-        name: of its files.
-        printed: as the configuration has it.
-        table: its values beside ours.
-        charts: panels that answer to the pointer.
-        picture: the address of a plot drawn before; None where it has none.
-        attention: maps, where it shows some.
-        cost: what its trainings took.
+    It has charts that answer to the pointer, attention, or the picture of a plot drawn before (an
+    address that holds it); a table has none of them.
     """
 
     name: str
@@ -74,13 +62,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class ModelRuns:
-    """The trainings of one model on one task.
-
-    Attributes:
-        task, model: their names.
-        runs: those trainings.
-        charts: their learning curves; none where no history is there.
-    """
+    """The trainings of one model on one task, with learning curves where there is a history."""
 
     task: str
     model: str
@@ -183,9 +165,8 @@ def _exhibit(
 
 def _attention(path: Path) -> ShownAttention:
     example = read_example(path)
-    weights = np.array(example.weights)  # (layers, target, source)
     source, target = example.source_tokens, example.target_tokens
-    maps = attention_maps(weights, source, target, has_legend=False)
+    maps = attention_maps(example.weights, source, target, has_legend=False)
     described = "attention: source on the y-axis, target on the x-axis"
     return ShownAttention(example, [as_spec(panel, described) for panel in maps])
 
