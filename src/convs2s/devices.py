@@ -22,11 +22,8 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 SECONDS_BETWEEN_TRIES = 2.0
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Parameters of glibc's mallopt, of malloc.h."""
-
-OF_ITS_OWN = 1 << 30
-"""Bytes of an allocation that goes back to the system once it is freed."""
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # Parameters of glibc's mallopt, of malloc.h
+OF_ITS_OWN = 1 << 30  # Bytes of an allocation that goes back to the system once it is freed
 
 
 def pick_device(name: str) -> str:

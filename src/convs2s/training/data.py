@@ -21,25 +21,15 @@ SPLITS = ("train", "valid")
 
 @dataclass(frozen=True)
 class TrainingData:
-    """A task's folder as ``snakemake prepare`` makes it.
+    """A task's folder as ``snakemake prepare`` makes it."""
 
-    Attributes:
-        train: pairs to learn from.
-        valid: pairs that decide the learning rate and the best epoch.
-        types: the types of each side, in the order of their indices.
-        description: of the training store: task, languages, preparation, vocabulary.
-        bpe_codes: BPE codes, or None.
-        splittable: source tokens that BPE may leave, or None for all.
-        checksums: SHA-256 of every file that the result depends on.
-    """
-
-    train: TokenStore
-    valid: TokenStore
-    types: dict[str, list[str]]
-    description: StoreDescription
-    bpe_codes: str | None
-    splittable: list[str] | None
-    checksums: dict[str, str]
+    train: TokenStore  # pairs to learn from
+    valid: TokenStore  # pairs that decide the learning rate and the best epoch
+    types: dict[str, list[str]]  # the types of each side, in the order of their indices
+    description: StoreDescription  # of the training store: task, languages, preparation, vocabulary
+    bpe_codes: str | None  # BPE codes, or None
+    splittable: list[str] | None  # source tokens that BPE may leave, or None for all
+    checksums: dict[str, str]  # SHA-256 of every file that the result depends on
 
     @classmethod
     def read(cls, folder: Path) -> "TrainingData":

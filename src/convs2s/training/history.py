@@ -14,8 +14,7 @@ from convs2s.files.text import read_lines
 IGNORED_BELOW = 1.2
 """A source is as good as ignored where those of other pairs raise perplexity less than so often."""
 
-LARGEST_LOSS = 700.0
-"""Nats per token; e to the power of more is no number of a computer's."""
+LARGEST_LOSS = 700.0  # Nats per token; e to the power of more is no number of a computer's
 
 
 def perplexity(loss: float) -> float:
@@ -28,17 +27,11 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 @dataclass(frozen=True)
 class RunningFigures:
-    """What the last updates of a running epoch gave.
+    """What the last updates of a running epoch gave."""
 
-    Attributes:
-        loss: mean training loss of the epoch so far, in nats per target token.
-        learning_rate: of the last update.
-        gradient: its gradient's norm before clipping.
-    """
-
-    loss: float
-    learning_rate: float
-    gradient: float
+    loss: float  # mean training loss of the epoch so far, in nats per target token
+    learning_rate: float  # of the last update
+    gradient: float  # its gradient's norm before clipping
 
 
 Phase = Literal["starting", "training", "exporting", "finished", "stopped", "failed"]
@@ -47,71 +40,42 @@ Phase = Literal["starting", "training", "exporting", "finished", "stopped", "fai
 
 @dataclass(frozen=True)
 class Progress:
-    """A training at one moment: what ``progress.json`` says.
+    """A training at one moment: what ``progress.json`` says."""
 
-    Attributes:
-        owner: the process that trains, in the words of the lock.
-        phase: what it does.
-        written: when this was written, in seconds since 1970.
-        state: name of the folder of its states, beside this file.
-        why: why it was stopped or has failed, or why training ended; else None.
-        epoch: the running epoch, from 1; 0 before the first.
-        epochs: how many there will be, or None where validation decides.
-        batch: updates of the epoch so far.
-        batches: updates of the epoch.
-        updates: made since the training began.
-        loss: as of ``RunningFigures``, as are the learning rate and the gradient.
-        perplexity: validation perplexity after the last finished epoch.
-        best_epoch: that with the lowest one; 0 before the first.
-        tokens_per_second: target tokens.
-        seconds_of_epoch: left of the epoch.
-        seconds: left of the training, where its end is known.
-    """
-
-    owner: str
-    phase: Phase = "starting"
-    written: float = 0.0
-    state: str = ""
-    why: str | None = None
-    epoch: int = 0
-    epochs: float | None = None
-    batch: int = 0
-    batches: int = 0
-    updates: int = 0
-    loss: float | None = None
+    owner: str  # the process that trains, in the words of the lock
+    phase: Phase = "starting"  # what it does
+    written: float = 0.0  # when this was written, in seconds since 1970
+    state: str = ""  # name of the folder of its states, beside this file
+    why: str | None = None  # why it was stopped or has failed, or why training ended; else None
+    epoch: int = 0  # the running epoch, from 1; 0 before the first
+    epochs: float | None = None  # how many there will be, or None where validation decides
+    batch: int = 0  # updates of the epoch so far
+    batches: int = 0  # updates of the epoch
+    updates: int = 0  # made since the training began
+    loss: float | None = None  # as of ``RunningFigures``, as are the learning rate and the gradient
     learning_rate: float | None = None
     gradient: float | None = None
-    perplexity: float | None = None
-    best_epoch: int = 0
-    tokens_per_second: int | None = None
-    seconds_of_epoch: float | None = None
-    seconds: float | None = None
+    perplexity: float | None = None  # validation perplexity after the last finished epoch
+    best_epoch: int = 0  # that with the lowest one; 0 before the first
+    tokens_per_second: int | None = None  # target tokens
+    seconds_of_epoch: float | None = None  # left of the epoch
+    seconds: float | None = None  # left of the training, where its end is known
 
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """A finished epoch.
+    """A finished epoch."""
 
-    Attributes:
-        epoch: its number, from 1.
-        updates: made since the training began.
-        learning_rate: of its last update.
-        train_loss: mean loss over it, in nats per target token, smoothed where the recipe says so.
-        valid_loss: validation loss after it, in nats per target token.
-        valid_perplexity: e to the power of that.
-        tokens: its target tokens, ``</s>`` counted.
-        tokens_per_second: of them.
-        valid_perplexity_full: over all types, where the model has a shortlist; else None.
-    """
-
-    epoch: Count
-    updates: Count
-    learning_rate: float
+    epoch: Count  # its number, from 1
+    updates: Count  # made since the training began
+    learning_rate: float  # of its last update
+    # mean loss over it, in nats per target token, smoothed where the recipe says so
     train_loss: float
-    valid_loss: float
-    valid_perplexity: float
-    tokens: Count
-    tokens_per_second: Count
+    valid_loss: float  # validation loss after it, in nats per target token
+    valid_perplexity: float  # e to the power of that
+    tokens: Count  # its target tokens, ``</s>`` counted
+    tokens_per_second: Count  # of them
+    # over all types, where the model has a shortlist; else None
     valid_perplexity_full: float | None = None
 
     def line(self, epochs: float | None) -> str:
@@ -153,15 +117,10 @@ def read_history(path: Path) -> History:
 
 @dataclass(frozen=True)
 class ShortlistFigures:
-    """What validation perplexity over a shortlist rests on.
+    """What validation perplexity over a shortlist rests on."""
 
-    Attributes:
-        types: target types of a validation batch on average.
-        outside: share of the reference tokens that are outside and therefore count as unknown.
-    """
-
-    types: float
-    outside: float
+    types: float  # target types of a validation batch on average
+    outside: float  # share of the reference tokens that are outside and therefore count as unknown
 
 
 @dataclass(frozen=True)
@@ -170,16 +129,11 @@ class SourceUse:
 
     A network without attention can write fluent text that has nothing to do with its source, and
     neither loss nor perplexity tells it from one that translates badly.
-
-    Attributes:
-        perplexity: with each pair's own source, over all types.
-        permuted_perplexity: with the source of another pair, over all types.
-        ratio: the second by the first.
     """
 
-    perplexity: float
-    permuted_perplexity: float
-    ratio: float
+    perplexity: float  # with each pair's own source, over all types
+    permuted_perplexity: float  # with the source of another pair, over all types
+    ratio: float  # the second by the first
 
     @classmethod
     def from_losses(cls, own: float, permuted: float) -> "SourceUse":
@@ -199,29 +153,18 @@ class SourceUse:
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """What ``training.json`` and the model file say of a training.
+    """What ``training.json`` and the model file say of a training."""
 
-    Attributes:
-        seed: of the initialization, the data order and dropout.
-        epochs: that were finished.
-        updates: that were made.
-        best_epoch: that with the lowest validation loss.
-        validation_perplexity: of the weights that were exported.
-        stop_reason: why training ended, in words.
-        parameters: their number.
-        source_use: what permuted sources cost them; None where there is but one validation pair.
-        shortlist: where the model has one; else None.
-    """
-
-    seed: int
-    epochs: int
-    updates: int
-    best_epoch: int
-    validation_perplexity: float
-    stop_reason: str | None
-    parameters: int
+    seed: int  # of the initialization, the data order and dropout
+    epochs: int  # that were finished
+    updates: int  # that were made
+    best_epoch: int  # that with the lowest validation loss
+    validation_perplexity: float  # of the weights that were exported
+    stop_reason: str | None  # why training ended, in words
+    parameters: int  # their number
+    # what permuted sources cost them; None where there is but one validation pair
     source_use: SourceUse | None
-    shortlist: ShortlistFigures | None = None
+    shortlist: ShortlistFigures | None = None  # where the model has one; else None
 
 
 def without_absent(record: EpochRecord | TrainingSummary) -> dict[str, object]:

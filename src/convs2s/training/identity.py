@@ -30,40 +30,26 @@ goes when ``TRAINING_VERSION`` rises."""
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """One training.
+    """One training."""
 
-    Attributes:
-        folder: a task's prepared folder: ``dataset/`` and ``vocabulary/``.
-        architecture: the network.
-        recipe: how it is trained.
-        seed: of the initialization, the data order and dropout.
-        output: the model file to write; the state and history lie beside it.
-        dictionary: the alignment dictionary to put into the model file, or None.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads of each worker.
-        candidates: the alignment's candidates where the model selects its vocabulary, or None.
-        time_limit: minutes after which a scheduler ends the job, or None.
-        products: who computes float32 products on a CPU; ``auto``: the fastest on this machine.
-        truecasers: those of source and target, to put into the model file, or None.
-        label: what its lines begin with, such as ``TASK/MODEL/seed1``.
-        quiet: whether they are in the log beside its states alone.
-        start: where the model lies that ``start`` of the recipe names, if not at the path there.
-    """
-
-    folder: Path
-    architecture: Architecture
-    recipe: Recipe
-    seed: int
-    output: Path
-    dictionary: Path | None
-    device: str
-    threads: int
+    folder: Path  # a task's prepared folder: ``dataset/`` and ``vocabulary/``
+    architecture: Architecture  # the network
+    recipe: Recipe  # how it is trained
+    seed: int  # of the initialization, the data order and dropout
+    output: Path  # the model file to write; the state and history lie beside it
+    dictionary: Path | None  # the alignment dictionary to put into the model file, or None
+    device: str  # ``cpu``, ``cuda`` or ``auto``
+    threads: int  # CPU threads of each worker
+    # the alignment's candidates where the model selects its vocabulary, or None
     candidates: Path | None = None
-    time_limit: float | None = None
+    time_limit: float | None = None  # minutes after which a scheduler ends the job, or None
+    # who computes float32 products on a CPU; ``auto``: the fastest on this machine
     products: Products = "auto"
+    # those of source and target, to put into the model file, or None
     truecasers: Sequence[Path] | None = None
-    label: str = ""
-    quiet: bool = False
+    label: str = ""  # what its lines begin with, such as ``TASK/MODEL/seed1``
+    quiet: bool = False  # whether they are in the log beside its states alone
+    # where the model lies that ``start`` of the recipe names, if not at the path there
     start: Path | None = None
 
     @property

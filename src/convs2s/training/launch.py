@@ -33,8 +33,7 @@ from convs2s.training.workers import RENDEZVOUS, is_worker
 MEETING = "CONVS2S_MEETING"
 """Environment variable: HOST:PORT of the store at which a job's nodes meet."""
 
-JOIN_SECONDS = 600
-"""How long the first node to be ready waits for the others."""
+JOIN_SECONDS = 600  # How long the first node to be ready waits for the others
 
 SHUTDOWN_SECONDS = 120
 """How long workers may take to write a state after a signal before they are killed."""

@@ -23,8 +23,7 @@ from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.training.workers import Workers
 
-AHEAD = 2
-"""Updates that are read before their turn."""
+AHEAD = 2  # Updates that are read before their turn
 
 COMPILED_LENGTHS = 8
 """What is compiled for a GPU reads sentences padded to a multiple of so many tokens: a kernel that
@@ -40,18 +39,13 @@ _Loaded = TypeVar("_Loaded")
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Some rows of a batch.
+    """Some rows of a batch."""
 
-    Attributes:
-        rows: their numbers in the store.
-        place: where it is in the batch: its number, then which half of it, and so on. The
-            seed of its dropout follows from it.
-        size: padded tokens.
-    """
-
-    rows: Indices
+    rows: Indices  # their numbers in the store
+    # where it is in the batch: its number, then which half of it, and so on. The seed of its
+    # dropout follows from it
     place: tuple[int, ...]
-    size: int
+    size: int  # padded tokens
 
     def halves(self) -> list["MicroBatch"]:
         """Return two micro-batches for this one, of as many rows each."""
@@ -90,20 +84,13 @@ def split_batch(
 
 @dataclass(frozen=True)
 class LossInputs:
-    """A batch of B pairs as the loss reads it.
+    """A batch of B pairs as the loss reads it."""
 
-    Attributes:
-        source: (B, m), padded on the right.
-        previous: (B, n), the decoder's input.
-        places: (N,), where in the flattened (B * n) the target is not padding.
-        target: (N,), what stands there.
-        types: (S,), those that the softmax is over, by which ``target`` counts; None: all.
-    """
-
-    source: Tensor
-    previous: Tensor
-    places: Tensor
-    target: Tensor
+    source: Tensor  # (B, m), padded on the right
+    previous: Tensor  # (B, n), the decoder's input
+    places: Tensor  # (N,), where in the flattened (B * n) the target is not padding
+    target: Tensor  # (N,), what stands there
+    # (S,), those that the softmax is over, by which ``target`` counts; None: all
     types: Tensor | None
 
     def to(self, device: str) -> "LossInputs":
@@ -119,40 +106,25 @@ class LossInputs:
 
 @dataclass(frozen=True)
 class LoadedUpdate:
-    """What a worker needs for its share of an update.
+    """What a worker needs for its share of an update."""
 
-    Attributes:
-        store: where the pairs are from.
-        rows: the pairs of the whole update.
-        tokens: target tokens of the whole update.
-        types: those of the whole update, where the softmax is over a shortlist.
-        micro_batches: this worker's, each with what the loss reads of it.
-    """
-
-    store: TokenStore
-    rows: Indices
-    tokens: int
-    types: Types | None
+    store: TokenStore  # where the pairs are from
+    rows: Indices  # the pairs of the whole update
+    tokens: int  # target tokens of the whole update
+    types: Types | None  # those of the whole update, where the softmax is over a shortlist
+    # this worker's, each with what the loss reads of it
     micro_batches: list[tuple[MicroBatch, LossInputs]]
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Reads what the loss needs.
+    """Reads what the loss needs."""
 
-    Attributes:
-        limits: of a batch.
-        shortlist: how the model selects its vocabulary, if it does.
-        workers: among which a batch is shared out.
-        device: what the loss is computed on.
-        multiple: of tokens, to which sentences are padded.
-    """
-
-    limits: BatchLimits
-    shortlist: Shortlist | None
-    workers: Workers
-    device: str
-    multiple: int = 1
+    limits: BatchLimits  # of a batch
+    shortlist: Shortlist | None  # how the model selects its vocabulary, if it does
+    workers: Workers  # among which a batch is shared out
+    device: str  # what the loss is computed on
+    multiple: int = 1  # of tokens, to which sentences are padded
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read an update's pairs ``rows``."""

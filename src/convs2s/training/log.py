@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-LOG_NAME = "train.log"
-"""Name of the log of all tries, in the folder of the states."""
+LOG_NAME = "train.log"  # Name of the log of all tries, in the folder of the states
 
 
 @dataclass

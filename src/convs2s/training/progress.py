@@ -22,11 +22,8 @@ from convs2s.training.history import EpochRecord, RunningFigures, without_absent
 from convs2s.training.log import duration, label, log, on_terminal
 from convs2s.training.state_folder import ProgressFile
 
-QUIET_SECONDS = 60.0
-"""Seconds between two lines in a log."""
-
-MOVING_SECONDS = 0.2
-"""Seconds between two moves of the bar on a terminal."""
+QUIET_SECONDS = 60.0  # Seconds between two lines in a log
+MOVING_SECONDS = 0.2  # Seconds between two moves of the bar on a terminal
 
 EVENTS = "tensorboard"
 """Name of the folder of TensorBoard's event files, in that of a training's states."""
@@ -162,23 +159,14 @@ def write_history(
 
 @dataclass(frozen=True)
 class EpochSpan:
-    """Which epoch it is, and how far it reaches.
+    """Which epoch it is, and how far it reaches."""
 
-    Attributes:
-        epoch: its number, from 1.
-        epochs: how many there will be, or None where validation decides.
-        batches: its updates.
-        whole: those of an epoch that is trained whole.
-        done: those made before this try.
-        updates: all that the training made before.
-    """
-
-    epoch: int
-    epochs: float | None
-    batches: int
-    whole: int
-    done: int = 0
-    updates: int = 0
+    epoch: int  # its number, from 1
+    epochs: float | None  # how many there will be, or None where validation decides
+    batches: int  # its updates
+    whole: int  # those of an epoch that is trained whole
+    done: int = 0  # those made before this try
+    updates: int = 0  # all that the training made before
 
     def __str__(self) -> str:
         return f"epoch {self.epoch}" + ("" if self.epochs is None else f"/{self.epochs:g}")

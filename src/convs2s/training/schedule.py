@@ -21,23 +21,16 @@ _VELOCITY = "momentum_buffer"
 
 @dataclass(frozen=True)
 class Schedule:
-    """Where the schedule stands.
+    """Where the schedule stands."""
 
-    Attributes:
-        learning_rate: of the next epoch, as far as validation decides it.
-        annealing: whether an epoch has failed to improve: from then on every epoch divides.
-        previous_loss: validation loss of the last epoch, or None before the first.
-        best_loss: the lowest validation loss so far, or None.
-        best_epoch: its epoch, from 1; 0 before the first.
-        stop_reason: why training is over, in words, or None.
-    """
-
-    learning_rate: float
+    learning_rate: float  # of the next epoch, as far as validation decides it
+    # whether an epoch has failed to improve: from then on every epoch divides
     annealing: bool = False
+    # validation loss of the last epoch, or None before the first
     previous_loss: float | None = None
-    best_loss: float | None = None
-    best_epoch: int = 0
-    stop_reason: str | None = None
+    best_loss: float | None = None  # the lowest validation loss so far, or None
+    best_epoch: int = 0  # its epoch, from 1; 0 before the first
+    stop_reason: str | None = None  # why training is over, in words, or None
 
     def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
         """Return the learning rate of an update; ``progress`` epochs are finished before it."""
@@ -106,44 +99,26 @@ class Schedule:
 
 
 class Moment(NamedTuple):
-    """An update's place in a training, and the learning rate there.
+    """An update's place in a training, and the learning rate there."""
 
-    Attributes:
-        epoch: from 1.
-        batch: its number in the epoch, from 0.
-        learning_rate: of its step.
-    """
-
-    epoch: int
-    batch: int
-    learning_rate: float
+    epoch: int  # from 1
+    batch: int  # its number in the epoch, from 0
+    learning_rate: float  # of its step
 
 
 @dataclass
 class TrainerState:
-    """How far a training is.
+    """How far a training is."""
 
-    Attributes:
-        schedule: where the learning rate stands.
-        learning_rate: that of the last update.
-        epoch: the running epoch, from 1.
-        batch: the next batch of it, from 0.
-        updates: updates made.
-        loss: summed training loss of the running epoch, in nats.
-        tokens: its target tokens so far.
-        seconds: time spent on it so far; it decides nothing.
-        history: a record of each finished epoch.
-    """
-
-    schedule: Schedule
-    learning_rate: float
-    epoch: int = 1
-    batch: int = 0
-    updates: int = 0
-    loss: float = 0.0
-    tokens: int = 0
-    seconds: float = 0.0
-    history: list[EpochRecord] = field(default_factory=list)
+    schedule: Schedule  # where the learning rate stands
+    learning_rate: float  # that of the last update
+    epoch: int = 1  # the running epoch, from 1
+    batch: int = 0  # the next batch of it, from 0
+    updates: int = 0  # updates made
+    loss: float = 0.0  # summed training loss of the running epoch, in nats
+    tokens: int = 0  # its target tokens so far
+    seconds: float = 0.0  # time spent on it so far; it decides nothing
+    history: list[EpochRecord] = field(default_factory=list)  # a record of each finished epoch
 
     @classmethod
     def initial(cls, recipe: Recipe, epoch: int) -> "TrainerState":

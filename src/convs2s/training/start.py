@@ -21,8 +21,7 @@ _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 _MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum_epochs")
 """What of a recipe says how a training goes on, where it goes on from a model."""
 
-_MOST_SHOWN = 3
-"""Keys that differ, with their values."""
+_MOST_SHOWN = 3  # Keys that differ, with their values
 
 
 def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:

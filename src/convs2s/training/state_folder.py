@@ -21,23 +21,18 @@ from convs2s.training.history import Progress
 from convs2s.training.identity import digest_of, flatten
 from convs2s.training.log import keep, kept_in, log
 
-STATE = "state"
-"""Name of the folder, beside a model, of its training's states."""
-
-LOCK = "lock"
-"""Name of the file, in the folder of the states, that one training at a time holds."""
+STATE = "state"  # Name of the folder, beside a model, of its training's states
+LOCK = "lock"  # Name of the file, in the folder of the states, that one training at a time holds
 
 REFUSED = "refused.json"
 """Name of the file beside it that says which process was refused last, and who held the lock."""
 
-PROGRESS = "progress.json"
-"""Name of the file beside it that says how far the training is."""
+PROGRESS = "progress.json"  # Name of the file beside it that says how far the training is
 
 LOCK_TRIES, LOCK_SECONDS = 4, 0.1
 """How often the lock is tried, as whoever asks about it holds it for a moment; seconds between."""
 
-SECONDS_BETWEEN_NOTES = 10.0
-"""Between two writings of a running epoch's progress."""
+SECONDS_BETWEEN_NOTES = 10.0  # Between two writings of a running epoch's progress
 
 
 class ProgressFile:

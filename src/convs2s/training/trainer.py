@@ -41,16 +41,11 @@ MEMORY_UPDATES = 100
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a finished training exports.
+    """What a finished training exports."""
 
-    Attributes:
-        weights: the parameters.
-        loss: their validation loss.
-        source_use: how much they read of the source; None where there is but one validation pair.
-    """
-
-    weights: dict[str, Tensor]
-    loss: float
+    weights: dict[str, Tensor]  # the parameters
+    loss: float  # their validation loss
+    # how much they read of the source; None where there is but one validation pair
     source_use: SourceUse | None
 
 

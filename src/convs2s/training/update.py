@@ -32,33 +32,22 @@ OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What an update did.
+    """What an update did."""
 
-    Attributes:
-        loss: negative log-likelihood (smoothed where the recipe says so) summed over the target
-            tokens, in nats.
-        tokens: target tokens, ``</s>`` counted.
-        norm: the gradient's norm before clipping.
-    """
-
+    # negative log-likelihood (smoothed where the recipe says so) summed over the target tokens, in
+    # nats
     loss: float
-    tokens: int
-    norm: float
+    tokens: int  # target tokens, ``</s>`` counted
+    norm: float  # the gradient's norm before clipping
 
 
 @dataclass(frozen=True)
 class StartedUpdate:
-    """An update that the device may still be computing: reading it waits.
+    """An update that the device may still be computing: reading it waits."""
 
-    Attributes:
-        loss: this worker's share of it, float64.
-        tokens: target tokens of all workers.
-        norm: the gradient's norm before clipping.
-    """
-
-    loss: Tensor
-    tokens: int
-    norm: Tensor
+    loss: Tensor  # this worker's share of it, float64
+    tokens: int  # target tokens of all workers
+    norm: Tensor  # the gradient's norm before clipping
 
 
 class Updater:

@@ -48,14 +48,10 @@ class Workers:
     """This process among those that train together; alone, it has nobody to ask.
 
     Every method is a meeting: all workers call the same ones in the same order.
-
-    Attributes:
-        rank: number of this worker, from 0; the first one writes files and speaks.
-        count: number of workers.
     """
 
-    rank: int = 0
-    count: int = 1
+    rank: int = 0  # number of this worker, from 0; the first one writes files and speaks
+    count: int = 1  # number of workers
 
     @property
     def is_first(self) -> bool:
@@ -136,23 +132,16 @@ class Workers:
             ) from None
 
 
-ALONE = Workers()
-"""One process, which is all of them."""
+ALONE = Workers()  # One process, which is all of them
 
 
 @dataclass
 class _Bucket:
-    """Gradients that are exchanged together.
+    """Gradients that are exchanged together."""
 
-    Attributes:
-        flat: their memory.
-        views: each parameter's part of it.
-        missing: how many gradients the running pass has not finished.
-    """
-
-    flat: Tensor
-    views: dict[nn.Parameter, Tensor]
-    missing: int = 0
+    flat: Tensor  # their memory
+    views: dict[nn.Parameter, Tensor]  # each parameter's part of it
+    missing: int = 0  # how many gradients the running pass has not finished
 
 
 class Gradients:

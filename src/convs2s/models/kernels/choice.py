@@ -33,14 +33,12 @@ FAVOR: dict[Kernel, float] = {"blas": 1.05}
 PRECISION_MARGIN = 1.2
 """By how much a precision must be faster than those that round less: near ones change places."""
 
-HEAVIEST = 2
-"""Shapes that are measured."""
+HEAVIEST = 2  # Shapes that are measured
 
 TRAINED_ROWS = 1024
 """Rows of a product in training: with fewer, one kernel's start weighs more than another's."""
 
-MOST_DECODED_ROWS = 320
-"""Hypotheses at a time that are measured; more of them change little."""
+MOST_DECODED_ROWS = 320  # Hypotheses at a time that are measured; more of them change little
 
 MOST_INPUTS, MOST_OUTPUTS, MOST_DECODED_OUTPUTS = 1024, 512, 2048
 """Sides of a weight that is measured: in training, and the outputs in decoding."""
@@ -48,8 +46,7 @@ MOST_INPUTS, MOST_OUTPUTS, MOST_DECODED_OUTPUTS = 1024, 512, 2048
 MOST_READ = 1 << 27
 """Bytes of a network's other weights, at most, that are read between two uses of one."""
 
-BYTES: Mapping[Precision, int] = {"fp32": 4, "bf16": 2, "int8": 1}
-"""Of a weight in each precision."""
+BYTES: Mapping[Precision, int] = {"fp32": 4, "bf16": 2, "int8": 1}  # Of a weight in each precision
 
 
 @dataclass(frozen=True)

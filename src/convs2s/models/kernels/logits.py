@@ -14,8 +14,7 @@ from torch.nn import functional
 
 from convs2s.models.kernels.matmul import linear
 
-BLOCK = 1 << 22
-"""Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache."""
+BLOCK = 1 << 22  # Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache
 
 BLOCK_OF_GPU = 1 << 27
 """Logits of a block on a GPU, where a block of a CPU's size is over before the next is asked for:
@@ -24,8 +23,7 @@ BLOCK_OF_GPU = 1 << 27
 LEAST_ROWS = 1024
 """Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
 
-GROUP = 32
-"""Numbers of which the largest stands for all in the first pass of ``topk_of_sums``."""
+GROUP = 32  # Numbers of which the largest stands for all in the first pass of ``topk_of_sums``
 
 
 class _SummedCrossEntropy(torch.autograd.Function):

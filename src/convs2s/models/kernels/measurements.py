@@ -22,8 +22,7 @@ Candidate = TypeVar("Candidate", bound=Hashable)
 SHARED_SECONDS = 0.5
 """That all candidates of a measurement share, unless ``LEAST_ROUNDS`` take longer."""
 
-LEAST_ROUNDS, MOST_ROUNDS = 5, 30
-"""Turns of each candidate; the first one sets up."""
+LEAST_ROUNDS, MOST_ROUNDS = 5, 30  # Turns of each candidate; the first one sets up
 
 
 def measured_here(

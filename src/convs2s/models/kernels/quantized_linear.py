@@ -25,15 +25,13 @@ LARGEST = 127
 LARGEST_OF_SEVEN_BITS = 63
 """That of inputs without VNNI, where two products with them still fit into 16 bits."""
 
-FEWEST_ROWS = 4
-"""Of a product by torch's own library: it adds fewer up in another order."""
+FEWEST_ROWS = 4  # Of a product by torch's own library: it adds fewer up in another order
 
 LARGE = 1 << 20
 """Numbers of an fp32 weight from which on oneDNN's packed layout is faster for few rows: a product
 by it costs 30 microseconds more than one by MKL, whatever its size."""
 
-ROWS_HINT = 128
-"""Rows that the layout of packed weights is chosen for; it serves any number."""
+ROWS_HINT = 128  # Rows that the layout of packed weights is chosen for; it serves any number
 
 PACKING_MARGIN = 1.5
 """By how much oneDNN must be faster than torch's own library for smaller fp32 weights: both round
@@ -41,13 +39,9 @@ differently, and noise must not change the bytes of a translation."""
 
 
 class LinearMap(Protocol):
-    """A map of (..., inputs) to (..., outputs).
+    """A map of (..., inputs) to (..., outputs)."""
 
-    Attributes:
-        outputs: how many.
-    """
-
-    outputs: int
+    outputs: int  # how many
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map the rows."""
