@@ -6,8 +6,7 @@ after its token stores were rebuilt to the same bytes. Without the state it woul
 
 import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +25,7 @@ from convs2s.model_file import ModelDescription, describe_model, save_model
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
 from convs2s.training.data import TrainingData
-from convs2s.training.history import (
-    ShortlistFigures,
-    TrainingSummary,
-    perplexity,
-    without_absent,
-)
+from convs2s.training.history import perplexity
 from convs2s.training.identity import TrainingJob, digest_of
 from convs2s.training.loading import validation_batches
 from convs2s.training.progress import write_history
@@ -48,24 +42,39 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     """
     state, shortlist = trainer.state, trainer.updater.shortlist
     known = trainer.folder.identity
-    figures = None if shortlist is None else shortlist_figures(shortlist, data.valid, job.recipe)
-    summary = without_absent(
-        TrainingSummary(
-            seed=job.seed,
-            epochs=state.epoch - 1,
-            updates=state.updates,
-            best_epoch=state.schedule.best_epoch,
-            validation_perplexity=perplexity(result.loss),
-            stop_reason=state.schedule.stop_reason,
-            parameters=sum(tensor.numel() for tensor in result.weights.values()),
-            source_use=result.source_use,
-            shortlist=figures,
-        )
-    )
+    # What is absent is left out: a source use where there is but one validation pair, a shortlist.
+    summary: dict[str, object] = {
+        "seed": job.seed,
+        "epochs": state.epoch - 1,
+        "updates": state.updates,
+        "best_epoch": state.schedule.best_epoch,
+        "validation_perplexity": perplexity(result.loss),
+        "stop_reason": state.schedule.stop_reason,
+        "parameters": sum(tensor.numel() for tensor in result.weights.values()),
+    }
+    if result.source_use is not None:
+        summary["source_use"] = asdict(result.source_use)
+    if shortlist is not None:
+        summary["shortlist"] = shortlist_figures(shortlist, data.valid, job.recipe)
     # What the model's card says of the data; nothing that scoring could change.
-    origin = data.description.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
-    training = {**summary, "identity": known, **origin}
-    save_model(job.output, result.weights, _description(job, data, shortlist, training))
+    described = data.description
+    origin = described.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
+    description = ModelDescription(
+        task=described.task,
+        languages=described.languages.model_dump(),
+        preparation=described.preparation,
+        architecture=job.architecture,
+        source_types=data.types["source"],
+        target_types=data.types["target"],
+        bpe_codes=data.bpe_codes,
+        glossaries=list(described.vocabulary.glossaries),
+        splittable=data.splittable,
+        dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
+        training={**summary, "identity": known, **origin},
+        shortlist=shortlist,
+        truecasers=words_of_truecasers(job, data),
+    )
+    save_model(job.output, result.weights, description)
     records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
     forget_checksums(records)
     write_history(records[0], state.history, {"stop": state.schedule.stop_reason})
@@ -80,33 +89,12 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     note_checksums(records)
 
 
-def _description(
-    job: TrainingJob,
-    data: TrainingData,
-    shortlist: Shortlist | None,
-    training: Mapping[str, object],
-) -> ModelDescription:
-    """Return what the model file says of its weights."""
-    described = data.description
-    return ModelDescription(
-        task=described.task,
-        languages=described.languages.model_dump(),
-        preparation=described.preparation,
-        architecture=job.architecture,
-        source_types=data.types["source"],
-        target_types=data.types["target"],
-        bpe_codes=data.bpe_codes,
-        glossaries=list(described.vocabulary.glossaries),
-        splittable=data.splittable,
-        dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
-        training=training,
-        shortlist=shortlist,
-        truecasers=words_of_truecasers(job, data),
-    )
+def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
+    """Return what validation perplexity over a shortlist rests on.
 
-
-def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> ShortlistFigures:
-    """Return what validation perplexity over a shortlist rests on."""
+    That is a batch's target types on average, and the share of the reference tokens that are
+    outside and therefore count as unknown.
+    """
     sizes, outside, tokens = [], 0, 0
     for rows in validation_batches(store, recipe, shortlist):
         batch = collate(store, rows)
@@ -114,7 +102,7 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
         sizes.append(len(types))
         outside += int(np.isin(batch.target, types, invert=True).sum())
         tokens += batch.target_tokens
-    return ShortlistFigures(sum(sizes) / len(sizes), outside / tokens)
+    return {"types": sum(sizes) / len(sizes), "outside": outside / tokens}
 
 
 @dataclass(frozen=True)

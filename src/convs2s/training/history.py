@@ -88,6 +88,11 @@ class EpochRecord:
         )
 
 
+def without_absent(record: EpochRecord) -> dict[str, object]:
+    """Return a record's fields, but those that say nothing."""
+    return {key: value for key, value in asdict(record).items() if value is not None}
+
+
 @dataclass(frozen=True)
 class History:
     """A training's ``history.jsonl``: its finished epochs, and why it ended, if it has."""
@@ -116,14 +121,6 @@ def read_history(path: Path) -> History:
 
 
 @dataclass(frozen=True)
-class ShortlistFigures:
-    """What validation perplexity over a shortlist rests on."""
-
-    types: float  # target types of a validation batch on average
-    outside: float  # share of the reference tokens that are outside and therefore count as unknown
-
-
-@dataclass(frozen=True)
 class SourceUse:
     """How much the prediction of the validation targets rests on their sources.
 
@@ -149,24 +146,3 @@ class SourceUse:
         if self.ratio >= IGNORED_BELOW:
             return figures
         return f"warning: the model ignores its source: {figures} (docs/training.md)"
-
-
-@dataclass(frozen=True)
-class TrainingSummary:
-    """What ``training.json`` and the model file say of a training."""
-
-    seed: int  # of the initialization, the data order and dropout
-    epochs: int  # that were finished
-    updates: int  # that were made
-    best_epoch: int  # that with the lowest validation loss
-    validation_perplexity: float  # of the weights that were exported
-    stop_reason: str | None  # why training ended, in words
-    parameters: int  # their number
-    # what permuted sources cost them; None where there is but one validation pair
-    source_use: SourceUse | None
-    shortlist: ShortlistFigures | None = None  # where the model has one; else None
-
-
-def without_absent(record: EpochRecord | TrainingSummary) -> dict[str, object]:
-    """Return a record's fields, but those that say nothing."""
-    return {key: value for key, value in asdict(record).items() if value is not None}

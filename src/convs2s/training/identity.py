@@ -33,8 +33,8 @@ class TrainingJob:
     """One training."""
 
     folder: Path  # a task's prepared folder: ``dataset/`` and ``vocabulary/``
-    architecture: Architecture  # the network
-    recipe: Recipe  # how it is trained
+    architecture: Architecture
+    recipe: Recipe
     seed: int  # of the initialization, the data order and dropout
     output: Path  # the model file to write; the state and history lie beside it
     dictionary: Path | None  # the alignment dictionary to put into the model file, or None
@@ -69,8 +69,6 @@ class TrainingJob:
 
 def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine.
-
-    ``checksums``: of ``TrainingData``.
 
     Raises:
         UserError: the model that it starts from is missing.

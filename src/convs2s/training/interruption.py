@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
@@ -14,7 +14,7 @@ LONGEST_MARGIN, SHORTEST_MARGIN = 10.0, 0.5
 """Minutes before a time limit at which the last state is written: a tenth of it between these."""
 
 END_OF_SLURM_JOB = "SLURM_JOB_END_TIME"
-"""Slurm's variable with the time at which it ends a job, in seconds of the epoch."""
+"""Slurm's variable with the time at which it ends a job, in seconds since 1970."""
 
 
 def margin(time_limit: float) -> float:
@@ -24,7 +24,7 @@ def margin(time_limit: float) -> float:
 
 
 def end_of_job(environment: Mapping[str, str]) -> float | None:
-    """Return when the scheduler ends this job, in seconds of the epoch; None if it does not say."""
+    """Return when the scheduler ends this job, in seconds since 1970; None if it does not say."""
     stated = environment.get(END_OF_SLURM_JOB, "")
     return float(stated) if stated.isdecimal() else None
 
@@ -40,11 +40,9 @@ class Interruption:
     ) -> None:
         """Start the clock.
 
-        Args:
-            time_limit: minutes after which a scheduler kills this process, or None.
-            launcher: process that started this one and should outlive it, or None.
-            end: when the scheduler kills it, in seconds of the epoch, where it says so: it counts
-                from the start of the job, which was some time ago.
+        ``time_limit`` is in minutes. ``launcher`` is the process that started this one and should
+        outlive it. ``end``: when the scheduler kills the job, in seconds since 1970, where it says
+        so: it counts from the job's start, which was some time ago.
         """
         self.launcher, self.time_limit = launcher, time_limit
         self._signal: str | None = None
@@ -63,15 +61,19 @@ class Interruption:
             return "the process that started the workers has ended"
         return None
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Note the signals that come while the block runs, rather than die of them."""
-        before = {number: signal.signal(number, self._note) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Note a signal rather than die of it."""
         self._signal = signal.Signals(number).name
+
+
+@contextmanager
+def handling(
+    signals: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """Have signals that come while the block runs handled."""
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

@@ -13,8 +13,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +27,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from convs2s.devices import VISIBLE, lock_folder, own_gpus, pick_device
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.training.identity import TrainingJob
+from convs2s.training.interruption import handling
 from convs2s.training.run import train
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
@@ -43,13 +44,10 @@ TOLD_TO_WORKERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
 
 def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
-    """Train with this many workers, each on a GPU of its own where there are GPUs.
+    """Train with so many workers on each node, each on a GPU of its own where there are GPUs.
 
-    Args:
-        job: the training.
-        nodes: number of machines; more than one are those of this Slurm job.
-        workers: number of processes on each machine; a single one trains in this process.
-        command: the arguments of ``convs2s`` that each worker is started with.
+    More than one node are those of this Slurm job; a single worker trains in this process. Others
+    are started with ``command``, the arguments of ``convs2s``.
 
     Raises:
         UserError: training failed.
@@ -173,7 +171,15 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         # Where one node has ended the others do so too, or are ended after the time of a state.
         f"--wait={SHUTDOWN_SECONDS}",
     ]
-    with _forwarding() as started:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        if not started:
+            raise UnfinishedError(f"{signal.Signals(number).name} was received before the start")
+        # srun forwards SIGUSR1 to all nodes, while SIGTERM has it kill them.
+        started[0].send_signal(signal.SIGUSR1)
+
+    with handling(TOLD_TO_WORKERS, forward):
         # In a session of its own, as srun takes a signal to the group of this process for an order
         # to kill all nodes at once.
         process = subprocess.Popen(
@@ -191,25 +197,3 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
             f"the nodes ended with code {code}, as said above; the last state is intact: run the "
             "same command again"
         )
-
-
-@contextmanager
-def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Hand signals on to all nodes: srun forwards SIGUSR1, while SIGTERM has it kill them.
-
-    Yields:
-        where the block puts srun; a signal that comes before that ends the block.
-    """
-    started: list[subprocess.Popen[bytes]] = []
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        if not started:
-            raise UnfinishedError(f"{signal.Signals(number).name} was received before the start")
-        started[0].send_signal(signal.SIGUSR1)
-
-    before = {number: signal.signal(number, forward) for number in TOLD_TO_WORKERS}
-    try:
-        yield started
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -89,13 +89,12 @@ class Schedule:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
         if schedule.kind == "cosine" or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
             return None
-        divided = (
-            ""
-            if schedule.kind == "step"
-            else f", divided by {schedule.divide_by:g} after each epoch since validation stopped "
-            "improving,"
+        if schedule.kind == "step":
+            return f"the learning rate fell below {schedule.minimum:g}"
+        return (
+            f"the learning rate, divided by {schedule.divide_by:g} after each epoch since "
+            f"validation stopped improving, fell below {schedule.minimum:g}"
         )
-        return f"the learning rate{divided} fell below {schedule.minimum:g}"
 
 
 class Moment(NamedTuple):
@@ -147,12 +146,9 @@ class TrainerState:
         return RunningFigures(self.loss / self.tokens, self.learning_rate, gradient)
 
     def finish_epoch(self, loss: float, full_loss: float | None, recipe: Recipe) -> EpochRecord:
-        """Record the running epoch, and go on to the next one.
+        """Record the running epoch with its validation losses, and go on to the next one.
 
-        Args:
-            loss: validation loss in nats per target token.
-            full_loss: over all types, where the model has a shortlist.
-            recipe: of the training.
+        ``full_loss`` is over all types, where the model has a shortlist.
         """
         record = EpochRecord(
             epoch=self.epoch,

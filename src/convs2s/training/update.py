@@ -34,9 +34,7 @@ OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 class UpdateReport:
     """What an update did."""
 
-    # negative log-likelihood (smoothed where the recipe says so) summed over the target tokens, in
-    # nats
-    loss: float
+    loss: float  # summed over the target tokens, smoothed where the recipe says so, in nats
     tokens: int  # target tokens, ``</s>`` counted
     norm: float  # the gradient's norm before clipping
 
@@ -185,12 +183,8 @@ class Updater:
     ) -> float:
         """Return the validation loss in nats per target token, ``</s>`` counted.
 
-        A shortlist is made for each batch without its references: those outside are ``<unk>``.
-
-        Args:
-            store: the pairs.
-            full: whether all types are scored in any case.
-            sources: as of ``collate``.
+        A shortlist, unless the loss is ``full``, is made for each batch without its references:
+        those outside are ``<unk>``. ``sources`` are as of ``collate``.
         """
         self.network.eval()
         shortlist = None if full else self.shortlist

@@ -28,7 +28,6 @@ RENDEZVOUS = "CONVS2S_RENDEZVOUS"
 TIMEOUT = timedelta(minutes=30)
 """How long a worker waits for one on another machine that has gone without a word."""
 
-
 BUCKET = 1 << 21
 """Numbers of a bucket: 8 MB of float32, of which a network takes many, and an exchange few."""
 
@@ -88,7 +87,7 @@ class Workers:
         """Return when every worker is here."""
         self.totals([0.0])
 
-    def check_same(self, what: str, tensors: Iterable[Tensor]) -> None:
+    def check_same(self, name: str, tensors: Iterable[Tensor]) -> None:
         """Refuse to go on where the workers do not have the same bytes.
 
         Raises:
@@ -104,7 +103,7 @@ class Workers:
         # The mean of the others' and the mean of their squares: together they leave no variance.
         if self.totals([mine, mine * mine]) != [self.count * mine, self.count * mine * mine]:
             raise UserError(
-                f"worker {self.rank}: the workers' {what} differ; they must run the same code on "
+                f"worker {self.rank}: the workers' {name} differ; they must run the same code on "
                 "the same files"
             )
 
@@ -216,11 +215,7 @@ def is_worker() -> bool:
 
 @contextmanager
 def joined(device: str) -> Iterator[Workers]:
-    """Meet the other workers that torchrun started, if it did, until the block ends.
-
-    Args:
-        device: ``cpu`` (gloo) or a CUDA device (NCCL).
-    """
+    """Meet the other workers that torchrun started, if it did, until the block ends."""
     count = int(os.environ["WORLD_SIZE"]) if is_worker() else 1
     if count == 1:
         yield ALONE

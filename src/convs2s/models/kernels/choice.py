@@ -113,15 +113,10 @@ def chosen_precision(
 def fastest_precision(
     products: Sequence[Product], hypotheses: int, candidates: Sequence[Precision]
 ) -> Precision:
-    """Return the fastest precision for a decoding's step with this process's threads.
+    """Return the fastest precision of the candidates for a decoding's step with so many hypotheses.
 
     It is fp32 unless another one is faster by more than ``PRECISION_MARGIN``, and int8 only where
     it is by that much faster than bf16, too.
-
-    Args:
-        products: those of a step.
-        hypotheses: how many there are at a time.
-        candidates: the precisions that the network has.
 
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.

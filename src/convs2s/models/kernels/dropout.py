@@ -35,13 +35,8 @@ class _Mask(torch.autograd.Function):
 def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | None = None) -> Tensor:
     """Zero each value with ``probability`` and divide the others by what is left of 1.
 
-    On a CPU the probability is rounded to a multiple of 2^-16.
-
-    Args:
-        x: (B, n, d).
-        probability: 0 to 1.
-        training: whether anything is dropped.
-        padding: (B, n), True where all values become zero, in training and otherwise.
+    On a CPU the probability is rounded to a multiple of 2^-16. Values of x (B, n, d) become zero
+    where the padding (B, n) is True, in training and otherwise.
     """
     dropped = round(probability * _LEVELS)
     if not training or dropped == 0 or x.device.type != "cpu":

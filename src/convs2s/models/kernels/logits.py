@@ -100,13 +100,9 @@ def summed_cross_entropy(
 ) -> Tensor:
     """Return the cross-entropy of a softmax layer, summed over its inputs, in nats.
 
-    Args:
-        features: (N, f), what enters the output layer; its precision is that of the matrix
-            products, where autocast does not say another.
-        weight: (V, f).
-        bias: (V,).
-        target: (N,), the true types.
-        smoothing: probability mass spread evenly over all types (section 4.2 has none).
+    The layer's weight is (V, f), its bias (V,). The precision of the features (N, f) is that of the
+    matrix products, where autocast does not say another. ``smoothing`` of the probability of the
+    target (N,) is spread evenly over all types (section 4.2 has none).
     """
     device_type = features.device.type
     if torch.is_autocast_enabled(device_type):
@@ -124,13 +120,8 @@ def topk_of_sums(numbers: Tensor, offsets: Tensor, count: int) -> tuple[Tensor, 
     The largest lie in the groups with the largest maxima, and maxima of whole groups are what
     vector instructions are good at: one pass reads everything, what follows reads little.
 
-    Args:
-        numbers: (B, K, S).
-        offsets: (B, K).
-        count: how many; at most K * S are returned.
-
-    Returns:
-        The sums (B, count), the largest first, and their places (B, count) in K * S.
+    Numbers are (B, K, S), offsets (B, K). The sums (B, count) come the largest first, with their
+    places (B, count) in K * S, which bounds the count.
     """
     _, rows, total = numbers.shape
     width = total // GROUP

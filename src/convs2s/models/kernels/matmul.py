@@ -38,13 +38,7 @@ def kernels() -> list[Kernel]:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return ``x @ weight.t() + bias``, where it is learned from.
-
-    Args:
-        x: (..., inputs).
-        weight: (outputs, inputs).
-        bias: (outputs,).
-    """
+    """Map x (..., inputs) by a weight (outputs, inputs) and a bias (outputs,) that are learned."""
     device_type = x.device.type
     has_one_kernel = (
         x.dtype != torch.float32
@@ -114,15 +108,9 @@ def _offsets(
 
 
 def windows(x: Tensor, kernel: int, left: int) -> Tensor:
-    """Return the window of each position, zeros where it reaches past an end.
+    """Return the window (B, n, kernel * d) of each position of x (B, n, d), zeros past an end.
 
-    Args:
-        x: (B, n, d).
-        kernel: positions of a window.
-        left: how many of them lie before the position: kernel - 1 for a causal convolution.
-
-    Returns:
-        (B, n, kernel * d), the window's positions in their order.
+    ``left`` positions of it lie before the position: kernel - 1 for a causal convolution.
     """
     if kernel == 1:
         return x

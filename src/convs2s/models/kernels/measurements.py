@@ -30,12 +30,9 @@ def measured_here(
 ) -> dict[str, float]:
     """Return each candidate's rate at some work, as it was first measured by this user here.
 
-    *Here* is on such a processor, by this version of torch and with as many threads.
-
-    Args:
-        work: what is measured, as plain data: the key by which it is kept.
-        measure: does it where nothing is kept. It must not ask for another measurement, which
-            would wait for this one to end.
+    *Here* is on such a processor, by this version of torch and with as many threads. ``work`` is
+    the key by which it is kept. ``measure`` must not ask for another measurement, which would wait
+    for this one to end.
 
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.
@@ -66,14 +63,10 @@ def least_seconds(
     works: Mapping[Candidate, Sequence[Callable[[], object]]],
     before: Callable[[Candidate], object] = lambda _: None,
 ) -> dict[Candidate, list[float]]:
-    """Return the least processor time of each work of each candidate.
+    """Return the least processor time of each work of each candidate, ``before`` each not timed.
 
     The candidates take turns, and the least time counts, so that other work on the machine slows
     down none of them alone.
-
-    Args:
-        works: what is timed.
-        before: what is done before each work, outside the time.
     """
     least = {name: [float("inf")] * len(several) for name, several in works.items()}
     end = time.perf_counter() + SHARED_SECONDS

@@ -41,7 +41,7 @@ differently, and noise must not change the bytes of a translation."""
 class LinearMap(Protocol):
     """A map of (..., inputs) to (..., outputs)."""
 
-    outputs: int  # how many
+    outputs: int
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map the rows."""
