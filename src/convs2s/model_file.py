@@ -105,7 +105,8 @@ class ModelDescription:
 
 def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDescription) -> None:
     """Write a model file."""
-    fields = {one.name: getattr(description, one.name) for one in dataclasses.fields(description)}
+    names = [field.name for field in dataclasses.fields(description)]
+    fields = {name: getattr(description, name) for name in names}
     del fields["shortlist"]
     fields["architecture"] = description.architecture.model_dump(mode="json")
     tensors = dict(weights)
@@ -141,9 +142,9 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     with shapes_alone():  # what a file states takes no memory until it is there
         model = build_network(architecture, *sizes)
     check_weights(weights, model, str(path))
-    kinds = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    dtypes = {name: tensor.dtype for name, tensor in model.state_dict().items()}
     # Copies: what safetensors returns is the file, which another process may write anew.
-    own = {name: tensor.to(kinds[name], copy=True) for name, tensor in weights.items()}
+    own = {name: tensor.to(dtypes[name], copy=True) for name, tensor in weights.items()}
     model.load_state_dict(own, assign=True)
     for layer in model.modules():
         if isinstance(layer, nn.RNNBase):  # a GPU would copy its weights at every step otherwise
@@ -152,28 +153,25 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
 
 
 def check_weights(weights: Mapping[str, Tensor], network: Network, name: str) -> None:
-    """Check that weights are those of a network, and numbers.
+    """Check that weights are those of a network, by its names, and numbers.
 
-    Args:
-        weights: by the network's names.
-        network: of the same architecture; its own weights are not read.
-        name: what a message begins with.
+    The network's own weights are not read. Messages begin with ``name``.
 
     Raises:
         UserError: a weight is missing or left over, of another shape or type, or not finite.
     """
     expected = network.state_dict()
-    for one in sorted(weights.keys() ^ expected.keys()):
-        found = "lacks" if one in expected else "has"
-        raise UserError(f"{name}: not the network that it describes: it {found} {one!r}")
-    for one, tensor in weights.items():
-        if tensor.shape != expected[one].shape or not tensor.is_floating_point():
+    for weight in sorted(weights.keys() ^ expected.keys()):
+        verb = "lacks" if weight in expected else "has"
+        raise UserError(f"{name}: not the network that it describes: it {verb} {weight!r}")
+    for weight, tensor in weights.items():
+        if tensor.shape != expected[weight].shape or not tensor.is_floating_point():
             raise UserError(
-                f"{name}: not the network that it describes: {one!r} is {_shown(tensor)}, "
-                f"{_shown(expected[one])} was expected"
+                f"{name}: not the network that it describes: {weight!r} is {_shown(tensor)}, "
+                f"{_shown(expected[weight])} was expected"
             )
         if not torch.isfinite(tensor).all():
-            raise UserError(f"{name}: {one!r} holds what is not a finite number: train it again")
+            raise UserError(f"{name}: {weight!r} holds what is not a finite number: train it again")
 
 
 def _shown(tensor: Tensor) -> str:

@@ -20,11 +20,11 @@ def add_decoding_options(command: argparse.ArgumentParser) -> None:
             action = argparse.BooleanOptionalAction
             command.add_argument(flag, dest=name, action=action, default=default, help=text)
         else:
-            kind = type(default)
+            nullable = any(option.get("type") == "null" for option in alternatives(schema))
             command.add_argument(
                 flag,
                 dest=name,
-                type=number_or_null if _takes_null(schema) else kind,
+                type=number_or_null if nullable else type(default),
                 choices=choices(schema) or None,
                 default=default,
                 help=text,
@@ -34,10 +34,6 @@ def add_decoding_options(command: argparse.ArgumentParser) -> None:
 def number_or_null(text: str) -> int | None:
     """Read a whole number, or what the configuration calls null: no limit."""
     return None if text == "null" else int(text)
-
-
-def _takes_null(schema: Schema) -> bool:
-    return any(one.get("type") == "null" for one in alternatives(schema))
 
 
 def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
@@ -59,11 +55,11 @@ def _options(
     schema: Schema, defaults: BaseModel, prefix: str
 ) -> list[tuple[str, Schema, OptionValue]]:
     """Return the dotted name, the schema and the default of each setting."""
-    found: list[tuple[str, Schema, OptionValue]] = []
+    options: list[tuple[str, Schema, OptionValue]] = []
     for key, below in schema["properties"].items():
         default = getattr(defaults, key)
         if isinstance(default, BaseModel):
-            found += _options(below, default, f"{prefix}{key}.")
+            options += _options(below, default, f"{prefix}{key}.")
         else:
-            found.append((prefix + key, below, default))
-    return found
+            options.append((prefix + key, below, default))
+    return options

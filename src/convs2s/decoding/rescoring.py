@@ -85,8 +85,19 @@ class PairScorer:
             UserError: the lines are not tokens, and the models' files do not say how the target
                 side is split.
         """
-        if form != "tokens":
-            _check_target_side(description)
+        codes, why = description.bpe_codes, None
+        if form != "tokens" and codes is not None:
+            # A model file holds how its source is split: is its target split in the same way?
+            strange = types_of_other_codes(codes, description.target_types)
+            if description.splittable is not None:
+                why = "its vocabulary has a threshold"
+            elif strange:
+                why = f"its source's BPE codes do not make {strange} of its target's types"
+        if why is not None:
+            raise UserError(
+                f"{description.task}: {why}, and how targets are split is not in a model file: "
+                "give both sides as the model's own tokens (--pretokenized)"
+            )
         self.ensemble, self.device, self.form = ensemble, device, form
         self._splitters = {
             side: Splitter(description, language, form)
@@ -139,23 +150,6 @@ class PairScorer:
         tokens = self._splitters[side](line)
         warn_if_overlong(tokens, self.ensemble.positions(side), line)
         return self._vocabularies[side].encode(tokens)
-
-
-def _check_target_side(description: ModelDescription) -> None:
-    """Refuse what splits its targets in another way than its sources: a file holds one of both."""
-    codes = description.bpe_codes
-    if codes is None:
-        return
-    if description.splittable is not None:
-        why = "its vocabulary has a threshold"
-    elif strange := types_of_other_codes(codes, description.target_types):
-        why = f"its source's BPE codes do not make {strange} of its target's types"
-    else:
-        return
-    raise UserError(
-        f"{description.task}: {why}, and how targets are split is not in a model file: give both "
-        "sides as the model's own tokens (--pretokenized)"
-    )
 
 
 def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:

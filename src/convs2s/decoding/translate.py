@@ -275,11 +275,9 @@ class LineTranslator:
         self, replacement: Replacement, tokens: Sequence[str], source: Sequence[str]
     ) -> dict[str, Any]:
         """Return a replacement with positions that count words instead of tokens."""
-        return {
-            **asdict(replacement),
-            "position": self._word_position(tokens, replacement.position),
-            "source_position": self._word_position(source, replacement.source_position),
-        }
+        position = self._word_position(tokens, replacement.position)
+        source_position = self._word_position(source, replacement.source_position)
+        return asdict(replacement) | {"position": position, "source_position": source_position}
 
     def _word_position(self, tokens: Sequence[str], position: int) -> int:
         if self._of_words:
@@ -320,25 +318,20 @@ def load_ensemble(
                     "ensemble's models differ in the seed of their training or in their network "
                     "alone"
                 )
-        if precision == "int8":
-            _check_int8(path, description, device)
+        if precision == "int8" and description.architecture.kind == "lstm":
+            raise UserError(
+                f"{path}: an LSTM decodes in fp32 or bf16, there is no int8 for its layers: "
+                "translate with precision: bf16 (--precision bf16)"
+            )
+    if precision == "int8" and (device != "cpu" or not runs_int8()):
+        raise UserError(
+            "precision: int8 needs an x86 CPU, and this is "
+            f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
+            "(--precision bf16), or on such a CPU (--device cpu)"
+        )
     are_recorded = all(model.architecture.kind == "convs2s" for _, model in loaded)
     if settings.cuda_graphs and device == "cuda" and are_recorded:
         from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 
         return RecordedEnsemble(networks, settings.ensemble, precision), common
     return Ensemble(networks, settings.ensemble, precision), common
-
-
-def _check_int8(path: Path, description: ModelDescription, device: str) -> None:
-    if description.architecture.kind == "lstm":
-        raise UserError(
-            f"{path}: an LSTM decodes in fp32 or bf16, there is no int8 for its layers: translate "
-            "with precision: bf16 (--precision bf16)"
-        )
-    if device != "cpu" or not runs_int8():
-        raise UserError(
-            "precision: int8 needs an x86 CPU, and this is "
-            f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
-            "(--precision bf16), or on such a CPU (--device cpu)"
-        )

@@ -140,26 +140,22 @@ class RecordedEnsemble(Ensemble):
             states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
             outputs = [network.output for network in self._convs2s]
             when_done = partial(self._idle.__setitem__, shape)
-            recording, rows = self._recording(), len(filled)
-            decoder = RecordedDecoder(states, outputs, self._average, recording, rows, when_done)
+            previous = source.new_full((len(filled), hypotheses), END)
+            recorded = self._recording(), previous, when_done
+            decoder = RecordedDecoder(states, outputs, self._average, *recorded)
         else:
             decoder.restart(filled)
-        decoder.sentences, decoder.length = source.shape
+        decoder.length = source.shape[1]
         return decoder
 
 
 class RecordedDecoder(DecoderState):
     """A decoder whose first step is run, whose second is recorded, and whose others are replayed.
 
-    Its states have B' rows, of which the first B are sentences.
-
-    Attributes:
-        sentences: B.
-        length: m, of the source that is decoded.
+    Its states have B' rows, of which the first B are sentences. ``length`` is m of their source.
     """
 
     keeps_all = True
-    sentences: int
     length: int
 
     def __init__(
@@ -168,15 +164,17 @@ class RecordedDecoder(DecoderState):
         outputs: Sequence[LinearMap],
         average: Average,
         recording: Recording,
-        rows: int,
+        previous: Tensor,
         when_done: Callable[["RecordedDecoder"], None],
     ) -> None:
-        """Take what ``DecoderState`` takes, an empty recording, B', and what ``release`` calls."""
+        """Take what ``DecoderState`` takes, an empty recording, and what ``release`` calls.
+
+        ``previous`` (B', K) is where a step reads each hypothesis's last token.
+        """
         super().__init__(states, outputs, None, average)
         self._in_place, self._recording, self._when_done = states, recording, when_done
-        self._rows = rows
-        self._previous: Tensor | None = None  # (B', K), updated in place
-        self._predicted: Predicted | None = None  # where a step's results are
+        self._previous, self._is_set_up = previous, False
+        self._predicted: Predicted | None = None  # where a recorded step's results are
 
     def restart(self, source: Tensor) -> None:
         """Begin with another source (B', m) of as many rows and as many whole vectors."""
@@ -191,25 +189,22 @@ class RecordedDecoder(DecoderState):
         constrain: Callable[[Tensor, slice], None],
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
-        predictions, attention = self._replay(previous)
-        predictions = predictions[: self.sentences]  # (B, K, S)
+        sentences = len(previous)
+        self._previous[:sentences].copy_(previous)
+        if not self._is_set_up:  # the first step sets up what cannot be while recording
+            self._is_set_up = True
+            predictions, attention = self.step(self._previous)
+        else:
+            if self._predicted is None:
+                self._predicted = self._recording.record(lambda: self.step(self._previous))
+            self._recording.replay()
+            predictions, attention = self._predicted
+        predictions = predictions[:sentences]  # (B, K, S)
         constrain(predictions, slice(None))
         totals, places = topk_of_sums(predictions, scores, count)
         if attention is not None:
-            attention = attention[: self.sentences, :, : self.length]  # (B, K, m)
+            attention = attention[:sentences, :, : self.length]  # (B, K, m)
         return totals, places, attention
-
-    def _replay(self, previous: Tensor) -> Predicted:
-        """Predict from each hypothesis's last token (B, K)."""
-        if self._previous is None:  # the first step sets up what cannot be while recording
-            self._previous = previous.new_full((self._rows, previous.shape[1]), END)
-            return self.step(self._previous)
-        own = self._previous
-        own[: len(previous)].copy_(previous)
-        if self._predicted is None:
-            self._predicted = self._recording.record(lambda: self.step(own))
-        self._recording.replay()
-        return self._predicted
 
     def release(self) -> None:
         """Leave the recording to another source."""
