@@ -67,7 +67,7 @@ class ModelDescription:
         preparation: name of the recipe from raw text to tokens (``convs2s.text.preparation``).
         architecture: the network.
         source_types: types of the source vocabulary in the order of their indices.
-        target_types: likewise of the target.
+        target_types: types of the target vocabulary.
         bpe_codes: BPE codes, or None for a word model.
         training: where the weights come from: a training's summary (seed, epochs, updates,
             validation perplexity), its identity (recipe, checksums of its data, version of

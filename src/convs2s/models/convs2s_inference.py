@@ -3,10 +3,10 @@
 The factors sqrt(0.5) of ``convs2s.models.convs2s`` are part of the weights where that saves a pass.
 
 A block's query is W h + b + g, of the convolution's output h and the embedding g of the last target
-token (section 3.3). Its product with the encoder's output z is h (W^T z) + b z + g z, and what the
-output's projection makes of a mean of values is the mean of what it makes of them: where a block is
-no wider than the embeddings, both maps are applied to the source once instead of to each hypothesis
-at each step ("folded").
+token (section 3.3). Its product with the encoder's output z is h (W^T z) + b z + g z. The output
+projection of a mean of values is the mean of their projections. So where a block is no wider than
+the embeddings, both maps are applied to the source once instead of to each hypothesis at each step
+("folded").
 
 In bf16 attention itself is computed in fp32: its products are so small that a kernel of bf16 takes
 longer to start than one of fp32 to end, except for many hypotheses of a sentence.
