@@ -1,4 +1,4 @@
-"""What several commands of ``convs2s`` share: the device, the standard input and output."""
+"""What several commands of ``convs2s`` share: common options and their checks, input and output."""
 
 import argparse
 import os
@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from convs2s.config.options import Options
+from convs2s.config.messages import validated
+from convs2s.config.options import CommandOptions, Options
 from convs2s.config.section import schema_of
+from convs2s.errors import UserError
+from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
 
@@ -56,3 +59,22 @@ def standard_input() -> Iterator[str]:
 def write_utf8() -> None:
     """Write UTF-8 to the standard output, line by line as it comes."""
     sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Check what a command was given by the same rules as a file of the configuration.
+
+    Raises:
+        UserError: a number is out of its bounds, or there is no folder for the output.
+    """
+    given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
+    stated = {name: value for name, value in given.items() if value is not None}
+    validated(CommandOptions, stated, "options")
+    makes: str = getattr(arguments, "makes_folder", "")
+    for name in {"output", "items", makes} - {""}:
+        path = getattr(arguments, name, None)
+        if isinstance(path, Path):
+            (check_parent if name == makes else check_place)(path)
+    for name, value in vars(arguments).items():
+        if "\0" in str(value):
+            raise UserError(f"options: {name}: a name cannot hold the character NUL")

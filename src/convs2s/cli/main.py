@@ -10,6 +10,7 @@ from typing import NoReturn
 from convs2s import __version__
 from convs2s.cli.attention import add_attention
 from convs2s.cli.card import add_card
+from convs2s.cli.common import check_options
 from convs2s.cli.compare_outputs import add_compare_outputs
 from convs2s.cli.completion import add_completion
 from convs2s.cli.config import add_config
@@ -29,7 +30,6 @@ from convs2s.cli.tokenize import add_detokenize, add_tokenize
 from convs2s.cli.train import add_train
 from convs2s.cli.translate import add_translate
 from convs2s.config.messages import unknown
-from convs2s.config.options import check_options
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment

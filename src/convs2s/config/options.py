@@ -1,12 +1,10 @@
 """config.yaml: every knob that a user turns; and the numbers that commands take."""
 
-import argparse
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from convs2s.config.messages import validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
     Items,
@@ -18,8 +16,6 @@ from convs2s.config.section import (
     Values,
     matching,
 )
-from convs2s.errors import UserError
-from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 
 LearnedMetricName = Literal["comet", "bleurt"]
@@ -145,22 +141,3 @@ class CommandOptions(Section):
     feature: Annotated[
         str, matching(r"^[^\s=|]+$", "expected a name without blanks, '=' and '|'")
     ] = "Model"
-
-
-def check_options(arguments: argparse.Namespace) -> None:
-    """Check what a command was given by the same rules as a file of the configuration.
-
-    Raises:
-        UserError: a number is out of its bounds, or there is no folder for the output.
-    """
-    given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
-    stated = {name: value for name, value in given.items() if value is not None}
-    validated(CommandOptions, stated, "options")
-    makes: str = getattr(arguments, "makes_folder", "")
-    for name in {"output", "items", makes} - {""}:
-        path = getattr(arguments, name, None)
-        if isinstance(path, Path):
-            (check_parent if name == makes else check_place)(path)
-    for name, value in vars(arguments).items():
-        if "\0" in str(value):
-            raise UserError(f"options: {name}: a name cannot hold the character NUL")
