@@ -113,10 +113,7 @@ def sort_by_length(order: Order, lengths: Lengths) -> Order:
 
     A counting sort: apart from the result its memory is that of one chunk and one number for each
     length. numpy's own sorts return 8 bytes a row and need as much again while they work.
-
-    Args:
-        order: (N,), rows.
-        lengths: (N,), the length of each row, in the order of the store.
+    ``order`` and ``lengths`` are (N,), the lengths in the order of the store.
     """
     counts = np.zeros(int(lengths.max(initial=0)) + 1, np.int64)
     for start in range(0, len(lengths), SORT_CHUNK):

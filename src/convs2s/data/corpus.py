@@ -71,14 +71,8 @@ def extract_corpus(
 def extract_reference(*, pairs: Sequence[tuple[str, str]], downloads: Path, output: Path) -> int:
     """Write a further reference of a test set, line N of it beside line N of the target.
 
-    Args:
-        pairs: (target, reference) references as the configuration has them; the targets' lines are
-            counted alone.
-        downloads: the folder where what is referred to by URL has been put.
-        output: where the reference goes.
-
-    Returns:
-        The number of lines.
+    Of ``pairs``, (target, reference), the targets' lines are counted alone. The number of lines is
+    returned.
 
     Raises:
         UserError: a file is missing or malformed, or has another number of lines than the target.
@@ -89,10 +83,8 @@ def extract_reference(*, pairs: Sequence[tuple[str, str]], downloads: Path, outp
 def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
     """Split two parallel files into contiguous ranges of lines of nearly equal length.
 
-    The shards end to end are the input, whatever their number. All appear, or none.
-
-    Returns:
-        The number of pairs.
+    The shards end to end are the input, whatever their number. All appear, or none. The number of
+    pairs is returned.
 
     Raises:
         UserError: the sides differ in their number of lines, or have fewer than there are shards.

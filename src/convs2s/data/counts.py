@@ -15,12 +15,7 @@ def count_pairs(
 ) -> None:
     """Write the sum of the training shards' reports as JSON, and a table beside the paper's number.
 
-    Args:
-        shards: the reports of the training text's shards.
-        valid: the report of the validation text.
-        total: the sum, to write.
-        table: the table, to write.
-        metadata: what stands beside the numbers.
+    ``shards`` and ``valid`` are reports of the filter, ``total`` and ``table`` are written.
     """
     train = added_reports(shards)
     write_json(total, train)
@@ -50,11 +45,8 @@ def count_pairs(
 def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
     """Write a table of the pairs of token stores, and of those that were too long for them.
 
-    Args:
-        train: what stands beside the training store.
-        valid: what stands beside the validation store.
-        table: the table, to write.
-        most_tokens: of a side of a pair; None for any number.
+    ``train`` and ``valid`` are what stands beside the stores; a side of a pair has ``most_tokens``
+    at most, or any number where that is None.
     """
     sides = read_description(train), read_description(valid)
     rows = [["kept by words", *(f"{side.pairs + side.dropped:,}" for side in sides)]]

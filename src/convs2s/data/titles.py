@@ -23,22 +23,11 @@ _FEWEST_WORDS = 4
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper of which a pair is made.
-
-    Attributes:
-        identifier: its id, as arXiv writes it.
-        sentence: the first one of its abstract.
-        title: its title.
-    """
+    """A paper of which a pair is made: its id, the first sentence of its abstract, its title."""
 
     identifier: str
     sentence: str
     title: str
-
-    def part(self, one_in: int) -> str:
-        """Return train, valid or test, which the id alone decides."""
-        digest = hashlib.sha256(self.identifier.encode()).digest()
-        return {0: "test", 1: "valid"}.get(int.from_bytes(digest, "big") % one_in, "train")
 
 
 @dataclass(frozen=True)
@@ -92,7 +81,9 @@ def write_title_corpus(
     kept, dropped = _worth_keeping(papers.values())
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
-        parts[paper.part(one_in)].append(paper)
+        # The id alone decides, so that a paper stays where it is whatever others there are.
+        digest = int.from_bytes(hashlib.sha256(paper.identifier.encode()).digest(), "big")
+        parts[{0: "test", 1: "valid"}.get(digest % one_in, "train")].append(paper)
     empty = [part for part, of_part in parts.items() if not of_part]
     if empty:
         raise UserError(

@@ -25,10 +25,7 @@ _TABLES_AT_ONCE = 64
 def count_words(*, text: Path, rows: range, output: Path) -> None:
     """Write how often each word of some lines of a tokenized file occurs, sorted by code point.
 
-    Args:
-        text: one side of a corpus, in words.
-        rows: the lines to count, from 0.
-        output: the table to write.
+    The lines are counted from 0.
     """
     lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
     output.parent.mkdir(parents=True, exist_ok=True)
