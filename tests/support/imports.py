@@ -33,10 +33,11 @@ def imports_of_command(root: Path, command: str) -> set[str]:
     program = _imports(_tree(source / PACKAGE / "__main__.py"), lazy=False)
     functions = [
         node
-        for node in ast.walk(_tree(source / PACKAGE / f"cli/{command}.py"))
+        for path in (source / PACKAGE / "cli").glob("*.py")
+        for node in _tree(path).body
         if isinstance(node, ast.FunctionDef) and node.name == f"_{command}"
     ]
-    assert functions, f"convs2s.cli.{command} has no function _{command}"
+    assert functions, f"convs2s.cli has no function _{command}"
     own = _imports(functions[0], lazy=True)
     return _foreign(source, program, lazy=False) | _foreign(source, own, lazy=True)
 

@@ -1,1 +1,1 @@
-"""``convs2s``: one file for each command."""
+"""``convs2s``: its commands, those of one subject in one module."""

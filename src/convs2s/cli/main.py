@@ -1,34 +1,22 @@
-"""``convs2s``: what the workflow does, by hand."""
+"""``convs2s``: what the workflow does, by hand; its help, its exit codes, its completion."""
 
 import argparse
 import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from convs2s import __version__
-from convs2s.cli.attention import add_attention
-from convs2s.cli.card import add_card
-from convs2s.cli.common import check_options
-from convs2s.cli.compare_outputs import add_compare_outputs
-from convs2s.cli.completion import add_completion
-from convs2s.cli.config import add_config
-from convs2s.cli.examples import add_examples, commands_below
-from convs2s.cli.export_results import add_export_results
-from convs2s.cli.import_model import add_import
-from convs2s.cli.kernels import add_kernels
-from convs2s.cli.mirror import add_mirror
-from convs2s.cli.remove_states import add_remove_states
-from convs2s.cli.rerank import add_rerank
-from convs2s.cli.results import add_results
-from convs2s.cli.score import add_score
-from convs2s.cli.score_pairs import add_score_pairs
-from convs2s.cli.serve import add_serve
-from convs2s.cli.status import add_status
-from convs2s.cli.tokenize import add_detokenize, add_tokenize
-from convs2s.cli.train import add_train
-from convs2s.cli.translate import add_translate
+from convs2s.cli.models import add_card, add_import
+from convs2s.cli.n_best import add_rerank, add_score_pairs
+from convs2s.cli.options import check_options
+from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
+from convs2s.cli.score import add_compare_outputs, add_score
+from convs2s.cli.text import add_detokenize, add_tokenize
+from convs2s.cli.train import add_kernels, add_remove_states, add_status, add_train
+from convs2s.cli.translate import add_attention, add_serve, add_translate
 from convs2s.config.messages import unknown
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
@@ -36,6 +24,12 @@ from convs2s.pipeline.process import provide_environment
 
 EXIT_AFTER_CTRL_C = 130
 """Exit code after Ctrl-C, as the shell has it; of work that can be gone on with it is 75."""
+
+EXIT_CODES = (
+    "exit codes: 0 done; 1 an error, said in one line; 2 options that are unknown, missing or of\n"
+    "  another form; 75 stopped in good order before the end: the same command goes on;\n"
+    "  130 Ctrl-C, of a command that has nothing to go on with"
+)
 
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
@@ -124,6 +118,29 @@ def _refuse(command: argparse.ArgumentParser, rest: Sequence[str]) -> NoReturn:
     command.error(f"unknown arguments: {' '.join(rest)}")
 
 
+def _add_completion(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print the script by which a shell completes commands, options and file names after Tab. "
+        "Make it anew after an update of this program (docs/command_line.md)."
+    )
+    command.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
+    command.set_defaults(run=_completion)
+
+
+def _completion(arguments: argparse.Namespace) -> None:
+    import shtab
+
+    def complete_files(parser: argparse.ArgumentParser) -> None:
+        for action in parser._actions:
+            if action.type is Path:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
+        for below in commands_below(parser).values():
+            complete_files(below)
+
+    complete_files(arguments.parser)
+    print(shtab.complete(arguments.parser, shell=arguments.shell))
+
+
 COMMANDS = {
     "translate": (add_translate, "raw text in, translated text out"),
     "serve": (add_serve, "a server with a page: translation and attention"),
@@ -144,7 +161,7 @@ COMMANDS = {
     "remove-states": (add_remove_states, "what trainings that have ended no longer need"),
     "kernels": (add_kernels, "how fast this machine multiplies"),
     "config": (add_config, "print the effective configuration"),
-    "completion": (add_completion, "a shell's script that completes what is typed"),
+    "completion": (_add_completion, "a shell's script that completes what is typed"),
 }
 """Name -> what adds its options, and its help."""
 
@@ -152,13 +169,42 @@ COMMANDS = {
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser of every command."""
     parser = argparse.ArgumentParser(
-        prog="convs2s",
-        description="Convolutional sequence to sequence learning, by hand.",
+        prog="convs2s", description="Convolutional sequence to sequence learning, by hand."
     )
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (add_options, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text)
-        add_options(command)
-    add_examples(parser, EXAMPLES)
+        add_options(commands.add_parser(name, help=text))
+    _add_examples(parser, "convs2s")
     return parser
+
+
+class HelpWithExamples(argparse.HelpFormatter):
+    """Wraps what describes a command, and leaves a text that has lines of its own as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
+def _add_examples(parser: argparse.ArgumentParser, typed: str) -> None:
+    """End the help of a command, and of those below it, with the examples that are of it."""
+    examples = [
+        example for example in examples_in(EXAMPLES) if re.search(rf"\b{typed}(?!\S)", example)
+    ]
+    parser.formatter_class = HelpWithExamples
+    parser.epilog = parser.epilog or "\n".join(["examples:", *examples, "", EXIT_CODES])
+    for name, below in commands_below(parser).items():
+        _add_examples(below, f"{typed} {name}")
+
+
+def examples_in(text: str) -> list[str]:
+    """Return the commands of a text of examples, those of several lines in one piece."""
+    return re.findall(r"^(  \S(?:.*\\\n)*.*)$", text, re.MULTILINE)
+
+
+def commands_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the commands of a parser by their names; none where it has options alone."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}

@@ -1,11 +1,12 @@
-"""``convs2s results``: the page of a scale's results, from a ledger."""
+"""``convs2s results``, ``export-results``, ``mirror``, ``config``: what surrounds the runs."""
 
 import argparse
+import sys
 from pathlib import Path
 
 
 def add_results(command: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
+    """Add the options of ``results``."""
     command.description = (
         "Write every table of the papers and the claims as Markdown, and their plots beside it, "
         "from the lines of a ledger alone; run it in the folder of config.yaml and config/."
@@ -23,11 +24,81 @@ def _results(arguments: argparse.Namespace) -> None:
     from convs2s.paper.ledger import read_ledger
     from convs2s.paper.results_page import write_results_page
 
-    said = read_lines(arguments.discussion) if arguments.discussion else ()
+    discussion = read_lines(arguments.discussion) if arguments.discussion else ()
     write_results_page(
         load(Path.cwd(), {"scale": arguments.scale}, given_by="--scale"),
         read_ledger(arguments.ledger),
         ledger=str(arguments.ledger),
-        discussion="".join(f"{line}\n" for line in said),
+        discussion="".join(f"{line}\n" for line in discussion),
         output=arguments.output,
     )
+
+
+def add_export_results(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``export-results``."""
+    command.description = (
+        "Write what the numbers of a results folder rest on, with checksums and RO-Crate metadata: "
+        "scores, translations, references, settings, histories, versions, model cards. A reader "
+        "can check every number without training."
+    )
+    command.add_argument("folder", type=Path, help="results, or those of a task")
+    command.add_argument("output", type=Path, help="NAME.zip, or a folder to make")
+    command.add_argument(
+        "--without-text",
+        action="store_true",
+        help="leave out what holds source sentences or references, where the data's license asks "
+        "for that; their checksums stay",
+    )
+    command.set_defaults(run=_export_results, makes_folder="output")
+
+
+def _export_results(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.results import export_results
+
+    export_results(arguments.folder, arguments.output, with_text=not arguments.without_text)
+
+
+def add_mirror(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``mirror``."""
+    command.description = (
+        "Write every file that the tasks download as FOLDER/HOST/PATH, of its real name and "
+        "format but small and of generated sentences, and their list of checksums, SHA256SUMS."
+    )
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="where the files go")
+    command.set_defaults(run=_mirror, makes_folder="folder")
+
+
+def _mirror(arguments: argparse.Namespace) -> None:
+    from convs2s.mirror.write import write_mirror
+
+    write_mirror(arguments.folder)
+
+
+def add_config(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``config``."""
+    group = command.add_mutually_exclusive_group(required=True)
+    group.add_argument("--task", help="what applies to this task")
+    group.add_argument("--tasks", action="store_true", help="all tasks, a line each")
+    group.add_argument("--reference", action="store_true", help="the page docs/configuration.md")
+    group.add_argument("--template", action="store_true", help="config.yaml as it comes")
+    command.add_argument("--model", help="a model other than the task's headline")
+    command.add_argument("--decoding", help="a decoding other than the task's headline")
+    command.set_defaults(run=_config)
+
+
+def _config(arguments: argparse.Namespace) -> None:
+    import yaml
+
+    from convs2s.config.load import load
+    from convs2s.config.reference_page import reference, task_table, template
+
+    if arguments.reference:
+        sys.stdout.write(reference())
+    elif arguments.template:
+        sys.stdout.write(template())
+    elif arguments.tasks:
+        sys.stdout.write(task_table(load(Path.cwd())))
+    else:
+        settings = load(Path.cwd())
+        values = settings.effective(arguments.task, arguments.model, arguments.decoding)
+        yaml.safe_dump(values, sys.stdout, sort_keys=False, allow_unicode=True)

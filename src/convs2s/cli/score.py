@@ -1,39 +1,45 @@
-"""``convs2s score``: BLEU, ROUGE, comparisons, and what an n-best list has."""
+"""``convs2s score`` and ``compare-outputs``: BLEU, ROUGE, learned metrics, comparisons."""
 
 import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
-from convs2s.cli.common import standard_input
-from convs2s.cli.learned import add_learned
-from convs2s.cli.oracle import add_oracle
-from convs2s.cli.rouge import add_rouge
-from convs2s.files.text import read_lines
+from convs2s.cli.n_best import add_oracle
+from convs2s.cli.options import (
+    add_references,
+    add_systems,
+    add_tokenized,
+    standard_input,
+    write_utf8,
+)
+from convs2s.config.messages import validated
+from convs2s.config.options import LearnedMetric, LearnedMetricName
+from convs2s.errors import UserError
+from convs2s.files.text import read_lines, write_lines
+
+if TYPE_CHECKING:
+    from convs2s.scoring.comparison import OutputComparison
+    from convs2s.scoring.rouge import RougeItem
 
 
 def add_score(command: argparse.ArgumentParser) -> None:
-    """Add the command's metrics."""
+    """Add the metrics of ``score``."""
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
     bleu.add_argument(
         "--lowercase", action="store_true", help="without case of A to Z (multi-bleu -lc)"
     )
+    add_tokenized(bleu)
     bleu.set_defaults(run=_score_bleu)
-    add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
+    _add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
-    comparison.add_argument("baseline", type=Path, help="file of one system's lines")
-    comparison.add_argument("system", type=Path, help="file of the other system's lines")
-    comparison.add_argument(
-        "--reference", type=Path, action="append", required=True, help="of several, give each so"
-    )
+    add_systems(comparison)
+    add_tokenized(comparison)
     comparison.set_defaults(run=_score_compare)
-    add_learned(metrics.add_parser("learned", help="COMET or BLEURT, where they are installed"))
-    oracle = metrics.add_parser("oracle", help="the best that an n-best list has")
-    add_oracle(oracle)
-    for metric in (bleu, comparison, oracle):
-        metric.add_argument(
-            "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
-        )
+    _add_learned(metrics.add_parser("learned", help="COMET or BLEURT, where they are installed"))
+    add_oracle(metrics.add_parser("oracle", help="the best that an n-best list has"))
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -43,7 +49,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())
     score = metric(hypotheses, *references, lowercase=arguments.lowercase)
-    names = " ".join(str(path) for path in arguments.reference)
+    names = " ".join(map(str, arguments.reference))
     print(f"BLEU = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 
 
@@ -63,5 +69,159 @@ def _score_compare(arguments: argparse.Namespace) -> None:
     for path, side in zip(paths, (result.baseline, result.system), strict=True):
         print(f"BLEU = {side.score:.2f} ± {side.interval:.2f}  {path}")
     print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
-    names = " ".join(str(path) for path in arguments.reference)
+    names = " ".join(map(str, arguments.reference))
     print(f"{result.signature}  ({names}, {len(system)} lines)")
+
+
+def add_compare_outputs(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``compare-outputs``."""
+    command.description = (
+        "Print two systems' translations side by side, the words marked in which they differ: the "
+        "lines whose own BLEU differs most, from the largest gain to the largest loss; and BLEU of "
+        "the whole with a paired bootstrap."
+    )
+    add_systems(command)
+    command.add_argument("--source", type=Path, help="file of what was translated, to be shown")
+    add_tokenized(command)
+    command.add_argument("--html", action="store_true", help="print a page, not plain text")
+    command.add_argument("--most", type=int, default=100, help="lines to show [100]")
+    command.set_defaults(run=_compare_outputs)
+
+
+def _compare_outputs(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.comparison import compare_outputs
+
+    comparison = compare_outputs(
+        list(read_lines(arguments.baseline)),
+        list(read_lines(arguments.system)),
+        *(list(read_lines(path)) for path in arguments.reference),
+        kind="tokenized" if arguments.tokenized else "detokenized",
+        names=(str(arguments.baseline), str(arguments.system)),
+        most=arguments.most,
+        source=None if arguments.source is None else list(read_lines(arguments.source)),
+    )
+    write_utf8()
+    if arguments.html:
+        print(outputs_page(comparison))
+        return
+    for line in comparison.as_text():
+        print(line)
+
+
+def outputs_page(comparison: "OutputComparison") -> str:
+    """Return two systems' outputs side by side as a page that runs no program."""
+    from convs2s.pages.render import asset, render_page
+
+    styles = map(asset, ("page.css", "outputs_page.css"))
+    return render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles)
+
+
+def _add_learned(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print the score of the standard input by a learned metric whose package (unbabel-comet or "
+        "BLEURT) is installed, with the package's version and the model."
+    )
+    command.add_argument("--metric", choices=get_args(LearnedMetricName), required=True)
+    command.add_argument("--model", required=True, help="its model: a file or folder, not fetched")
+    command.add_argument("--source", type=Path, required=True, help="file of source sentences")
+    command.add_argument("--reference", type=Path, required=True, help="reference file")
+    command.set_defaults(run=_score_learned)
+
+
+def _score_learned(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.learned import learned_score
+
+    stated = {"name": arguments.metric, "model": arguments.model}
+    metric = validated(LearnedMetric, stated, "options")
+    sources = list(read_lines(arguments.source))
+    references = list(read_lines(arguments.reference))
+    score = learned_score(metric, sources, list(standard_input()), references)
+    names = f"{arguments.reference}, {len(references)} lines"
+    print(f"{score.title} = {score}  {score.signature}  ({names})")
+
+
+def _add_rouge(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100: means over\n"
+        "the lines, in brackets their 95% confidence intervals by bootstrap. Each line's values\n"
+        "are those that ROUGE-1.5.5.pl prints (docs/rouge.md)."
+    )
+    command.epilog = """examples:
+  convs2s score rouge --reference titles.txt --stem outputs.txt
+  convs2s score rouge --reference r1.txt --reference r2.txt --bytes 75 --stem outputs.txt
+  convs2s score rouge --reference titles.txt --items items.tsv outputs.txt
+"""
+    command.add_argument("hypotheses", type=Path, help="file of texts, one a line")
+    add_references(command)
+    command.add_argument(
+        "--bytes", type=int, metavar="N", help="cut all texts to N bytes first (DUC: 75) [no cut]"
+    )
+    command.add_argument("--stem", action="store_true", help="compare the stems of words")
+    command.add_argument(
+        "--exceptions",
+        type=Path,
+        metavar="FILE",
+        help="irregular forms for --stem: a word, a tab, its base form a line",
+    )
+    command.add_argument(
+        "--best", action="store_true", help="the best reference counts [the sum over all of them]"
+    )
+    command.add_argument(
+        "--skip-empty",
+        action="store_true",
+        help="an empty line of a further reference is none, as of texts that have fewer",
+    )
+    command.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="resamples of the bootstrap [1000]"
+    )
+    command.add_argument("--items", type=Path, metavar="FILE", help="write each line's values: TSV")
+    command.set_defaults(run=_score_rouge)
+
+
+def _score_rouge(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring import rouge
+    from convs2s.scoring.rouge_stem import read_exceptions
+
+    if arguments.exceptions and not arguments.stem:
+        raise UserError(
+            f"--exceptions {arguments.exceptions}: irregular forms are of use to the stemmer "
+            "alone: add --stem"
+        )
+    options = rouge.RougeOptions(
+        arguments.bytes,
+        arguments.stem,
+        read_exceptions(arguments.exceptions) if arguments.exceptions else None,
+        arguments.best,
+        arguments.skip_empty,
+    )
+    hypotheses = list(read_lines(arguments.hypotheses))
+    references = [list(read_lines(path)) for path in arguments.reference]
+    if not hypotheses:
+        raise UserError(f"{arguments.hypotheses}: no lines to score; give at least one text")
+    for path, lines in zip(arguments.reference, references, strict=True):
+        if len(lines) != len(hypotheses):
+            raise UserError(
+                f"{arguments.hypotheses} has {len(hypotheses)} lines but {path} has {len(lines)}: "
+                "line N of one belongs to line N of the other; give files of the same texts"
+            )
+    items = rouge.rouge_items(hypotheses, *references, options=options)
+    if arguments.items:
+        write_lines(arguments.items, _item_table(items))
+    signature = options.signature(len(references), arguments.samples)
+    scores = rouge.mean_rouge(items, signature, arguments.samples)
+    write_utf8()
+    for key, name in rouge.ROUGE_NAMES.items():
+        values = (f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items())
+        print(f"{name}  {'  '.join(values)}")
+    names = " ".join(map(str, arguments.reference))
+    print(f"{signature}  ({names}, {len(hypotheses)} lines)")
+
+
+def _item_table(items: "Sequence[RougeItem]") -> Iterator[str]:
+    """Yield a row for each item, with the columns as ROUGE-1.5.5.pl names its scores."""
+    names = [f"{metric}.{part}" for metric in "12L" for part in "RPF"]
+    yield "\t".join(["item", *names])
+    for number, item in enumerate(items, start=1):
+        triples = [(triple.recall, triple.precision, triple.f1) for triple in item.values()]
+        values = [f"{value:.5f}" for values in triples for value in values]
+        yield "\t".join([str(number), *values])

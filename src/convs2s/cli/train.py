@@ -1,22 +1,38 @@
-"""``convs2s train``: a model from a prepared task."""
+"""``convs2s train``, ``status``, ``remove-states``, ``kernels``: trainings and their machines."""
 
 import argparse
+import json
+import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli.common import add_choice
+from convs2s.cli.options import add_choice, add_threads, write_utf8
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
 
 if TYPE_CHECKING:
     from convs2s.config.file_reference import Download
-    from convs2s.training.identity import TrainingJob
+
+WATCH_SECONDS = 2.0
+"""Between two looks of ``status --watch``."""
+
+TYPES = 10_000
+"""Of each side's vocabulary, where ``kernels`` measures: only speed matters."""
+
+DECODED_ROWS = 1, 5, 64, 320
+"""Hypotheses at a time: those of one sentence and of 64, greedily and with 5 of each."""
+
+DEFAULT_ROWS = 320
+"""Those of a batch with the default settings."""
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
+    """Add the options of ``train``."""
     command.description = "Train a model, or go on where an earlier command was stopped."
     command.add_argument("folder", type=Path, help="a prepared task, such as results/demo_en_fr")
     settings = command.add_mutually_exclusive_group(required=True)
@@ -42,12 +58,6 @@ def add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--quiet", action="store_true", help="show errors alone; state/train.log has the rest"
     )
-    _add_machine(command)
-    command.set_defaults(run=_train)
-
-
-def _add_machine(command: argparse.ArgumentParser) -> None:
-    """Add what is granted to a training."""
     add_choice(command, "device", "config.yaml's")
     command.add_argument(
         "--threads",
@@ -73,10 +83,16 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="save and end with exit code 75 shortly before so many minutes have passed",
     )
+    command.set_defaults(run=_train)
 
 
 def _train(arguments: argparse.Namespace) -> None:
+    from convs2s.config.load import load
+    from convs2s.config.model import read_training_settings
+    from convs2s.config.options import Options
+    from convs2s.training.identity import TrainingJob
     from convs2s.training.launch import launch
+    from convs2s.training.start import fetched_start
 
     if is_written_in_place(arguments.output):
         raise UserError(
@@ -85,33 +101,19 @@ def _train(arguments: argparse.Namespace) -> None:
         )
     tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
     check_noted(path for path in (arguments.settings, *tables) if path)
-    job = _job(arguments)
-    try:
-        launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
-    except KeyboardInterrupt:
-        raise UnfinishedError(
-            "training is not finished: interrupted while it made no updates; what was saved before "
-            "is kept: run the same command again to go on"
-        ) from None
-
-
-def _job(arguments: argparse.Namespace) -> "TrainingJob":
-    from convs2s.config.load import load
-    from convs2s.config.model import read_training_settings
-    from convs2s.config.options import Options
-    from convs2s.training.identity import TrainingJob
-    from convs2s.training.start import fetched_start
-
-    downloads: Mapping[str, Download] = {}
     options = Options()
+    downloads: Mapping[str, Download] = {}
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
+        # The workflow puts a model's settings into a folder of its name.
+        model_name = arguments.settings.absolute().parent.name
     else:
         configuration = load(Path.cwd())
-        model, downloads = configuration.model(arguments.model), configuration.downloads
-        options = configuration.options
+        options, downloads = configuration.options, configuration.downloads
+        model_name = arguments.model
+        model = configuration.model(model_name)
         architecture, recipe = model.architecture, model.training
-    return TrainingJob(
+    job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
         recipe=recipe,
@@ -126,10 +128,121 @@ def _job(arguments: argparse.Namespace) -> "TrainingJob":
         time_limit=arguments.time_limit,
         products=arguments.products or options.products,
         quiet=arguments.quiet,
-        label=f"{arguments.folder.name}/{_model_name(arguments)}/seed{arguments.seed}",
+        label=f"{arguments.folder.name}/{model_name}/seed{arguments.seed}",
     )
+    try:
+        launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
+    except KeyboardInterrupt:
+        raise UnfinishedError(
+            "training is not finished: interrupted while it made no updates; what was saved before "
+            "is kept: run the same command again to go on"
+        ) from None
 
 
-def _model_name(arguments: argparse.Namespace) -> str:
-    """Return a model's name; the workflow puts its settings into a folder of that name."""
-    return str(arguments.model or arguments.settings.absolute().parent.name)
+def add_status(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``status``."""
+    command.description = (
+        "Show how each training and job of a results folder is: running, locked, crashed with the "
+        "last lines of its log, stopped and why, finished. It reads files alone, so the jobs may "
+        "run on other machines that share them."
+    )
+    command.add_argument(
+        "results",
+        nargs="?",
+        type=Path,
+        default=Path("results"),
+        help="folder of the results, or of a task or run in it [results]",
+    )
+    forms = command.add_mutually_exclusive_group()
+    forms.add_argument("--watch", action="store_true", help="look again every two seconds")
+    forms.add_argument("--json", action="store_true", help="one JSON object, times in seconds")
+    command.set_defaults(run=_status)
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    from convs2s.pipeline.status import status
+    from convs2s.pipeline.status_view import console, view
+
+    write_utf8()
+    if arguments.json:
+        json.dump(asdict(status(arguments.results)), sys.stdout, ensure_ascii=False, indent=2)
+        print()
+        return
+    out = console()
+    if not arguments.watch:
+        out.print(view(status(arguments.results)))
+        return
+    from rich.live import Live
+
+    if not out.is_terminal:
+        raise UserError("--watch: the output is no terminal: leave it out, or use --json")
+    with (
+        suppress(KeyboardInterrupt),  # Ctrl-C is how one leaves it
+        Live(console=out, auto_refresh=False, screen=True) as live,
+    ):
+        while True:
+            live.update(view(status(arguments.results), rows=out.height), refresh=True)
+            time.sleep(WATCH_SECONDS)
+
+
+def add_remove_states(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``remove-states``."""
+    command.description = (
+        "List the states of trainings that have ended, below a folder, or remove them. Models, "
+        "records and scores stay, as do states of trainings that run or were stopped. What "
+        "would only be exported again (docs/operations.md) is then trained again."
+    )
+    command.add_argument("folder", type=Path, help="results, those of a task, or a run")
+    command.add_argument("--yes", action="store_true", help="remove them [list them]")
+    command.set_defaults(run=_remove_states)
+
+
+def _remove_states(arguments: argparse.Namespace) -> None:
+    from convs2s.training.finished import finished_states, megabytes, remove_state
+
+    states = finished_states(arguments.folder)
+    for state in states:
+        if arguments.yes:
+            remove_state(state)
+        print(f"{megabytes(state.size):>12}  {state.path}")
+    total = megabytes(sum(state.size for state in states))
+    done = "removed" if arguments.yes or not states else "may go: --yes removes them"
+    print(f"{total:>12}  of {len(states)} trainings that have ended: {done}")
+
+
+def add_kernels(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``kernels``."""
+    command.description = (
+        "Measure the matrix products of a model's training by each kernel, and those of its "
+        "decoding in each precision by one thread, as a batch is searched, in GFLOP/s. The kernel "
+        "that a training takes is the one of config.yaml's products; with auto, the faster one "
+        "when it was first measured here."
+    )
+    command.add_argument("--model", default="small", help="a name of config/models.yaml [small]")
+    add_threads(command)
+    command.set_defaults(run=_kernels)
+
+
+def _kernels(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from convs2s.config.load import load
+    from convs2s.models.build import build_network
+    from convs2s.models.kernels import choice
+    from convs2s.models.kernels.measurements import one_thread
+
+    torch.set_num_threads(arguments.threads)
+    model = load(Path.cwd()).model(arguments.model)
+    products = choice.products_of(build_network(model.architecture, TYPES, TYPES))
+    chosen = choice.fastest_kernel(products)
+    print(f"{'training in fp32':24} GFLOP/s")
+    for kernel, rate in choice.training_rates(products).items():
+        print(f"{kernel:24} {rate / 1e9:7.0f}{'   chosen' if kernel == chosen else ''}")
+    print(f"\n{'decoding, rows at a time':24}" + "".join(f"{rows:8}" for rows in DECODED_ROWS))
+    precisions = choice.precisions()
+    with one_thread():
+        by_rows = choice.decoding_rates(products, DECODED_ROWS)
+        auto = choice.fastest_precision(products, DEFAULT_ROWS, precisions)
+    for name in precisions:
+        figures = "".join(f"{by_rows[rows][name] / 1e9:8.0f}" for rows in DECODED_ROWS)
+        print(f"{name:24}{figures}{'   auto' if name == auto else ''}")

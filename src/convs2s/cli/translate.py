@@ -1,18 +1,31 @@
-"""``convs2s translate``: streams, files, several models."""
+"""``convs2s translate``, ``serve`` and ``attention``: raw text through models."""
 
 import argparse
 import gc
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from convs2s.cli.common import add_device, add_models, add_threads, write_utf8
-from convs2s.cli.decoding_options import add_decoding_options, decoding_settings
-from convs2s.config.decoding import DecodingSettings
+from convs2s.cli.options import (
+    add_decoding_options,
+    add_device,
+    add_models,
+    add_threads,
+    decoding_settings,
+    write_utf8,
+)
+from convs2s.config.messages import validated
+from convs2s.config.section import schema_of
 from convs2s.errors import UserError
+from convs2s.serving.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from convs2s.paper.attention_maps import ExampleAttention
 
 
 def add_translate(command: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
+    """Add the options of ``translate``."""
     command.description = (
         "Translate the standard input, line by line and in order, or a file. The text is raw: it "
         "is prepared as the test sets of the model's task are. With --pretokenized it is in the "
@@ -49,6 +62,12 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=_translate)
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    return int(text)
+
+
 def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
     import torch
@@ -60,7 +79,14 @@ def _translate(arguments: argparse.Namespace) -> None:
 
     settings = decoding_settings(arguments)
     device = pick_device(arguments.device)
-    _check_translation(arguments, settings, device)
+    if arguments.input is None and (arguments.output or arguments.workers > 1):
+        raise UserError("--output and --workers are for files: name one with --input")
+    if arguments.n_best is not None:
+        settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
+    if arguments.workers > 1 and device != "cpu":
+        raise UserError(
+            "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
+        )
     # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
     torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
     translator = LineTranslator(
@@ -75,36 +101,103 @@ def _translate(arguments: argparse.Namespace) -> None:
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
-    choices = {name: getattr(arguments, name) for name in ("json", "n_best", "pretokenized")}
+    forms = {name: getattr(arguments, name) for name in ("json", "n_best", "pretokenized")}
     translate_long_file(
         translate,
         arguments.input,
         arguments.output,
-        identity_of(arguments.model, translator.settings, device, **choices),
+        identity_of(arguments.model, translator.settings, device, **forms),
         workers=arguments.workers,
         silent=arguments.quiet,
     )
 
 
-def _check_translation(
-    arguments: argparse.Namespace, settings: DecodingSettings, device: str
-) -> None:
-    """Check what the parser cannot: options that rest on others.
-
-    Raises:
-        UserError: they do not go together.
-    """
-    if arguments.input is None and (arguments.output or arguments.workers > 1):
-        raise UserError("--output and --workers are for files: name one with --input")
-    if arguments.n_best is not None:
-        settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
-    if arguments.workers > 1 and device != "cpu":
-        raise UserError(
-            "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
+def add_serve(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``serve``."""
+    command.description = (
+        "Translate what other programs and a page in a browser ask (docs/serving.md). It listens "
+        "on this machine alone unless --host says otherwise; requests that come together are "
+        "translated together. Ctrl-C or SIGTERM: it finishes what it was asked, then ends."
+    )
+    add_models(command)
+    for name, schema in schema_of(ServerSettings)["properties"].items():
+        default = ServerSettings.model_fields[name].default
+        command.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(default),
+            default=default,
+            help=f"{schema['description']} [{default}]",
         )
+    command.add_argument(
+        "--pretokenized",
+        action="store_true",
+        help="texts are the model's own tokens, separated by blanks, such as lo@@ w",
+    )
+    add_device(command)
+    add_threads(command)
+    add_decoding_options(command)
+    command.set_defaults(run=_serve)
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
-    return int(text)
+def _serve(arguments: argparse.Namespace) -> None:
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise UserError(
+            f"serve: {' and '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
+            "clone: pip install -c constraints.txt -e '.[serve]')"
+        )
+    from convs2s.serving.server import serve
+
+    stated = {name: getattr(arguments, name) for name in ServerSettings.model_fields}
+    serve(
+        arguments.model,
+        decoding_settings(arguments),
+        validated(ServerSettings, stated, "options"),
+        device=arguments.device,
+        threads=arguments.threads,
+        pretokenized=arguments.pretokenized,
+    )
+
+
+def add_attention(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``attention``."""
+    command.description = (
+        "Translate a sentence and print a page (HTML) that shows, layer by layer, where the "
+        "decoder looks: point at a token, or go to it by Tab and arrow keys. The page fetches "
+        "nothing."
+    )
+    command.add_argument("model", type=Path, help="model file")
+    command.add_argument("sentence", help="raw text")
+    add_decoding_options(command)
+    command.set_defaults(run=_attention)
+
+
+def _attention(arguments: argparse.Namespace) -> None:
+    from convs2s.model_file import describe_model
+    from convs2s.paper.attention import example_of
+
+    model: Path = arguments.model
+    description = describe_model(model)
+    if description.architecture.kind == "lstm":
+        raise UserError(f"{model}: an LSTM has no attention to show")
+    stand_in = description.training.get("stand_in")
+    example = example_of(
+        model,
+        arguments.sentence,
+        decoding_settings(arguments),
+        {"task": description.task, "model": model.name, "run": model.parent.name, "scale": ""},
+        None if stand_in is None else str(stand_in),
+    )
+    write_utf8()
+    print(attention_page(example))
+
+
+def attention_page(example: "ExampleAttention") -> str:
+    """Return the report's view of a sentence's attention as a page of its own."""
+    from convs2s.pages.render import asset, render_page
+
+    is_ready = 'document.documentElement.dataset.ready = "yes";\n'
+    view = asset("attention_view.js") + asset("attention.js")
+    styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
+    content = {"example": example}
+    return render_page("attention_page.html.j2", content, programs=[view, is_ready], styles=styles)

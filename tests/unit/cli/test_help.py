@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from convs2s.cli.examples import commands_below, examples_in
-from convs2s.cli.main import EXAMPLES, whole_parser
+from convs2s.cli.main import EXAMPLES, commands_below, examples_in, whole_parser
 from tests.unit.conftest import Terminal
 
 

@@ -1,14 +1,13 @@
-"""``convs2s import``: a model file of another toolkit's model."""
+"""``convs2s import`` and ``card``: model files, made of other toolkits' and described."""
 
 import argparse
 from pathlib import Path
-from typing import get_args
 
-from convs2s.config.corpus import PreparationRecipes
+from convs2s.cli.options import RECIPE, RECIPES, write_utf8
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
-    """Add the toolkits."""
+    """Add the toolkits of ``import``."""
     toolkits = command.add_subparsers(required=True, metavar="TOOLKIT")
     fairseq = toolkits.add_parser("fairseq", help="a convolutional model that fairseq trained")
     fairseq.description = "Make a model file of an fconv model; nothing in the checkpoint is run."
@@ -21,12 +20,11 @@ def add_import(command: argparse.ArgumentParser) -> None:
     fairseq.add_argument(
         "--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="[what the checkpoint states]"
     )
-    recipe = PreparationRecipes.model_fields["test"]
     fairseq.add_argument(
         "--preparation",
-        choices=get_args(recipe.annotation),
-        default=recipe.default,
-        help=f"how raw text becomes the words that the codes split [{recipe.default}]",
+        choices=RECIPES,
+        default=RECIPE.default,
+        help=f"how raw text becomes the words that the codes split [{RECIPE.default}]",
     )
     fairseq.add_argument("--output", type=Path, required=True, help="the model file to write")
     fairseq.set_defaults(run=_import_fairseq)
@@ -48,3 +46,20 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
         languages=dict(zip(("source", "target"), languages, strict=True)) if languages else None,
         preparation=arguments.preparation,
     )
+
+
+def add_card(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``card``."""
+    command.description = (
+        "Print where a model file comes from, as Markdown: data with checksums, recipe, seed, "
+        "languages; and the scores that lie beside it."
+    )
+    command.add_argument("model", type=Path, help="model file")
+    command.set_defaults(run=_card)
+
+
+def _card(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.card import model_card
+
+    write_utf8()
+    print(model_card(arguments.model), end="")

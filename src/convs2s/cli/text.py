@@ -3,11 +3,9 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from convs2s.cli.common import standard_input
-from convs2s.config.corpus import PreparationRecipes
+from convs2s.cli.options import RECIPE, RECIPES, standard_input
 from convs2s.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,22 +28,25 @@ def add_detokenize(command: argparse.ArgumentParser) -> None:
 
 def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--language", required=True, help="two-letter code, such as en")
-    recipe = PreparationRecipes.model_fields["test"]
     # Any name, so that an unknown one is answered with the nearest that there is.
     command.add_argument(
         "--preparation",
-        default=recipe.default,
+        default=RECIPE.default,
         metavar="NAME",
-        help=f"one of {', '.join(get_args(recipe.annotation))} [{recipe.default}]",
+        help=f"one of {', '.join(RECIPES)} [{RECIPE.default}]",
     )
 
 
 def _tokenize(arguments: argparse.Namespace) -> None:
-    _print_lines(_preparation(arguments).prepare)
+    preparation = _preparation(arguments)
+    for line in standard_input():
+        print(preparation.prepare(line))
 
 
 def _detokenize(arguments: argparse.Namespace) -> None:
-    _print_lines(_preparation(arguments).restore)
+    preparation = _preparation(arguments)
+    for line in standard_input():
+        print(preparation.restore(line))
 
 
 def _preparation(arguments: argparse.Namespace) -> "Preparation":
@@ -66,8 +67,3 @@ def _preparation(arguments: argparse.Namespace) -> "Preparation":
             file=sys.stderr,
         )
     return Preparation(arguments.preparation, arguments.language)
-
-
-def _print_lines(step: Callable[[str], str]) -> None:
-    for line in standard_input():
-        print(step(line))

@@ -1,0 +1,158 @@
+"""Options that several commands share, the checks of all, and the standard input and output."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from pydantic import BaseModel
+
+from convs2s.config.corpus import PreparationRecipes
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.messages import validated
+from convs2s.config.options import CommandOptions, Options
+from convs2s.config.section import Schema, alternatives, choices, schema_of
+from convs2s.errors import UserError
+from convs2s.files.atomic import check_parent, check_place
+from convs2s.files.limits import MOST_PROCESSES
+from convs2s.files.text import bounded_lines, decode_lines
+
+OptionValue = float | int | str | bool
+
+RECIPE = PreparationRecipes.model_fields["test"]
+"""The preparation of test sets: what is meant where no option names one."""
+RECIPES = get_args(RECIPE.annotation)
+
+
+def add_models(command: argparse.ArgumentParser) -> None:
+    """Add the model files."""
+    command.add_argument("model", nargs="+", type=Path, help="model file; several: an ensemble")
+
+
+def add_device(command: argparse.ArgumentParser) -> None:
+    """Add ``--device``."""
+    default = Options.model_fields["device"].default
+    add_choice(command, "device", str(default))
+    command.set_defaults(device=default)
+
+
+def add_choice(command: argparse.ArgumentParser, name: str, shown_default: str) -> None:
+    """Add an option whose choices and meaning are the configuration's; its default is None."""
+    field = Options.model_fields[name]
+    meaning = schema_of(Options)["properties"][name]["description"]
+    command.add_argument(
+        f"--{name}", choices=get_args(field.annotation), help=f"{meaning} [{shown_default}]"
+    )
+
+
+def add_threads(command: argparse.ArgumentParser) -> None:
+    """Add ``--threads``."""
+    cores = min(os.cpu_count() or 1, MOST_PROCESSES)
+    meaning = f"CPU threads [all cores of this machine: {cores}]"
+    command.add_argument("--threads", type=int, default=cores, help=meaning)
+
+
+def add_systems(command: argparse.ArgumentParser) -> None:
+    """Add two systems' translations and their references."""
+    command.add_argument("baseline", type=Path, help="file of one system's lines")
+    command.add_argument("system", type=Path, help="file of the other system's lines")
+    add_references(command)
+
+
+def add_references(command: argparse.ArgumentParser) -> None:
+    """Add ``--reference``, which may be given several times."""
+    command.add_argument(
+        "--reference", type=Path, action="append", required=True, help="of several, give each so"
+    )
+
+
+def add_tokenized(command: argparse.ArgumentParser) -> None:
+    """Add ``--tokenized``, which chooses between the two forms of BLEU."""
+    command.add_argument(
+        "--tokenized", action="store_true", help="words are what spaces separate (multi-bleu)"
+    )
+
+
+def add_decoding_options(command: argparse.ArgumentParser) -> None:
+    """Add an option for each setting of config/decodings.yaml: its help and default are those."""
+    for name, schema, default in _decoding_options():
+        flag = f"--{name.replace('_', '-')}"
+        text = f"{schema['description']} [{default}]".replace("%", "%%")
+        if isinstance(default, bool):
+            action = argparse.BooleanOptionalAction
+            command.add_argument(flag, dest=name, action=action, default=default, help=text)
+        else:
+            takes_null = any(form.get("type") == "null" for form in alternatives(schema))
+            command.add_argument(
+                flag,
+                dest=name,
+                type=number_or_null if takes_null else type(default),
+                choices=choices(schema) or None,
+                default=default,
+                help=text,
+            )
+
+
+def number_or_null(text: str) -> int | None:
+    """Read a whole number, or what the configuration calls null: no limit."""
+    return None if text == "null" else int(text)
+
+
+def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
+    """Return what the options say; a UserError names a number that is out of its bounds."""
+    stated: dict[str, object] = {}
+    for name, _, _ in _decoding_options():
+        section, _, key = name.rpartition(".")
+        inside = stated.setdefault(section, {}) if section else stated
+        assert isinstance(inside, dict)
+        inside[key] = getattr(arguments, name)
+    return validated(DecodingSettings, stated, "options")
+
+
+def _decoding_options() -> list[tuple[str, Schema, OptionValue]]:
+    """Return the dotted name, the schema and the default of each decoding setting."""
+
+    def leaves(
+        schema: Schema, defaults: BaseModel, prefix: str
+    ) -> Iterator[tuple[str, Schema, OptionValue]]:
+        for key, below in schema["properties"].items():
+            default = getattr(defaults, key)
+            if isinstance(default, BaseModel):
+                yield from leaves(below, default, f"{prefix}{key}.")
+            else:
+                yield prefix + key, below, default
+
+    return list(leaves(schema_of(DecodingSettings), DecodingSettings(), ""))
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Check what a command was given by the same rules as a file of the configuration.
+
+    Raises:
+        UserError: a number is out of its bounds, or there is no folder for the output.
+    """
+    given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
+    stated = {name: value for name, value in given.items() if value is not None}
+    validated(CommandOptions, stated, "options")
+    makes: str = getattr(arguments, "makes_folder", "")
+    for name in {"output", "items", makes} - {""}:
+        path = getattr(arguments, name, None)
+        if isinstance(path, Path):
+            (check_parent if name == makes else check_place)(path)
+    for name, value in vars(arguments).items():
+        if "\0" in str(value):
+            raise UserError(f"options: {name}: a name cannot hold the character NUL")
+
+
+def standard_input() -> Iterator[str]:
+    """Yield the standard input's lines; the standard output is ready for theirs."""
+    write_utf8()
+    name = "standard input"
+    return decode_lines(bounded_lines(sys.stdin.buffer, name), name)
+
+
+def write_utf8() -> None:
+    """Write UTF-8 to the standard output, line by line as it comes."""
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
