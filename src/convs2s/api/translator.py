@@ -116,7 +116,7 @@ class Translator:
         attention: bool = False,
         **settings: object,
     ) -> list[Translation]:
-        """Translate texts, one sentence each; they are batched by their lengths.
+        """Translate texts, one sentence each, in their order; they are batched by their lengths.
 
         Args:
             texts: raw text; one without any word has an empty translation.
@@ -126,9 +126,6 @@ class Translator:
                 more pass through the network.
             settings: how to search: any setting of ``DecodingSettings`` (docs/configuration.md)
                 that ``load`` does not take, ``beam=5`` and so on.
-
-        Returns:
-            A translation for each text, in their order.
 
         Raises:
             UserError: a text or a setting is not what it should be, or there is no attention.
@@ -149,16 +146,10 @@ class Translator:
         return attended
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
-        """Score given translations: the log-probability of each target given its source.
+        """Score given translations: pairs of a source and a target, raw text both.
 
-        Args:
-            pairs: a source and a target each, raw text both.
-
-        Returns:
-            For each pair its log-probability in nats and the target's tokens, ``</s>`` counted.
-
-        Raises:
-            UserError: they are no pairs of texts.
+        Each pair gets the log-probability of its target given its source, in nats, and the target's
+        tokens, ``</s>`` counted. A UserError names what is no pair of texts.
         """
         if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
             raise UserError("pairs: expected a list of pairs (source, target)")
@@ -191,14 +182,8 @@ class Translator:
 def check_texts(texts: object, name: str, longest: int = LONGEST_LINE_BYTES) -> list[str]:
     """Return the texts if they are what a model can be given, as lines of a file are checked.
 
-    Args:
-        texts: a list of them, one sentence each.
-        name: the list's name in messages.
-        longest: bytes of a text at most, as UTF-8.
-
-    Raises:
-        UserError: it is no list of texts, or a text is too long, no Unicode, or holds a NUL or a
-            line feed; the message names the text, counted from 1.
+    A UserError says by ``name`` that it is no list of texts, or which text, counted from 1, has
+    more than ``longest`` bytes as UTF-8, is no Unicode, or holds a NUL or a line feed.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise UserError(

@@ -38,11 +38,8 @@ def sgm_members(
 ) -> dict[str, Content]:
     """Return both sides of a test set of WMT as files of an archive: sgm, which is not quite XML.
 
-    Args:
-        stem: what the names begin with, such as ``dev/newstest2015``.
-        pair: what is said of the languages after it: ``-ende``, or nothing.
-        languages: of the source side and the target side.
-        pairs: the segments of both.
+    File names begin with ``stem``, such as ``dev/newstest2015``, and go on with ``pair``, such as
+    ``-ende`` or nothing; ``languages`` are those of the source side and the target side.
     """
     members: dict[str, Content] = {}
     for side, language in enumerate(languages):
@@ -65,9 +62,7 @@ def sgm_members(
 def talk_members(training: SentencePairs, tests: SentencePairs) -> dict[str, Content]:
     """Return the members of IWSLT'14's archive: text with its tags, and test sets in XML.
 
-    Args:
-        training: (English, German) pairs that are said in talks.
-        tests: those of all test sets, which are shared out.
+    All pairs are (English, German); the test sets share out ``tests``.
     """
     members: dict[str, Content] = {}
     for side, language in enumerate(("en", "de")):

@@ -22,12 +22,9 @@ WHOLE_WORDS = 150
 def model_members(
     folder: str, languages: tuple[str, str], pairs: SentencePairs
 ) -> dict[str, Content]:
-    """Return the members of the archive of a model for a language pair.
+    """Return the members of the archive of a model for a language pair, all in a folder.
 
-    Args:
-        folder: the folder in the archive.
-        languages: of both sides.
-        pairs: lower-cased words of their sentences make the dictionaries.
+    The words of the pairs' sentences, in small letters, make the dictionaries.
     """
     members: dict[str, Content] = {}
     merges: dict[str, None] = {}

@@ -61,8 +61,7 @@ def check_mirrors(mirrors: Iterable[str]) -> None:
 def check_targets(targets: Iterable[str], rules: Collection[str], settings: Settings) -> None:
     """Refuse a target with a name in it that nothing has, and say which one is near.
 
-    Targets are names of rules, and paths. Any other word, and any path outside of the results, is
-    Snakemake's affair.
+    Any other word, and any path outside of the results, is Snakemake's affair.
     """
     for target in sorted({*targets} - {*rules}):
         if not re.fullmatch(r"\w+", target):

@@ -23,23 +23,16 @@ _IMPORT = re.compile(
 
 
 def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
-    """Return the fingerprint of each script of a folder.
+    """Return the fingerprint of each script of a folder by the script's file name.
 
-    Each job of a workflow reads its rules again, and with them these fingerprints, so they are kept
-    in a file for as long as no byte of the scripts and of this package changes.
-
-    Args:
-        scripts: the folder.
-        kept: the JSON file that keeps them.
-
-    Returns:
-        A script's file name -> its fingerprint.
+    Each job of a workflow reads its rules again, and with them these fingerprints, so the JSON file
+    ``kept`` has them for as long as no byte of the scripts and of this package changes.
     """
     state = _state(scripts)
     if kept.is_file():
-        found: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
-        if state in found:
-            return found[state]
+        known: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
+        if state in known:
+            return known[state]
     made = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}
     kept.parent.mkdir(parents=True, exist_ok=True)
     partial = kept.with_name(f".partial.{os.getpid()}.{kept.name}")  # jobs may begin together
@@ -52,9 +45,8 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
 def fingerprint(*entries: Path) -> str:
     """Return a digest of the code that scripts or modules run, comments and docstrings aside.
 
-    It covers the files themselves and every module of this package that they import, directly or
-    not, with the data files of their packages, so that a rule which carries it in its params is run
-    again when a change of the code can change its result, and never for an edited comment.
+    It covers the files, every module of this package that they import, directly or not, and the
+    data files of these: a rule with it in its params runs again when its result can change.
     """
     digest = hashlib.sha256()
     pending, seen = sorted(entries, reverse=True), set(entries)
@@ -92,7 +84,7 @@ def _data_files(modules: set[Path]) -> list[Path]:
 def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
     """Return what a file runs as text, and the modules of this package that it imports."""
     text = path.read_text("utf-8")
-    names = {name for found in _IMPORT.finditer(text) for name in _imported(*found.groups())}
+    names = {name for match in _IMPORT.finditer(text) for name in _imported(*match.groups())}
     modules = frozenset(module for name in names if (module := _module(name)) is not None)
     tree = ast.parse(text)
     _drop_docstrings(tree.body)
@@ -118,10 +110,10 @@ def _imported(module: str, of: str | None) -> Iterator[str]:
 def _runs(code: CodeType) -> str:
     """Return all of a compiled block but the lines that it stands on."""
     constants = (
-        _runs(one)
-        if isinstance(one, CodeType)
-        else repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one)
-        for one in code.co_consts
+        _runs(value)
+        if isinstance(value, CodeType)
+        else repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
+        for value in code.co_consts
     )
     arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
     names = code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars

@@ -26,14 +26,8 @@ _LOCK_TRIES, _LOCK_SECONDS = 4, 0.1
 def job(snakemake: Any) -> Iterator[None]:
     """Run a rule's work: what it prints goes to its log, a fault of the input also to the terminal.
 
-    The inputs must be what the jobs before have noted; the outputs are noted for the next.
-
-    Args:
-        snakemake: what Snakemake hands a script.
-
-    Raises:
-        SystemExit: with code 1 after a ``UserError``, which is said in one line; with 130 after
-            Ctrl-C or SIGTERM.
+    The inputs must be what the jobs before have noted; the outputs are noted for the next. A
+    ``UserError`` ends the job with exit code 1 and one line; Ctrl-C or SIGTERM with 130.
     """
     with _logged(snakemake.log[0]):
         forget_checksums(snakemake.output)

@@ -16,13 +16,10 @@ PACKAGE_FOLDER = Path(__file__).absolute().parents[1]
 
 
 def package_alone(folder: Path) -> Path:
-    """Return a folder in which jobs find this package and no other.
+    """Return a folder in which jobs find this package and no other: of an installed one, by a link.
 
     Beside an installed package lie all others of its Python, which a job in a conda environment,
     with a Python of its own, must not find.
-
-    Args:
-        folder: where a link to an installed package goes.
     """
     if not any(PACKAGE_FOLDER.parent.glob("*.dist-info")):
         return PACKAGE_FOLDER.parent
@@ -40,9 +37,6 @@ def provide_environment(source: Path = PACKAGE_FOLDER.parent) -> None:
 
     A conda environment's own Python still comes first. Threads that wait give up their core: where
     several jobs share a machine, busy waiting makes each of them many times slower.
-
-    Args:
-        source: the folder of this package.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for name, folder in (("PYTHONPATH", source), ("PATH", Path(sys.executable).parent)):
@@ -51,17 +45,11 @@ def provide_environment(source: Path = PACKAGE_FOLDER.parent) -> None:
 
 
 def release_stale_locks(folder: Path) -> IO[str]:
-    """Remove the locks that a killed Snakemake left in a working directory, and only those.
+    """Remove the locks that a killed Snakemake left in its folder ``.snakemake``, and only those.
 
     Every process that runs the workflow here shares a lock of the kernel's, which dies with it. One
     that can have it alone is the only one: what Snakemake's own lock files say is then untrue, and
-    the same command goes on without ``--unlock``.
-
-    Args:
-        folder: Snakemake's own folder, ``.snakemake`` in the working directory.
-
-    Returns:
-        What the caller must keep open for as long as it runs.
+    the same command goes on without ``--unlock``. The caller keeps open what is returned.
     """
     folder.mkdir(exist_ok=True)
     alive = (folder / "alive").open("a")
@@ -84,13 +72,8 @@ def logged(command: str, before: str) -> str:
     """Return a rule's shell command that also goes to its log, and outlives a scheduler's signals.
 
     A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
-    SIGUSR1 and SIGINT itself, by what it says and its exit code; the shell and tee have to be there
-    for all of them.
-
-    Args:
-        command: of the rule, with Snakemake's braces.
-        before: a file with what earlier tries said, if it is there: the log begins with it, as
-            Snakemake removes that of the try before.
+    SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says. The log
+    begins with the file ``before`` of earlier tries, as Snakemake removes that of the last one.
     """
     log = "(trap '' TERM USR1 INT HUP; exec tee -a {log})"
     return (
@@ -107,11 +90,7 @@ def granted_gpus(environment: Mapping[str, str]) -> int:
 
 @contextmanager
 def failures_in_one_line() -> Iterator[None]:
-    """Say a fault of the input in one line, where Snakemake would also show the code.
-
-    Raises:
-        SystemExit: with code 1 after a ``UserError``.
-    """
+    """Exit with a fault of the input in one line, where Snakemake would also show the code."""
     try:
         yield
     except UserError as error:

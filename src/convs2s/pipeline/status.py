@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from convs2s.config.section import Values
 from convs2s.errors import UserError
@@ -26,16 +26,9 @@ SHOWN_LINES = 5
 SILENT_SECONDS = 600.0
 """After which a process on another machine, whose lock cannot be seen here, is taken for dead."""
 
-Condition = Literal["running", "locked", "crashed", "stopped", "finished", "not started"]
+Condition = Literal["running", "locked", "crashed", "stopped", "not started", "finished"]
 
-ORDER: Sequence[Condition] = (
-    "running",
-    "locked",
-    "crashed",
-    "stopped",
-    "not started",
-    "finished",
-)
+ORDER: Sequence[Condition] = get_args(Condition)
 """What a person looks for first."""
 
 # Folders of a task or of the results in which nobody trains.
@@ -53,25 +46,15 @@ _OWNER = re.compile(r"[-\d]{10} [:\d]{8}, (process \d+ on [^,]+)")
 
 @dataclass(frozen=True)
 class TrainingStatus:
-    """How a training is.
-
-    Attributes:
-        name: ``TASK/MODEL/RUN``, or the folder below the results.
-        condition: in one word. ``locked``: a process holds its lock and another one was refused,
-            or does not say that it trains.
-        why: it is so, in words.
-        owner: the process that trains, or did so last.
-        epoch, epochs, batch, batches, updates, loss, perplexity, best_epoch, tokens_per_second,
-            seconds: as of ``convs2s.training.history.Progress``.
-        silent_seconds: since a running one last said how far it is.
-        state_seconds: age of its last state; None without one.
-        log: the last lines of what crashed.
-    """
+    """How a training is; its figures are those of ``convs2s.training.history.Progress``."""
 
     name: str
+    """``TASK/MODEL/RUN``, or the folder below the results."""
     condition: Condition
+    """locked: a process holds its lock and another was refused, or does not say that it trains."""
     why: str | None = None
     owner: str | None = None
+    """The process that trains, or did so last."""
     epoch: int | None = None
     epochs: float | None = None
     batch: int | None = None
@@ -83,20 +66,16 @@ class TrainingStatus:
     tokens_per_second: int | None = None
     seconds: float | None = None
     silent_seconds: float | None = None
+    """Since a running one last said how far it is."""
     state_seconds: float | None = None
+    """Age of its last state."""
     log: tuple[str, ...] = ()
+    """The last lines of what crashed."""
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """How another job of the workflow is.
-
-    Attributes:
-        name: its log below the folder of logs, without ``.log``.
-        condition: in one word.
-        owner: the process that works, or did.
-        log: the last lines of what crashed.
-    """
+    """How another job of the workflow is; its name is its log's below the folder of logs."""
 
     name: str
     condition: Condition
@@ -113,11 +92,7 @@ class Status:
 
 
 def status(results: Path) -> Status:
-    """Look at a results folder, or that of a task or a run.
-
-    Raises:
-        UserError: there is no such folder.
-    """
+    """Look at a results folder, or that of a task or a run, which must exist."""
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name that of the results, or of a task")
     now, root = time.time(), results.absolute()

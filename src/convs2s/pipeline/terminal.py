@@ -74,12 +74,9 @@ def event_of(record: logging.LogRecord) -> str:
 
 
 def shorten_messages(logger: logging.Logger) -> None:
-    """Have what Snakemake says on the terminal be short from now on, its log file whole.
+    """Have what Snakemake's logger says on the terminal be short from now on, its log file whole.
 
     After Ctrl-C it also ends the jobs, which ``DEAF_TO_INTERRUPTS`` keeps from answering it each.
-
-    Args:
-        logger: Snakemake's.
     """
     shown = ShortMessages()
     if not logger.isEnabledFor(logging.DEBUG):  # as --verbose has it

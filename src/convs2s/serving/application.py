@@ -51,14 +51,8 @@ def application(
 ) -> Starlette:
     """Return the application of a model, which translates for as long as it lives.
 
-    Args:
-        translator: the model.
-        search: how to search where a request does not say otherwise.
-        settings: the bounds.
-
-    Raises:
-        UserError: the search exceeds the bounds, or replaces unknown words where no model has
-            attention.
+    A request may state another search than ``search``, within the bounds of ``settings``; a
+    UserError says that ``search`` itself exceeds them, or asks for attention that no model has.
     """
     check_search(search, settings)
 
@@ -176,12 +170,7 @@ class _Handlers:
 
 
 async def _unless_gone(request: Request, batches: Batches, asked: Asked) -> list[Translation]:
-    """Wait for translations, or for the client to close the connection, which ends the work.
-
-    Raises:
-        ClientDisconnect: it did.
-        UserError: as of ``Batches.translate``.
-    """
+    """Wait for translations, or for the client to close the connection, which ends the work."""
 
     async def leaving() -> None:
         while (await request.receive())["type"] != "http.disconnect":

@@ -72,12 +72,7 @@ Translate = Callable[[list[str], Wanted], list[Translation]]
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
-    """Check that a request which states nothing is within the bounds.
-
-    Raises:
-        UserError: the search has a wider beam than the server takes, or a request may have more
-            sentences than may wait.
-    """
+    """Check that a request which states nothing is within the bounds."""
     if search.beam > settings.largest_beam:
         raise UserError(
             f"--beam {search.beam}: --largest-beam is {settings.largest_beam}: raise that"
@@ -90,10 +85,10 @@ def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
-    """Return the body of a request, of at most so many bytes, from its parts as they arrive.
+    """Return the body of a request from its parts as they arrive.
 
-    Raises:
-        TooLargeError: it has more; they have been read, within reason.
+    A TooLargeError says that it has more than ``most`` bytes, once they have been read, within
+    reason.
     """
     body, size = bytearray(), 0
     async for part in parts:
@@ -111,12 +106,7 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
 
 
 def parse_request(body: bytes, settings: ServerSettings, search: DecodingSettings) -> Asked:
-    """Return what a request asks.
-
-    Args:
-        body: JSON.
-        settings: the bounds.
-        search: how to search where the request does not say otherwise.
+    """Return what a request in JSON asks, searched by ``search`` where it does not say otherwise.
 
     Raises:
         UserError: it is not UTF-8 or not JSON, or has unknown keys or values out of bounds.
@@ -173,12 +163,9 @@ class Batches:
     """The queue of one model; all but the translating happens in the server's own thread."""
 
     def __init__(self, translate: Translate, most_together: int, most_waiting: int) -> None:
-        """Start empty; ``run`` translates.
+        """Start empty; ``run`` translates, in a thread of its own.
 
-        Args:
-            translate: is called in a thread of its own.
-            most_together: sentences of a batch at most, unless one request has more.
-            most_waiting: sentences that wait at most.
+        A batch has ``most_together`` sentences at most, unless one request has more.
         """
         self._translate, self._most_together = translate, most_together
         self._most_waiting = most_waiting
@@ -194,9 +181,7 @@ class Batches:
     async def translate(self, texts: Sequence[str], wanted: Wanted) -> list[Translation]:
         """Wait for the translations of a request; cancelled, it gives up its place.
 
-        Raises:
-            BusyError: too many sentences wait already.
-            UserError: the model finds no translation.
+        A BusyError says that too many sentences wait already.
         """
         if self.waiting + len(texts) > self._most_waiting:
             raise BusyError(

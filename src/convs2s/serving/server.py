@@ -32,16 +32,7 @@ def serve(
 ) -> None:
     """Answer requests until the process gets SIGTERM or SIGINT; then finish those that are there.
 
-    Args:
-        models: model files; several make an ensemble.
-        search: how to search where a request does not say otherwise.
-        settings: where to listen, and the bounds.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
-        pretokenized: texts are the model's own tokens, separated by blanks.
-
-    Raises:
-        UserError: a file is no model, the address is taken, or none of this machine.
+    A UserError names a file that is no model, or an address that cannot be listened at.
     """
     with _listening(settings) as listening:
         translator = Translator.load(
