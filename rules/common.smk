@@ -42,11 +42,9 @@ prefixed = module_of_rules.path_modifier.replace_prefix
 GRANTED_GPUS = workflow.global_resources.get("gpu").value  # by --resources gpu=N; None without
 
 
-def is_asked(*names):
-    """Whether one of these targets is asked for by name."""
-    return not {*map(module_of_rules.modify_rulename, names)}.isdisjoint(
-        workflow.dag_settings.targets
-    )
+def is_asked(target):
+    """Whether a target is asked for by its name."""
+    return module_of_rules.modify_rulename(target) in workflow.dag_settings.targets
 
 
 def is_on_cluster():
@@ -59,14 +57,13 @@ def is_there(path):
     return Path(prefixed(path)).exists()
 
 
-REFERENCES = {reference for task in tasks.values() for reference in task.references()}
 with failures_in_one_line():
+    references = {name for task in tasks.values() for name in task.references()}
+    paths = [name for name in references if not parse_file_reference(name).is_url]
     PLACES = {
         "results_dir": prefixed(layout.results),
         "downloads_dir": prefixed(layout.downloads),
-        "files": {
-            name: prefixed(name) for name in REFERENCES if not parse_file_reference(name).is_url
-        },
+        "files": {path: prefixed(path) for path in paths},
     }
 on_disk = settings.placed(**PLACES)
 
@@ -91,9 +88,7 @@ def waits_for_files(task):
 # task says which files those are.
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
 HAS_GPU = options.device == "cuda" or bool(GRANTED_GPUS)
-WAITING = {
-    task for task in {c.task for table in CELLS.values() for c in table} if waits_for_files(task)
-}
+WAITING = set(filter(waits_for_files, {cell.task for table in CELLS.values() for cell in table}))
 
 # The ledger that somebody published, and its runs: what it holds is not made here.
 with failures_in_one_line():
@@ -114,7 +109,6 @@ def to_make(cell):
 
 
 PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}
-
 PLANNED_CELLS = [cell for table in PLANNED.values() for cell in table]
 
 # Those of which a plot is drawn, and not only a table.

@@ -94,18 +94,14 @@ def memory_to_learn_bpe(wildcards, input, attempt):
     return attempt * max(4000, int(1000 + 300 * input.size_mb))
 
 
-def to_binarize(part):
-    """An input function: a part of the corpus, with the codes and vocabularies of both sides."""
-
-    def files(wildcards):
-        pair, folder = tasks[wildcards.task].language_pair, layout.task(wildcards.task)
-        return {
-            **training_text(wildcards, part),
-            "bpe_codes": [path for language in pair for path in bpe_codes(wildcards, language)],
-            "vocabularies": [folder.vocabulary(language) for language in pair],
-        }
-
-    return files
+def to_binarize(wildcards):
+    """A part of the corpus, or the one that a block is of, with both sides' codes and vocabularies."""
+    pair, folder = tasks[wildcards.task].language_pair, layout.task(wildcards.task)
+    return {
+        **training_text(wildcards, wildcards.part.partition(".")[0]),
+        "bpe_codes": [path for language in pair for path in bpe_codes(wildcards, language)],
+        "vocabularies": [folder.vocabulary(language) for language in pair],
+    }
 
 
 def gpus(wildcards):

@@ -137,20 +137,22 @@ CURVES = [f"{run}/curve.svg" for run in PAPER_RUNS]
 PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
 
 
-def wanted_scores(wildcards):
-    """The scores that a table shows: those that exist, and all where `paper` or `speed` asks.
+def finished(paths):
+    """Those files that exist, and all where `paper` asks: what shows them starts no training.
 
-    A table by itself never starts a training of what is not there: what was not run says so.
+    The history of a training that goes on, or was killed, does not count as one that exists.
     """
-    is_speed_asked = wildcards.table == "table3" and is_asked("speed")
+    records = {path: path.replace("history.jsonl", "training.json") for path in paths}
+    if is_asked("paper"):
+        return list(records)
+    return [path for path, record in records.items() if is_there(path) and is_there(record)]
+
+
+def wanted_scores(wildcards):
+    """The scores that a table shows: what was not run says so, unless `paper` or `speed` asks."""
     paths = dict.fromkeys(path for cell in PLANNED[wildcards.table] for path in cell.paths)
-    return [path for path in paths if is_asked("paper") or is_speed_asked or is_there(path)]
-
-
-def ledger_scores(wildcards):
-    """The scores that the ledger holds: those that exist, and all where `paper` asks."""
-    paths = dict.fromkeys(path for cell in PLANNED_CELLS for path in cell.paths)
-    return [path for path in paths if is_asked("paper") or is_there(path)]
+    is_asked_for = wildcards.table == "table3" and is_asked("speed")
+    return list(paths) if is_asked_for else finished(paths)
 
 
 def plain_cells(cells):
@@ -219,11 +221,6 @@ def in_report(caption, figure):
     return {"caption": text, "category": "figures", "labels": {"figure": figure}}
 
 
-def text_of_example(wildcards):
-    """The test set whose line is shown; no file where the paper's own sentence is."""
-    return [test_side("raw", "source")(wildcards)] if scale.example_line else []
-
-
 def first_example():
     """The sentence of the figure's first row, translated by its first run."""
     return PLANNED[EXAMPLE_FIGURE][0].paths[0]
@@ -255,19 +252,6 @@ def names_of_curves(wildcards):
     cell, listed = cells_of_curves()
     system = f"{cell.model} {cell.runs[0]}, {cell.decoding}"
     return [system, *([listed.n_best] if listed else [])]
-
-
-def finished(paths):
-    """Those files that exist, and all where `paper` asks: a report alone starts no training.
-
-    The history of a training that goes on, or was killed, does not count as one that exists.
-    """
-
-    def is_finished(path):
-        record = path.replace("history.jsonl", "training.json")
-        return is_there(path) and is_there(record)
-
-    return [path for path in dict.fromkeys(paths) if is_asked("paper") or is_finished(path)]
 
 
 def shown_in_report(wildcards):

@@ -25,7 +25,8 @@ rule plot_bleu_by_layers:
 rule attend_to_example:
     input:
         model="<model>/{run}/model.safetensors",
-        text=text_of_example,
+        # No file where the sentence is the one that the paper shows.
+        text=test_side("raw", "source") if scale.example_line else [],
         tuned=tuned_penalty,
     output:
         "<model>/{run}/{testset}.{decoding}.example.json",

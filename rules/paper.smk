@@ -29,7 +29,7 @@ use rule write_table as write_figure_table with:
 
 rule write_ledger:
     input:
-        scores=ledger_scores,
+        scores=lambda w: finished(path for cell in PLANNED_CELLS for path in cell.paths),
         published=PUBLISHED_LEDGER,
     output:
         "<results>/paper/ledger.jsonl",

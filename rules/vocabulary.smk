@@ -121,14 +121,16 @@ rule take_vocabulary:
 
 rule binarize:
     input:
-        unpack(to_binarize("valid")),
+        unpack(to_binarize),
     output:
-        store="<results>/{task}/dataset/valid.arrow",
-        description="<results>/{task}/dataset/valid.json",
+        store="<results>/{task}/dataset/{part}.arrow",
+        description="<results>/{task}/dataset/{part}.json",
     log:
-        "<logs>/{task}/binarize/valid.log",
+        "<logs>/{task}/binarize/{part}.log",
     benchmark:
-        "<benchmarks>/{task}/binarize/valid.tsv"
+        "<benchmarks>/{task}/binarize/{part}.tsv"
+    wildcard_constraints:
+        part="valid",
     conda:
         "../envs/text.yaml"
     params:
@@ -140,15 +142,13 @@ rule binarize:
 
 use rule binarize as binarize_block with:
     input:
-        unpack(to_binarize("train")),
+        unpack(to_binarize),
         pairs=lambda w: text_folder(w).training_report,
     output:
-        store=intermediate("<results>/{task}/dataset/train.{block}.arrow"),
-        description=intermediate("<results>/{task}/dataset/train.{block}.json"),
-    log:
-        "<logs>/{task}/binarize/train.{block}.log",
-    benchmark:
-        "<benchmarks>/{task}/binarize/train.{block}.tsv"
+        store=intermediate("<results>/{task}/dataset/{part}.arrow"),
+        description=intermediate("<results>/{task}/dataset/{part}.json"),
+    wildcard_constraints:
+        part=f"train.({alternatives(PARTS)})",
 
 
 rule count_dataset:

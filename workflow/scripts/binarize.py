@@ -12,7 +12,7 @@ from convs2s.text.corpus_filter import pairs_kept
 snakemake: Any
 
 with job(snakemake):
-    block = snakemake.wildcards.get("block")  # the validation text has none
+    block = snakemake.wildcards.part.partition(".")[2]  # the validation text has none
     binarize(
         text=[Path(snakemake.input.source), Path(snakemake.input.target)],
         bpe_codes=list(map(Path, snakemake.input.bpe_codes)),
@@ -21,5 +21,5 @@ with job(snakemake):
         description=Path(snakemake.output.description),
         metadata=DatasetMetadata.model_validate(snakemake.params.metadata),
         most_tokens=snakemake.params.most_tokens,
-        rows=block and block_rows(block, pairs_kept(Path(snakemake.input.pairs))),
+        rows=block_rows(block, pairs_kept(Path(snakemake.input.pairs))) if block else None,
     )
