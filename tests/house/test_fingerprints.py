@@ -59,3 +59,8 @@ def test_preparation_does_not_depend_on_networks(runs: dict[str, set[str]]) -> N
     for name, modules in runs.items():
         if name.startswith(prepares):
             assert not any(module.startswith("convs2s.models") for module in modules), name
+
+
+def test_an_edit_of_bpe_counts_no_words_again(runs: dict[str, set[str]]) -> None:
+    for name in ("tokenize_and_filter", "gather_shards", "count_pairs", "count_words"):
+        assert "convs2s.text.bpe" not in runs[name], name

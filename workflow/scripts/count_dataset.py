@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.data.counts import count_dataset
+from convs2s.data.dataset import count_dataset
 from convs2s.pipeline.job import job
 
 snakemake: Any

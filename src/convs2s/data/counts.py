@@ -1,10 +1,12 @@
-"""How many pairs were read, dropped and why, and kept: tables for people."""
+"""How many pairs were read, dropped and why, and kept: tables for people.
+
+Nothing of BPE is imported here: words are counted again where these counts are written again.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s.config.task import CorpusMetadata
-from convs2s.data.dataset import read_description
 from convs2s.files.text import write_json, write_lines
 from convs2s.scoring.text_table import aligned, underlined
 from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, added_reports, read_report
@@ -36,28 +38,13 @@ def count_pairs(
             numbers = (f"{side['dropped'][reason]:,}" for side in sides)
             rows.append([f"dropped: {limits[reason]}", *numbers])
     rows.append(["kept", *(f"{side['kept']:,}" for side in sides)])
-    lines = _table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
+    lines = counts_table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
     if metadata.paper_pairs:
         lines += ["", f"The paper trains on {metadata.paper_pairs:,} pairs."]
     write_lines(table, lines)
 
 
-def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
-    """Write a table of the pairs of token stores, and of those that were too long for them.
-
-    ``train`` and ``valid`` are what stands beside the stores; a side of a pair has ``most_tokens``
-    at most, or any number where that is None.
-    """
-    sides = read_description(train), read_description(valid)
-    rows = [["kept by words", *(f"{side.pairs + side.dropped:,}" for side in sides)]]
-    if most_tokens is not None:
-        numbers = (f"{side.dropped:,}" for side in sides)
-        rows.append([f"dropped: over {most_tokens} tokens", *numbers])
-    rows.append(["kept", *(f"{side.pairs:,}" for side in sides)])
-    write_lines(table, _table(f"Token pairs of {sides[0].task}", sides[0].stand_in, rows))
-
-
-def _table(title: str, stand_in: str | None, rows: Sequence[Sequence[str]]) -> list[str]:
+def counts_table(title: str, stand_in: str | None, rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table's lines under its title, below a line that says what stands in for data."""
     marked = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
     return [*marked, *underlined(title), "", *aligned(["", "training", "validation"], rows)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
 from convs2s.config.task import DatasetMetadata
+from convs2s.data.counts import counts_table
 from convs2s.data.store import join_stores, require_prepared, write_store
 from convs2s.data.vocabulary import (
     END,
@@ -21,7 +22,14 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.data.word_counts import added_counts
 from convs2s.files.checksums import check_sha256, sha256
-from convs2s.files.text import NO_MARK, atomic_text, read_json, read_line_pairs, write_json
+from convs2s.files.text import (
+    NO_MARK,
+    atomic_text,
+    read_json,
+    read_line_pairs,
+    write_json,
+    write_lines,
+)
 from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 
@@ -207,6 +215,21 @@ def join_blocks(
         counts.update(described.model_dump(include=set(_COUNTS)))
     join_stores(stores, store)
     _describe(store, description, metadata, counts)
+
+
+def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
+    """Write a table of the pairs of token stores, and of those that were too long for them.
+
+    ``train`` and ``valid`` are what stands beside the stores; a side of a pair has ``most_tokens``
+    at most, or any number where that is None.
+    """
+    sides = read_description(train), read_description(valid)
+    rows = [["kept by words", *(f"{side.pairs + side.dropped:,}" for side in sides)]]
+    if most_tokens is not None:
+        numbers = (f"{side.dropped:,}" for side in sides)
+        rows.append([f"dropped: over {most_tokens} tokens", *numbers])
+    rows.append(["kept", *(f"{side.pairs:,}" for side in sides)])
+    write_lines(table, counts_table(f"Token pairs of {sides[0].task}", sides[0].stand_in, rows))
 
 
 def _describe(

@@ -7,10 +7,10 @@ import pytest
 
 from convs2s.config.corpus import Languages, VocabularySettings
 from convs2s.config.task import DatasetMetadata
-from convs2s.data.counts import count_dataset
 from convs2s.data.dataset import (
     binarize,
     build_vocabulary,
+    count_dataset,
     frequent_tokens,
     learn_bpe,
     read_description,
