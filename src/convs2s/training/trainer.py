@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -35,8 +35,7 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 from convs2s.training.workers import Workers
 
-MEMORY_UPDATES = 100
-"""Updates after which freed memory goes back to the system: it costs them half a percent."""
+MEMORY_UPDATES = 100  # after which freed memory goes back to the system; costs half a percent
 
 
 @dataclass(frozen=True)
@@ -105,13 +104,13 @@ class Trainer:
         """Make the updates of the running epoch that are left."""
         state = self.state
         batches = self.plan(state.epoch)
-        share = 1.0  # of the epoch, where the recipe ends in the middle of one
+        share = 1.0  # of the epoch: the recipe may end in the middle of one
         if self.recipe.maximum_epochs is not None:
             share = min(1.0, self.recipe.maximum_epochs - (state.epoch - 1))
         end = math.ceil(share * len(batches))
         epochs = state.schedule.last_epoch(state.epoch, self.recipe)
         span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
-        seconds_before = state.seconds
+        seconds_before = state.seconds  # by earlier tries of this epoch
         started = saved = time.monotonic()
         unread: list[StartedUpdate] = []
         with (
@@ -123,11 +122,13 @@ class Trainer:
                 unread.append(self.updater.start(update, moment))
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
-                # What an update did is read when somebody wants to know: the device is waited for.
                 reason = self.stop.reason()
                 save_is_due = time.monotonic() - saved > 60.0 * self.recipe.checkpoint_minutes
-                wishes = reason is not None, save_is_due or progress.is_due()
-                stops, reads = self.workers.flags(wishes)  # of any worker
+                # All workers stop, or read, where one of them has to.
+                stops, reads = self.workers.flags(
+                    [reason is not None, save_is_due or progress.is_due()]
+                )
+                # Reading waits for the device, so it is done only where the figures are needed.
                 if stops or reads or state.batch == end:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
@@ -204,25 +205,17 @@ class Trainer:
     def result(self) -> TrainingResult:
         """Return what a finished training exports; the network has its parameters from then on."""
         self.workers.wait()  # for the first one to have written the last epoch
-        schedule, average = self.state.schedule, self.recipe.average
-        if average is None or schedule.best_loss is None:
+        best, average = self.state.schedule.best_loss, self.recipe.average
+        if average is None or best is None:
             weights, _ = load_tensors(self.folder.best)
-            self.network.load_state_dict(weights)
-            loss = math.inf if schedule.best_loss is None else schedule.best_loss
         else:
             last = self.state.epoch - 1
             first = last - min(average, len(self.state.history)) + 1  # a model's own are not here
-            epochs = [
-                load_tensors(self.folder.epoch_file(epoch))[0] for epoch in range(first, last + 1)
-            ]
-            weights = {  # means in float64, in the order of the epochs
-                name: torch.stack([epoch[name].double() for epoch in epochs])
-                .mean(0)
-                .to(value.dtype)
-                for name, value in epochs[0].items()
-            }
-            self.network.load_state_dict(weights)
-            loss = self.updater.validate(self.valid)
+            files = [self.folder.epoch_file(epoch) for epoch in range(first, last + 1)]
+            weights = _mean([load_tensors(file)[0] for file in files])
+            best = None  # that of the mean is not known
+        self.network.load_state_dict(weights)
+        loss = self.updater.validate(self.valid) if best is None else best
         return TrainingResult(weights, loss, self._source_use(loss))
 
     def _source_use(self, loss: float) -> SourceUse | None:
@@ -248,7 +241,7 @@ class Trainer:
         tensors, fields = load_tensors(path, self.device)
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
-            parts: dict[str, dict[str, Any]] = {"network": {}, "optimizer": {}}
+            parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():
                 part, rest = name.split(".", 1)
                 parts[part][rest] = tensor

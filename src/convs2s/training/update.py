@@ -122,6 +122,7 @@ class Updater:
             total = torch.zeros((), dtype=torch.float64, device=self.device)
             failed = None
             for index, (micro_batch, inputs) in enumerate(pending):
+                # Dropout follows from the place alone: a resumed training has the same masks.
                 entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.place]
                 seeds = np.random.SeedSequence(entropy)
                 torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
