@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from convs2s import __version__
 from convs2s.cli.models import add_card, add_import
@@ -68,7 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     used = _command_meant(parser, given)
     parsed, rest = parser.parse_known_args(given, argparse.Namespace(command=given, parser=parser))
     if rest:
-        _refuse(used, rest)
+        options = re.findall(r"--[\w-]+", used.format_usage())
+        typed = rest[0].partition("=")[0]
+        if typed.startswith("--") and options:
+            used.error(unknown("option", typed, options))
+        used.error(f"unknown arguments: {' '.join(rest)}")
     provide_environment()  # before torch is loaded
     try:
         check_options(parsed)
@@ -107,15 +110,6 @@ def _command_meant(
             parser.error(unknown("command", word, below))
         parser = below[word]
     return parser
-
-
-def _refuse(command: argparse.ArgumentParser, rest: Sequence[str]) -> NoReturn:
-    """End with exit code 2 over arguments that a command has not, and the option that was meant."""
-    options = re.findall(r"--[\w-]+", command.format_usage())
-    typed = rest[0].partition("=")[0]
-    if typed.startswith("--") and options:
-        command.error(unknown("option", typed, options))
-    command.error(f"unknown arguments: {' '.join(rest)}")
 
 
 def _add_completion(command: argparse.ArgumentParser) -> None:

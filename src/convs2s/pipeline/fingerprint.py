@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -15,7 +14,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 WORDS_ONLY = {PACKAGE / "config/messages.py"}
 """What words failures: no result comes from it."""
-
 
 _IMPORT = re.compile(
     rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE
@@ -28,7 +26,13 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     Each job of a workflow reads its rules again, and with them these fingerprints, so the JSON file
     ``kept`` has them for as long as no byte of the scripts and of this package changes.
     """
-    state = _state(scripts)
+    state_digest = hashlib.sha256(sys.version.encode())
+    for folder in (PACKAGE, scripts):
+        for path in sorted(folder.rglob("*")):
+            if "__pycache__" not in path.parts and path.is_file():
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                state_digest.update(f"{path.relative_to(folder)} {content}\n".encode())
+    state = state_digest.hexdigest()
     if kept.is_file():
         known: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
         if state in known:
@@ -57,35 +61,22 @@ def fingerprint(*entries: Path) -> str:
         for module in sorted(imported - seen - WORDS_ONLY, reverse=True):
             seen.add(module)
             pending.append(module)
-    for file in _data_files(seen):
+    folders = {module.parent / "data" for module in seen if PACKAGE in module.parents}
+    files = (file for folder in folders for file in folder.glob("*") if file.is_file())
+    for file in sorted(file for file in files if file.suffix != ".py"):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _state(scripts: Path) -> str:
-    """Return a digest of what fingerprints rest on: the files, and how Python compiles."""
-    digest = hashlib.sha256(sys.version.encode())
-    for folder in (PACKAGE, scripts):
-        for path in sorted(folder.rglob("*")):
-            if "__pycache__" not in path.parts and path.is_file():
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                digest.update(f"{path.relative_to(folder)} {content}\n".encode())
-    return digest.hexdigest()
-
-
-def _data_files(modules: set[Path]) -> list[Path]:
-    """Return the data files that lie in a folder ``data`` beside some modules, in a fixed order."""
-    folders = {module.parent / "data" for module in modules if PACKAGE in module.parents}
-    files = [file for folder in folders for file in folder.glob("*") if file.is_file()]
-    return sorted(file for file in files if file.suffix != ".py")
 
 
 @cache
 def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
     """Return what a file runs as text, and the modules of this package that it imports."""
     text = path.read_text("utf-8")
-    names = {name for match in _IMPORT.finditer(text) for name in _imported(*match.groups())}
-    modules = frozenset(module for name in names if (module := _module(name)) is not None)
+    names = set()
+    for module, imported in _IMPORT.findall(text):
+        # What is imported from a module may be a module, too.
+        names |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", imported))}
+    modules = frozenset(file for name in names if (file := _module(name)) is not None)
     tree = ast.parse(text)
     _drop_docstrings(tree.body)
     return _runs(compile(tree, path.name, "exec")), modules
@@ -98,13 +89,6 @@ def _drop_docstrings(body: list[ast.stmt]) -> None:
     for node in body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             _drop_docstrings(node.body)
-
-
-def _imported(module: str, of: str | None) -> Iterator[str]:
-    """Yield a module that is imported, and what may be modules of what is imported from it."""
-    yield module
-    for name in re.findall(r"\w+", of or ""):
-        yield f"{module}.{name}"
 
 
 def _runs(code: CodeType) -> str:
@@ -122,9 +106,9 @@ def _runs(code: CodeType) -> str:
 
 def _module(name: str) -> Path | None:
     """Return the file of a module of this package, or None for any other name."""
-    parts = name.split(".")
-    if parts[0] != PACKAGE.name:
+    package, *parts = name.split(".")
+    if package != PACKAGE.name:
         return None
-    path = PACKAGE.joinpath(*parts[1:])
+    path = PACKAGE.joinpath(*parts)
     candidates = (path.with_suffix(".py"), path / "__init__.py")
     return next((candidate for candidate in candidates if candidate.is_file()), None)

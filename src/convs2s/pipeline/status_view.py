@@ -74,33 +74,24 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("why, by whom", overflow="ellipsis" if fits else "fold", no_wrap=fits)
     for run in trainings:
+        # The epoch, of how many, and how much of it is done.
+        share = f" {100 * (run.batch or 0) // run.batches}%" if run.batches else ""
+        epoch = f"{run.epoch}" + (f"/{run.epochs:g}" if run.epochs else "") + share
+        why = [run.why or ""]
+        if run.condition == "running":
+            why.append(run.owner or "")
+            if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
+                why.append(f"silent for {duration(run.silent_seconds)}")
         table.add_row(
             run.name,
             Text(run.condition, STYLES[run.condition]),
-            _epoch(run),
+            epoch if run.epoch else "",
             "" if run.updates is None else f"{run.updates:,}",
             "" if run.loss is None else f"{run.loss:.3f}",
             "" if run.perplexity is None else f"{run.perplexity:.2f}",
             "" if run.tokens_per_second is None else f"{run.tokens_per_second:,}",
             "" if run.seconds is None else duration(run.seconds),
             "" if run.state_seconds is None else f"{duration(run.state_seconds)} old",
-            Text(_why(run)),
+            Text(", ".join(filter(None, why))),
         )
     return table
-
-
-def _epoch(run: TrainingStatus) -> str:
-    """Return the epoch, of how many, and how much of it is done."""
-    if not run.epoch:
-        return ""
-    share = f" {100 * (run.batch or 0) // run.batches}%" if run.batches else ""
-    return f"{run.epoch}" + (f"/{run.epochs:g}" if run.epochs else "") + share
-
-
-def _why(run: TrainingStatus) -> str:
-    if run.condition != "running":
-        return run.why or ""
-    parts = [run.why or "", run.owner or ""]
-    if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
-        parts.append(f"silent for {duration(run.silent_seconds)}")
-    return ", ".join(filter(None, parts))

@@ -45,7 +45,16 @@ def serve(
             pretokenized=pretokenized,
         )
         app = application(translator, search, settings)
-        _announce(translator, listening, settings)
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        if not is_loopback(settings.host):
+            print(
+                f"warning: --host {settings.host}: whoever reaches this machine can ask, without a "
+                "password and unencrypted (SECURITY.md)",
+                file=sys.stderr,
+            )
+        address = f"http://{host}:{listening.getsockname()[1]}/"
+        print(f"convs2s serve: {translator!r} answers at {address} until Ctrl-C", file=sys.stderr)
+        sys.stderr.flush()
         configuration = uvicorn.Config(
             app,
             http="h11",
@@ -76,16 +85,3 @@ def _listening(settings: ServerSettings) -> socket.socket:
             f"--host {settings.host} --port {settings.port}: cannot be listened at: "
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
-
-
-def _announce(translator: Translator, listening: socket.socket, settings: ServerSettings) -> None:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    if not is_loopback(settings.host):
-        print(
-            f"warning: --host {settings.host}: whoever reaches this machine can ask, without a "
-            "password and unencrypted (SECURITY.md)",
-            file=sys.stderr,
-        )
-    address = f"http://{host}:{listening.getsockname()[1]}/"
-    print(f"convs2s serve: {translator!r} answers at {address} until Ctrl-C", file=sys.stderr)
-    sys.stderr.flush()
