@@ -119,5 +119,6 @@ def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None
     assert reachable(graph, "convs2s.pipeline.job") == {
         "convs2s.pipeline.job",
         "convs2s.files.checksums",
+        "convs2s.files.locks",
         "convs2s.errors",
     }

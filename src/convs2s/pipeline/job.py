@@ -3,7 +3,6 @@
 It imports next to nothing, as its code is part of every script's fingerprint.
 """
 
-import fcntl
 import os
 import signal
 import sys
@@ -17,9 +16,7 @@ from typing import Any, TextIO
 
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, forget_checksums, note_checksums
-
-_LOCK_TRIES, _LOCK_SECONDS = 4, 0.1
-"""How often a lock is tried, as who asks about it holds it for a moment; seconds between."""
+from convs2s.files.locks import PATIENT, try_lock, wait_for_lock
 
 
 @contextmanager
@@ -79,21 +76,14 @@ def _lock(log: TextIO) -> None:
 
     Until the lock is held the log is the other one's, whose first line names it.
     """
-    for _ in range(_LOCK_TRIES):
-        try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_LOCK_SECONDS)
-        except OSError:  # a file system without locks
-            return
-        else:
-            return
-    log.seek(0)
-    since, _, owner = log.readline(200).strip().partition(", ")
-    who = f"{owner} (since {since})" if owner.startswith("process ") else "another process"
-    _say(f"{log.name}: {who} still does this work: waiting until it ends, or is ended\n")
-    with suppress(OSError):
-        fcntl.flock(log, fcntl.LOCK_EX)
+    with suppress(OSError):  # a file system without locks
+        if not try_lock(log, tries=PATIENT):
+            log.seek(0)
+            since, _, owner = log.readline(200).strip().partition(", ")
+            is_named = owner.startswith("process ")
+            holder = f"{owner} (since {since})" if is_named else "another process"
+            _say(f"{log.name}: {holder} still does this work: waiting until it ends, or is ended\n")
+            wait_for_lock(log)
 
 
 def _say(text: str, *descriptors: int) -> None:

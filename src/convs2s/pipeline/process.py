@@ -1,7 +1,6 @@
 """The process that runs the workflow: its environment, its locks, its GPUs, its failures."""
 
 import errno
-import fcntl
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from convs2s.errors import UserError
+from convs2s.files.locks import try_lock, wait_for_lock
 
 PACKAGE_FOLDER = Path(__file__).absolute().parents[1]
 """The folder of this package, a link to it unresolved (``package_alone``)."""
@@ -54,17 +54,14 @@ def release_stale_locks(folder: Path) -> IO[str]:
     folder.mkdir(exist_ok=True)
     alive = (folder / "alive").open("a")
     try:
-        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pass  # another one runs: its locks hold
+        if try_lock(alive):  # else another one runs: its locks hold
+            for lock in folder.glob("locks/*.lock"):
+                lock.unlink(missing_ok=True)
+        wait_for_lock(alive, shared=True)
     except OSError as error:
+        # A file system without locks: Snakemake's own hold until ``--unlock``.
         if error.errno not in {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK}:
             raise
-        return alive  # a file system without locks: Snakemake's own hold until ``--unlock``
-    else:
-        for lock in folder.glob("locks/*.lock"):
-            lock.unlink(missing_ok=True)
-    fcntl.flock(alive, fcntl.LOCK_SH)
     return alive
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
-from convs2s.files.locks import try_lock
+from convs2s.files.locks import PATIENT, try_lock
 from convs2s.files.text import atomic_text
 from convs2s.training.history import Progress
 from convs2s.training.identity import digest_of, flatten
@@ -28,9 +28,6 @@ REFUSED = "refused.json"
 """Name of the file beside it that says which process was refused last, and who held the lock."""
 
 PROGRESS = "progress.json"  # Name of the file beside it that says how far the training is
-
-LOCK_TRIES, LOCK_SECONDS = 4, 0.1
-"""How often the lock is tried, as whoever asks about it holds it for a moment; seconds between."""
 
 SECONDS_BETWEEN_NOTES = 10.0  # Between two writings of a running epoch's progress
 
@@ -134,11 +131,8 @@ class StateFolder:
     def _take(self, lock: TextIO, owner: str) -> None:
         """Take the lock, or leave word that another process has it."""
         try:
-            for attempt in range(LOCK_TRIES):
-                if attempt:
-                    time.sleep(LOCK_SECONDS)
-                if try_lock(lock):
-                    return
+            if try_lock(lock, tries=PATIENT):
+                return
         except OSError as error:
             raise UserError(
                 f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "

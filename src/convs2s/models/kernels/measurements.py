@@ -1,6 +1,5 @@
 """What this machine's processor was measured at, kept in the user's cache folder."""
 
-import fcntl
 import json
 import os
 import time
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import writing
+from convs2s.files.locks import wait_for_lock
 from convs2s.files.text import read_json, write_json
 from convs2s.manifest import processor
 
@@ -48,7 +48,7 @@ def measured_here(
         # One process of this user measures at a time: the others take what it has measured.
         with (folder / "lock").open("w") as lock:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                wait_for_lock(lock)
             kept: dict[str, dict[str, float]] = {}
             if path.is_file():
                 with failures_of_file(str(path), "not what this program keeps there; remove it"):
