@@ -10,7 +10,7 @@ from snakemake.cli import get_argument_parser
 from snakemake.io import strip_wildcard_constraints
 
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import check_file, check_mirrors, check_targets, doubts
+from convs2s.pipeline.asked import check_file, check_mirrors, check_targets, task_warnings
 
 
 def check_asked_for(words):
@@ -35,5 +35,5 @@ if not IS_MODULE and workflow.is_main_process:
             check_asked_for(sys.argv[1:])
         except UserError:
             check_asked_for(get_argument_parser().parse_known_args(sys.argv[1:])[0].targets)
-    for line in doubts(tasks):
+    for line in task_warnings(tasks):
         logger.warning(f"warning: {line}")

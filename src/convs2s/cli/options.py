@@ -128,11 +128,7 @@ def _decoding_options() -> list[tuple[str, Schema, OptionValue]]:
 
 
 def check_options(arguments: argparse.Namespace) -> None:
-    """Check what a command was given by the same rules as a file of the configuration.
-
-    Raises:
-        UserError: a number is out of its bounds, or there is no folder for the output.
-    """
+    """Check a command's options by the rules of the configuration, and the place of its output."""
     given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
     stated = {name: value for name, value in given.items() if value is not None}
     validated(CommandOptions, stated, "options")

@@ -35,7 +35,7 @@ _OF_ATTENTION = re.compile(r".+\.attention\d+\.\w+|.+\.example\.json")
 _OF_ONE_MODEL = re.compile(rf"(?:curve|history|training|model)\..+|{_OF_ATTENTION.pattern}")
 
 
-def doubts(tasks: Mapping[str, Task]) -> list[str]:
+def task_warnings(tasks: Mapping[str, Task]) -> list[str]:
     """Return what a user should know of tasks that would run all the same, a line each."""
     return [
         f"{task.name}: text in '{language}' has no blanks between words, and no preparation here "
@@ -139,12 +139,12 @@ def _check_path(path: str, settings: Settings) -> None:
             check_known(path, "model", names[side], settings.models)
 
 
-def check_file(path: str, patterns: Iterable[str], is_made: Callable[[str], bool]) -> None:
+def check_file(path: str, patterns: Iterable[str], has_rule: Callable[[str], bool]) -> None:
     """Refuse a path that no rule makes, where rules make others in the same folder.
 
     Patterns are the outputs of all rules, with wildcards such as ``{task}``.
     """
-    if is_made(path):
+    if has_rule(path):
         return
     folder, _, file = path.rpartition("/")
     given = file.split(".")
@@ -158,7 +158,7 @@ def check_file(path: str, patterns: Iterable[str], is_made: Callable[[str], bool
             for place in range(min(len(parts), len(given))):
                 parts[place] = given[place] if "{" in parts[place] else parts[place]
             filled.add(".".join(parts))
-    made = [name for name in filled if is_made(f"{folder}/{name}")]
+    made = [name for name in filled if has_rule(f"{folder}/{name}")]
     if names:
         near = get_close_matches(file, made, n=1)
         raise UserError(f"{path}: {unknown('file', file, near or names)}")

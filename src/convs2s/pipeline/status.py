@@ -96,16 +96,16 @@ def status(results: Path) -> Status:
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name that of the results, or of a task")
     now, root = time.time(), results.absolute()
-    trainings = {run: _training(run, _name(run, root), now) for run in _runs_in(root)}
+    trainings = {run: _training_status(run, _name(run, root), now) for run in _run_folders(root)}
     jobs = []
-    for log, name in _logs_of(root):
+    for log, name in _job_logs(root):
         if not _OF_TRAINING.search(name):
-            jobs.append(_job(log, name))
+            jobs.append(_job_status(log, name))
             continue
         task, model, seed = log.parts[-4:-1]
         run = log.parents[4] / task / "models" / model / seed
         if run not in trainings:
-            trainings[run] = _before_its_states(_name(run, root), log)
+            trainings[run] = _failed_training(_name(run, root), log)
     return Status(_ordered(trainings.values()), _ordered(jobs))
 
 
@@ -118,14 +118,14 @@ def _name(run: Path, root: Path) -> str:
     return "/".join(part for part in parts if part != "models")
 
 
-def _training(run: Path, name: str, now: float) -> TrainingStatus:
+def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
     """Return how the training in a folder is."""
     folder = run / STATE
-    progress = _fields_of(folder / PROGRESS)
+    progress = _read_fields(folder / PROGRESS)
     holder = ""
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
-    record = {} if holder else _fields_of(run / "training.json")
+    record = {} if holder else _read_fields(run / "training.json")
     names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
     figures = {field: progress[field] for field in names - {"why", "owner", "seconds"}}
     if record and progress.get("phase", "finished") == "finished":
@@ -153,29 +153,31 @@ def _training(run: Path, name: str, now: float) -> TrainingStatus:
     trains = bool(holder) and progress.get("owner") == holder
     is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
     if held or (trains and is_elsewhere and silent < SILENT_SECONDS):
-        return TrainingStatus(**figures | _of_holder(folder, holder, trains), silent_seconds=silent)
-    ended = _of_ended(progress, holder)
+        return TrainingStatus(
+            **figures | _held_training(folder, holder, trains), silent_seconds=silent
+        )
+    ended = _ended_training(progress, holder)
     if ended["condition"] == "crashed":
-        ended["log"] = tuple(_ends_of(_log_of(run))[1][-SHOWN_LINES:])
+        ended["log"] = tuple(_read_ends(_training_log(run))[1][-SHOWN_LINES:])
     return TrainingStatus(**figures | ended)
 
 
-def _of_holder(folder: Path, holder: str, trains: bool) -> Values:
+def _held_training(folder: Path, holder: str, trains: bool) -> Values:
     """Return how a training is whose lock is held; ``trains``: by who last noted its progress."""
-    refused = _fields_of(folder / REFUSED)
+    refused = _read_fields(folder / REFUSED)
     if holder and refused.get("owner") == holder:
         why = f"{holder} holds it; {refused.get('refused')} was refused"
         return {"condition": "locked", "why": why}
     if not trains:
         name = holder or "a process that does not say its name"
         return {"condition": "locked", "why": f"{name} holds it and says nothing of a training"}
-    progress = _fields_of(folder / PROGRESS)
+    progress = _read_fields(folder / PROGRESS)
     phase = progress.get("phase")
     doing = None if phase == "training" else phase
     return {"condition": "running", "why": doing, "seconds": progress.get("seconds")}
 
 
-def _of_ended(progress: Values, holder: str) -> Values:
+def _ended_training(progress: Values, holder: str) -> Values:
     """Return how a training is that nobody works on, and that has left no record."""
     if not holder:
         if progress.get("phase") == "finished":
@@ -190,9 +192,9 @@ def _of_ended(progress: Values, holder: str) -> Values:
     return {"condition": "stopped" if stopped else "crashed", "why": stated}
 
 
-def _before_its_states(name: str, log: Path) -> TrainingStatus:
+def _failed_training(name: str, log: Path) -> TrainingStatus:
     """Return how a training is that has a log and no states: it failed before it began."""
-    first, last = _ends_of(log)
+    first, last = _read_ends(log)
     failed = bool(last) and "error: " in last[-1]
     owner = _OWNER.search(first)
     return TrainingStatus(
@@ -204,9 +206,9 @@ def _before_its_states(name: str, log: Path) -> TrainingStatus:
     )
 
 
-def _job(log: Path, name: str) -> JobStatus:
+def _job_status(log: Path, name: str) -> JobStatus:
     """Return how a job is, by its log: a locked one grows, one without an end was cut short."""
-    first, last = _ends_of(log)
+    first, last = _read_ends(log)
     owner = _OWNER.match(first)
     if owner is None and last and last[-1].startswith("error: "):
         return JobStatus(name, "crashed", None, tuple(last[-SHOWN_LINES:]))
@@ -217,7 +219,7 @@ def _job(log: Path, name: str) -> JobStatus:
     return JobStatus(name, "crashed", owner[1], tuple(last[-SHOWN_LINES:]))
 
 
-def _runs_in(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
+def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
     """Yield the folders in which there is, or was, a training: those with its states or record."""
     inside = []
     with os.scandir(folder) as entries:
@@ -229,10 +231,10 @@ def _runs_in(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
                 inside.append(entry)
     for entry in sorted(inside, key=lambda entry: entry.name):
         if depth and entry.is_dir():
-            yield from _runs_in(Path(entry.path), depth - 1)
+            yield from _run_folders(Path(entry.path), depth - 1)
 
 
-def _logs_of(results: Path) -> Iterator[tuple[Path, str]]:
+def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
     """Yield the jobs' logs of a results folder and its scales, or of a task's folder.
 
     Each comes with its name: the path below the folder of logs, without ``.log``.
@@ -248,7 +250,7 @@ def _logs_of(results: Path) -> Iterator[tuple[Path, str]]:
                     yield Path(path), prefix + path[start : -len(".log")]
 
 
-def _log_of(run: Path) -> Path:
+def _training_log(run: Path) -> Path:
     """Return the log of a run's training: the workflow's job, else what the trainer keeps."""
     if len(run.parts) > 4 and run.parts[-3] == "models":
         results, task = run.parents[3], run.parts[-4]
@@ -267,7 +269,7 @@ def _is_held(path: Path) -> bool:
         return False  # no such file, or a file system without locks
 
 
-def _fields_of(path: Path) -> Values:
+def _read_fields(path: Path) -> Values:
     """Return what a JSON file says; nothing where it is missing, or damaged."""
     try:
         stated = json.loads(path.read_bytes())
@@ -276,7 +278,7 @@ def _fields_of(path: Path) -> Values:
     return stated if isinstance(stated, dict) else {}
 
 
-def _ends_of(path: Path) -> tuple[str, list[str]]:
+def _read_ends(path: Path) -> tuple[str, list[str]]:
     """Return the first line of a log and its last ones, those without a word left out."""
     try:
         with path.open("rb") as stream:

@@ -14,7 +14,7 @@ from convs2s.pipeline.asked import (
     check_file,
     check_mirrors,
     check_targets,
-    doubts,
+    task_warnings,
 )
 from tests.support.user_task import TASK
 
@@ -170,12 +170,12 @@ def test_a_mirror_that_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_text_without_blanks_is_told_of(settings: Settings) -> None:
-    assert doubts(settings.tasks) == []
+    assert task_warnings(settings.tasks) == []
     own = yaml.safe_load(TASK) | {"languages": {"source": "en", "target": "zh"}}
-    (line,) = doubts({"mine": Task.named("mine", own)})
+    (line,) = task_warnings({"mine": Task.named("mine", own)})
     assert line.startswith("mine: text in 'zh' has no blanks between words, and no preparation")
     split = own | {"preparation": {"train": "none", "test": "none"}}
-    assert doubts({"mine": Task.named("mine", split)}) == []
+    assert task_warnings({"mine": Task.named("mine", split)}) == []
 
 
 # ---- files that no rule makes ----
