@@ -83,11 +83,7 @@ class DecodingSettings(Section):
         return self.beam * self.batch_sentences
 
     def check_n_best(self, wanted: int, place: str) -> None:
-        """Check that a search can find so many translations of a line.
-
-        Raises:
-            UserError: it cannot; the message begins with ``place``.
-        """
+        """Check that a search finds so many translations of a line; errors begin with ``place``."""
         if wanted > self.beam:
             raise UserError(
                 f"{place}: a beam of {self.beam} finds no more than {self.beam} translations: "

@@ -35,16 +35,10 @@ _READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
 
 @dataclass(frozen=True)
 class FileReference:
-    """A text file as a task's configuration names it.
+    """A text file as a task's configuration names it."""
 
-    Attributes:
-        location: a URL (http, https, demo, titles) or a path.
-        member: the member of the archive at the location, or the field of a file of JSON lines;
-            None for a file that is neither.
-    """
-
-    location: str
-    member: str | None
+    location: str  # a URL (http, https, demo, titles) or a path
+    member: str | None  # of the archive there, or the field of a file of JSON lines
 
     @property
     def is_url(self) -> bool:
@@ -57,19 +51,14 @@ class FileReference:
         return ".jsonl" in PurePath(self.location).suffixes[-2:]
 
     def path(self, downloads: Path) -> Path:
-        """Return where the file lies on this machine: itself, or its place among the downloads.
-
-        Raises:
-            UserError: the URL is not that of one file.
-        """
+        """Return where the file lies on this machine: itself, or its place among the downloads."""
         return local_path(self.location, downloads) if self.is_url else Path(self.location)
 
 
 def parse_file_reference(reference: str) -> FileReference:
     """Split ``LOCATION#MEMBER``, or a location alone.
 
-    Raises:
-        UserError: a part is empty, or the location is a URL of a kind that is not read.
+    A UserError says that a part is empty, or the location is a URL of a kind that is not read.
     """
     location, mark, member = reference.partition("#")
     if not location or (mark and not member):
@@ -85,8 +74,7 @@ def parse_file_reference(reference: str) -> FileReference:
 def parse_model_reference(reference: str, where: str) -> FileReference:
     """Read what names a model file: a path or an http(s) URL.
 
-    Raises:
-        UserError: it names a member of an archive, or no place that files come from.
+    A UserError says that it names a member of an archive, or no place that files come from.
     """
     file = parse_file_reference(reference)
     if file.member is not None:
@@ -102,8 +90,7 @@ def is_of_titles(reference: str) -> bool:
 def local_path(url: str, downloads: Path) -> Path:
     """Return the place of a URL's file: downloads/HOST/PATH, downloads/demo/PATH for demo://PATH.
 
-    Raises:
-        UserError: the URL is not a plain http(s), demo or titles one with a file's name at its end.
+    A UserError says that it is no plain http(s), demo or titles URL with a file's name at its end.
     """
     scheme = _SCHEME.match(url)
     is_read = scheme is not None and scheme[1] in _READ_SCHEMES

@@ -32,15 +32,9 @@ S = TypeVar("S", bound=Section)
 
 
 def validated(section: type[S], stated: object, where: str) -> S:
-    """Return what a file states as an instance of its class.
+    """Return what a file, or an entry of it, states as an instance of its class.
 
-    Args:
-        section: the class.
-        stated: the content of the file, or of an entry of it.
-        where: what a message begins with: the file, and the entry where there is one.
-
-    Raises:
-        UserError: one line that names the place and says what was expected.
+    A UserError begins with ``where``, names the place and says what was expected.
     """
     try:
         return section.model_validate(stated)

@@ -150,11 +150,7 @@ class _TrainingSettings(Section):
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
-    """Read a JSON file of a model's ``architecture`` and ``training``.
-
-    Raises:
-        UserError: the file is missing, is not JSON, or one line that names the key.
-    """
+    """Read ``architecture`` and ``training`` of a model; a UserError names the file and the key."""
     from convs2s.files.text import read_json  # needs xopen, which a plan does without
 
     settings = validated(_TrainingSettings, read_json(path), str(path))

@@ -77,10 +77,7 @@ def task_table(settings: Settings) -> str:
 def _rows(mapping: Schema, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
     """Yield a row for each key of a mapping and for those below it.
 
-    Args:
-        mapping: its schema.
-        prefix: what its keys begin with.
-        told: keys that rows were yielded for -> where, so that they are not told again.
+    ``told`` has the keys that rows were yielded for -> where, so that they are not told again.
     """
     for key, schema in mapping["properties"].items():
         path, meaning = prefix + key, schema["description"]

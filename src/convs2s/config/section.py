@@ -77,12 +77,7 @@ Items = Annotated[tuple[T, ...], Field(strict=False)]
 
 
 def matching(pattern: str, message: str) -> FieldInfo:
-    """Return the bound of a text that has a certain form.
-
-    Args:
-        pattern: a regular expression.
-        message: "expected ...", in words, for whoever states something else.
-    """
+    """Return the bound of a text that has a certain form; ``message`` says "expected ..."."""
     # This name is what editors know such a message by (yaml-language-server).
     field: FieldInfo = Field(pattern=pattern, json_schema_extra={"patternErrorMessage": message})
     return field

@@ -26,28 +26,18 @@ T = TypeVar("T")
 class Settings:
     """The whole configuration: every default filled in, ``extends`` and ``text`` resolved.
 
-    Attributes:
-        options: config.yaml.
-        scale: the file of config/scales that ``options.scale`` names.
-        tasks: name -> config/tasks/NAME.yaml, its headline at this scale.
-        models: name -> entry of config/models.yaml.
-        decodings: name -> entry of config/decodings.yaml.
-        paper: name of a table or figure -> entry of config/paper.yaml.
-        claims: name -> entry of config/claims.yaml.
-        phrases: name -> entry of config/phrases.yaml.
-        downloads: URL -> entry of config/downloads.yaml.
-        costs: config/costs.yaml.
+    Each mapping is from the names of a file's entries, or of a folder's files, in config/.
     """
 
-    options: Options
-    scale: Scale
-    tasks: Mapping[str, Task]
+    options: Options  # config.yaml
+    scale: Scale  # the file of config/scales that options.scale names
+    tasks: Mapping[str, Task]  # their headlines at this scale
     models: Mapping[str, ModelSettings]
     decodings: Mapping[str, DecodingSettings]
     paper: Mapping[str, Table]
     claims: Mapping[str, Claim]
     phrases: Mapping[str, Phrases]
-    downloads: Mapping[str, Download]
+    downloads: Mapping[str, Download]  # by URL
     costs: Costs
 
     def placed(self, results_dir: str, downloads_dir: str, files: Mapping[str, str]) -> "Settings":

@@ -28,11 +28,7 @@ def attend_to_example(
     output: Path,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write what `example_of` returns as a JSON file, with a manifest of what it rests on.
-
-    Raises:
-        UserError: the model has no attention.
-    """
+    """Write what `example_of` returns as a JSON file, with a manifest of what it rests on."""
     example = example_of(model, sentence, settings, header, stand_in)
     write_json(output, {**asdict(example), "manifest": manifest})
 
@@ -44,17 +40,9 @@ def example_of(
     header: Mapping[str, str],
     stand_in: str | None,
 ) -> ExampleAttention:
-    """Translate a sentence and return where each decoder layer looks meanwhile.
+    """Translate a raw sentence and return where each decoder layer looks meanwhile.
 
-    Args:
-        model: the model file.
-        sentence: raw text.
-        settings: how to search.
-        header: task, model, run and scale.
-        stand_in: what the data is, where it is not the paper's.
-
-    Raises:
-        UserError: the model has no attention.
+    The header names task, model, run and scale. A UserError says that the model has no attention.
     """
     torch.set_num_threads(1)  # it is one sentence
     translator = LineTranslator([model], settings, "cpu")
@@ -79,8 +67,7 @@ def example_of(
 def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> str:
     """Return the sentence that is shown: the stated one, else a line (from 1) of the file ``text``.
 
-    Raises:
-        UserError: the file has no such line.
+    A UserError says that the file has no such line.
     """
     if stated is not None:
         return stated
@@ -96,17 +83,10 @@ def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> st
 def plot_attention(
     *, model: Path, translations: Path, line: int, heading: str, outputs: Sequence[Path]
 ) -> None:
-    """Draw the attention of one line of a decoded test set.
+    """Draw the attention of one line, counted from 1, of a decoded test set.
 
-    Args:
-        model: the model file that decoded it.
-        translations: the decoder's JSON lines.
-        line: its number from 1.
-        heading: whose attention it is.
-        outputs: where to write the figure; the suffix says the format (.svg, .png).
-
-    Raises:
-        UserError: the test set has no such line, or the model has no attention.
+    ``translations`` are the decoder's JSON lines. The suffix of each output says its format (.svg,
+    .png). A UserError says that the test set has no such line, or the model no attention.
     """
     attention = attention_of(model, translations, line)
     plot_attention_maps(attention.weights, attention.source, attention.target, heading, outputs)

@@ -31,27 +31,18 @@ class LayerCount:
 class ExampleAttention:
     """The attention of a model that translates one sentence.
 
-    Attributes:
-        task, model, run: whose model it is.
-        scale: of the run.
-        stand_in: what its data is, where it is not the paper's.
-        source: the sentence.
-        source_tokens: what the model reads of it, ``</s>`` last.
-        translation: of the sentence.
-        target_tokens: what the model writes, ``</s>`` last.
-        layers: those of the decoder that attend.
-        weights: (layers, target, source), each row over the source summing to 1.
+    The weights (layers, target, source) sum to 1 in each row over the source.
     """
 
     task: str
     model: str
     run: str
-    scale: str
-    stand_in: str | None
+    scale: str  # of the run
+    stand_in: str | None  # what its data is, where it is not the paper's
     source: str
-    source_tokens: Sequence[str]
+    source_tokens: Sequence[str]  # what the model reads of the source, </s> last
     translation: str
-    target_tokens: Sequence[str]
+    target_tokens: Sequence[str]  # what the model writes, </s> last
     layers: LayerCount
     weights: Sequence[Sequence[Sequence[float]]]
 
@@ -65,22 +56,13 @@ class ExampleAttention:
 
 
 def read_example(path: Path) -> ExampleAttention:
-    """Read an example.
-
-    Raises:
-        UserError: the file is no example.
-    """
+    """Read an example; a UserError says that the file is none."""
     with failures_of_file(str(path), "no example's attention; delete it and ask for it again"):
         return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
 
 
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
-    """Draw a heat map for each decoder layer, two side by side, at a column's width.
-
-    Args:
-        example: JSON file of :func:`convs2s.paper.attention.attend_to_example`.
-        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
-    """
+    """Draw a heat map for each decoder layer, two side by side, at a column's width."""
     shown = read_example(example)
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(shown.weights, shown.source_tokens, shown.target_tokens, cell=cell)
@@ -118,13 +100,10 @@ def attention_maps(
 
     Args:
         weights: (layers, target, source), each row over the source summing to 1.
-        source: a word or token for each source position.
+        source: a word or token for each source position, else a ValueError.
         target: the same for the target.
         cell: pixels of a word, both ways.
         has_legend: says what the colors stand for.
-
-    Raises:
-        ValueError: the words are not as many as the attention's positions.
     """
     maps = np.asarray(weights)
     _, targets, sources = maps.shape

@@ -20,23 +20,14 @@ _LINE = 64  # characters of the note on what was not run
 
 @dataclass(frozen=True)
 class Depth:
-    """A network of the figure.
+    """A network of the figure."""
 
-    Attributes:
-        side: what has so many layers: ``encoder`` or ``decoder``.
-        layers: how many.
-        paper: BLEU as the paper prints it; None where it plots the value alone.
-        bleu: mean of our seeds; None where none was run.
-        deviation: their standard deviation; None with fewer than two.
-        seeds: how many were run.
-    """
-
-    side: str
+    side: str  # what has so many layers: encoder or decoder
     layers: int
-    paper: float | None
-    bleu: float | None
-    deviation: float | None
-    seeds: int
+    paper: float | None  # BLEU as the paper prints it; None where it plots the value alone
+    bleu: float | None  # mean of our seeds; None where none was run
+    deviation: float | None  # their standard deviation; None with fewer than two
+    seeds: int  # how many were run
 
 
 def plot_bleu_by_layers(
@@ -51,14 +42,8 @@ def plot_bleu_by_layers(
 ) -> None:
     """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV.
 
-    Args:
-        settings: the configuration.
-        name: of the figure in config/paper.yaml, which has a row for each network.
-        cells: those of its values that the workflow measures.
-        scores: those of the cells' paths that exist.
-        published: a published ledger, which gives runs that were not made here; None without one.
-        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
-        points: the CSV file.
+    The suffix of each output says its format (.svg, .pdf). For ``scores`` and ``published`` see
+    `entries_of`.
     """
     ours_by_row = results(cells, entries_of(settings, cells, scores, published))
     drawn = draw(settings, name, ours_by_row, outputs)
@@ -81,10 +66,7 @@ def draw(
 def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure in the paper's order.
 
-    Args:
-        printed: the figure; ``x`` of its rows counts layers.
-        shown: which rows the scale has, from 0.
-        ours_by_row: what the runs of its cells scored.
+    ``x`` of the printed rows counts layers; ``shown`` are the rows that the scale has, from 0.
     """
     ours = {result.cell.address.row: result for result in ours_by_row}
     for number in shown:
@@ -105,9 +87,7 @@ def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) 
 def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
-    Args:
-        networks: those of the figure.
-        on_stand_in: each panel has a BLEU axis of its own, as only the shapes compare.
+    On stand-in data each has a BLEU axis of its own, as only the shapes compare.
     """
     ours = [row for row in networks if row.bleu is not None]
     papers = [

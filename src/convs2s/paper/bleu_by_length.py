@@ -30,18 +30,11 @@ AXES = {
 
 @dataclass(frozen=True)
 class GroupBleu:
-    """Tokenized BLEU of one group of sentences as a corpus.
+    """Tokenized BLEU of one group of sentences as a corpus; lowest to mean are lengths or ranks."""
 
-    Attributes:
-        curve: the translations' name.
-        by: what the sentences are sorted by, a key of `AXES`.
-        sentences: how many there are in the group.
-        lowest, highest, mean: of their lengths or ranks.
-    """
-
-    curve: str
-    by: str
-    sentences: int
+    curve: str  # the translations' name
+    by: str  # what the sentences are sorted by, a key of AXES
+    sentences: int  # how many are in the group
     lowest: float
     highest: float
     mean: float
@@ -66,7 +59,7 @@ def plot_bleu_by_length(
     Args:
         names: what the legend calls the translations, and the baseline where there is one.
         system: the decoder's JSON lines.
-        baseline: another system's n-best list, of which the best count; None: there is none.
+        baseline: another system's n-best list, of which the best count.
         source: the test set's source in words.
         reference: its target in words.
         vocabulary: the source's, the most frequent type first.
@@ -109,12 +102,8 @@ def bleu_by_length(
 ) -> Iterator[GroupBleu]:
     """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
 
-    Args:
-        sources: the test set's source in words.
-        references: its target in words.
-        curves: name -> translations in words.
-        places: of each type by falling frequency; any other word comes one behind the last.
-        count: how many groups to make.
+    All texts are in words. ``places`` are those of types by falling frequency; any other word comes
+    one behind the last.
     """
     words = [line.split() for line in sources]
     unknown = len(places) + 1

@@ -136,12 +136,8 @@ class Cell:
     """One value of a table that this project measures, the scale's stand-ins applied.
 
     ``files`` are those of the runs whose scores are averaged. Test set, decoding, phrases and
-    n-best list are None where the measure needs none.
-
-    Attributes:
-        phrases: what the encoder reads.
-        n_best: what the rescored n-best list is of.
-        n_best_file: the list, where a user puts it there; None where a model here makes it.
+    n-best list are None where the measure needs none; ``n_best_file`` is a list that a user puts
+    there, None where a model here makes it.
     """
 
     address: CellAddress

@@ -46,23 +46,15 @@ EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a cell.
-
-    Attributes:
-        label: what a comparison calls it.
-        printed: the paper's number; None where it prints none.
-        is_cited: whether the printed number is all that there is.
-        entries: the runs that have a score, by name.
-        missing: why there is no score; None where there is one.
-    """
+    """What is known of a cell."""
 
     address: CellAddress
-    label: str
+    label: str  # what a comparison calls it
     measure: str
-    printed: float | None
-    is_cited: bool
-    entries: tuple[LedgerEntry, ...]
-    missing: str | None
+    printed: float | None  # the paper's number; None where it prints none
+    is_cited: bool  # whether the printed number is all that there is
+    entries: tuple[LedgerEntry, ...]  # the runs that have a score, by name
+    missing: str | None  # why there is no score; None where there is one
 
     @property
     def scores(self) -> list[float]:
@@ -85,33 +77,20 @@ Weighted = Sequence[tuple[int, Evidence]]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one comparison or trend of a claim came to; None where there is nothing to say.
+    """What one comparison or trend of a claim came to; None where there is nothing to say."""
 
-    Attributes:
-        comparison: what is compared, in words.
-        value: the difference, or the correlation of a trend; above 0 as the claim says.
-        printed: the same of the printed values; None where not all are printed, and of trends.
-        interval: of 95% confidence around the value.
-        p_positive: how probable so large a value is if the claim is wrong.
-        p_negative: how probable so small a value is if the claim is right.
-        test: what the probabilities come from.
-        runs: how many of the better side against how many of the worse.
-        test_set: test sets with their lines; None for validation data.
-        note: which cells lack a score, or why nothing was tested.
-    """
-
-    comparison: str
+    comparison: str  # what is compared, in words
     verdict: Verdict = "not run"
-    value: float | None = None
-    printed: float | None = None
-    interval: tuple[float, float] | None = None
-    p_positive: float | None = None
-    p_negative: float | None = None
-    test: str | None = None
-    runs: str | None = None
-    test_set: str | None = None
+    value: float | None = None  # a difference, or a trend's correlation; above 0 as the claim says
+    printed: float | None = None  # the same of the printed values, where all are printed
+    interval: tuple[float, float] | None = None  # of 95% confidence around the value
+    p_positive: float | None = None  # how probable so large a value is if the claim is wrong
+    p_negative: float | None = None  # how probable so small a value is if the claim is right
+    test: str | None = None  # what the probabilities come from
+    runs: str | None = None  # how many of the better side against how many of the worse
+    test_set: str | None = None  # test sets with their lines; None for validation data
     metric: str | None = None
-    note: str | None = None
+    note: str | None = None  # which cells lack a score, or why nothing was tested
 
 
 @dataclass(frozen=True)

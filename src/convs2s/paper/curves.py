@@ -19,15 +19,10 @@ _RING_SIZE = 160  # square pixels
 
 
 def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
-    """Draw perplexity and learning rate by epoch.
+    """Draw perplexity and learning rate by epoch, of the trainer's ``history.jsonl``.
 
-    Args:
-        history: the trainer's ``history.jsonl``: a row an epoch; the last may say why it stopped.
-        heading: what it is the history of.
-        outputs: where to write the figure; the suffix says the format (.svg, .png).
-
-    Raises:
-        UserError: the history is missing or holds no epoch.
+    The suffix of each output says its format (.svg, .png). A UserError names a history that is
+    missing or holds no epoch.
     """
     record = read_history(history)
     if not record.epochs:
@@ -53,10 +48,8 @@ class _Point:
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
     """Return two panels: perplexity by epoch, the lowest ringed; and the learning rate.
 
-    Dotted rules stand before the epochs whose learning rate is lower than the one before.
-
-    Args:
-        runs: name -> epochs of each run of one model, of one epoch at least.
+    Dotted rules stand before the epochs whose learning rate is lower than the one before. Each run
+    of the model has one epoch at least.
     """
     last_epoch = max(row.epoch for epochs in runs.values() for row in epochs)
     x = alt.X(
@@ -133,11 +126,8 @@ def plot_length_penalty(
 ) -> None:
     """Draw both BLEU scores and the length ratio by the length penalty (section 4.3).
 
-    Args:
-        table: the tuning's TSV file.
-        tuning: its JSON file, which says what was chosen.
-        heading: which decoding of which run.
-        outputs: where to write the figure; the suffix says the format (.svg, .png).
+    ``table`` is the tuning's TSV file, ``tuning`` its JSON file, which says what was chosen. The
+    suffix of each output says its format (.svg, .png).
     """
     with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
         points = pd.read_csv(table, sep="\t", dtype=float)

@@ -72,37 +72,26 @@ class RunNames:
 class LedgerEntry:
     """One file of numbers of one run: all that tables, claims, figures and the report show of it.
 
-    Attributes:
-        fingerprint: of ``inputs``: equal inputs have equal ones.
-        file: from the folder of the workflow's run.
-        table_cells: the cells that show it.
-        scale: whose stand-ins it was run with.
-        scores: measure -> score and signature, of all measures that the file holds.
-        lines: of the test set; None where there is none.
-        sha256: path of each file that it was computed from -> checksum, the models' among them.
-        date: the UTC day of the file.
-        inputs: what the configuration states that the numbers depend on (`run_inputs`).
-        sentences: measure -> what its sentences add to it, as `scoring.bleu` encodes it,
-            for tokenized BLEU.
-        origin: the published ledger that it was taken from; None of a run made here.
+    ``inputs`` (`run_inputs`) are what the configuration states that the numbers depend on;
+    ``sentences``, of tokenized BLEU, what each sentence adds to it as `scoring.bleu` encodes it.
     """
 
     __pydantic_config__ = _CLOSED
 
-    fingerprint: Digest
-    file: Plain
-    table_cells: tuple[Address, ...]
+    fingerprint: Digest  # of the inputs: equal inputs have equal ones
+    file: Plain  # from the folder of the workflow's run
+    table_cells: tuple[Address, ...]  # the cells that show it
     run: RunNames
-    scale: Plain
-    scores: Mapping[Plain, RunScore]
-    lines: Annotated[int, Field(ge=0)] | None
-    sha256: Mapping[Plain, Digest]
+    scale: Plain  # whose stand-ins it was run with
+    scores: Mapping[Plain, RunScore]  # by measure, of all measures that the file holds
+    lines: Annotated[int, Field(ge=0)] | None  # of the test set
+    sha256: Mapping[Plain, Digest]  # path of each file that it was computed from -> checksum
     processor: Plain | None
     revision: Plain | None
-    date: Day
+    date: Day  # the UTC day of the file
     inputs: Mapping[str, object] = field(default_factory=dict)
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
-    origin: Plain | None = None
+    origin: Plain | None = None  # the published ledger that it was taken from
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -123,9 +112,8 @@ def _form() -> TypeAdapter[LedgerEntry]:
 def read_ledger(path: Path) -> list[LedgerEntry]:
     """Read a ledger that anybody may have written.
 
-    Raises:
-        UserError: it is missing or too large, a line is no entry, or its inputs do not give its
-            fingerprint; the message names the file and the line.
+    A UserError names the file and the line: it is missing or too large, a line is no entry, or its
+    inputs do not give its fingerprint.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
@@ -158,8 +146,7 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
 def published_file(options: Options, downloads: Path) -> Path | None:
     """Return where the published ledger lies, fetched if it is not there; None without one.
 
-    Raises:
-        UserError: no source gives the file, or its address is none of a file.
+    A UserError says that no source gives the file, or its address is none of a file.
     """
     if options.published is None:
         return None
@@ -174,10 +161,6 @@ def published_file(options: Options, downloads: Path) -> Path | None:
 
 
 def published_runs(file: Path | None) -> frozenset[tuple[str, str]]:
-    """Return fingerprint and measure of each number of a published ledger's runs.
-
-    Raises:
-        UserError: the file is missing, or a line of it is no entry that can be trusted to be whole.
-    """
+    """Return fingerprint and measure of each number of a published ledger: see `read_ledger`."""
     entries = read_ledger(file) if file else []
     return frozenset((entry.fingerprint, measure) for entry in entries for measure in entry.scores)

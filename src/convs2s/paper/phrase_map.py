@@ -15,59 +15,35 @@ from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 
 @dataclass(frozen=True)
 class PhraseState:
-    """A phrase on the map.
-
-    Attributes:
-        phrase: as it was given.
-        meaning: the number of its meaning, from 0.
-        tokens: what the model reads of it.
-        unknown: how many of them the model does not know.
-        x, y: the two main components of its state.
-    """
+    """A phrase on the map."""
 
     phrase: str
-    meaning: int
-    tokens: Sequence[str]
-    unknown: int
-    x: float
+    meaning: int  # its number, from 0
+    tokens: Sequence[str]  # what the model reads of it
+    unknown: int  # how many of them the model does not know
+    x: float  # with y the two main components of the phrase's state
     y: float
 
 
 @dataclass(frozen=True)
 class PhraseMap:
-    """The phrases of one name, read by one model.
-
-    Attributes:
-        task, model, run: whose encoder read them.
-        scale: of the run.
-        stand_in: what its data is, where it is not the paper's.
-        name: of the phrases.
-        title: what they differ in.
-        source: where they come from.
-        explained: the share of the states' variance that each of the two components has.
-        apart: the share that lies between the meanings, in all dimensions.
-        states: of the phrases, in their order.
-    """
+    """The phrases of one name, as the encoder of one model read them."""
 
     task: str
     model: str
     run: str
-    scale: str
-    stand_in: str | None
-    name: str
-    title: str
-    source: str
-    explained: tuple[float, float]
-    apart: float
+    scale: str  # of the run
+    stand_in: str | None  # what its data is, where it is not the paper's
+    name: str  # of the phrases
+    title: str  # what they differ in
+    source: str  # where they come from
+    explained: tuple[float, float]  # the share of the states' variance that each component has
+    apart: float  # the share that lies between the meanings, in all dimensions
     states: Sequence[PhraseState]
 
 
 def read_phrase_map(path: Path) -> PhraseMap:
-    """Read a map.
-
-    Raises:
-        UserError: the file is no map.
-    """
+    """Read a map; a UserError says that the file is none."""
     with failures_of_file(str(path), "no map of phrases; delete it and ask for it again"):
         return TypeAdapter(PhraseMap).validate_json(path.read_bytes())
 
@@ -75,12 +51,9 @@ def read_phrase_map(path: Path) -> PhraseMap:
 def plot_phrase_states(
     *, projections: Sequence[Path], outputs: Sequence[Path], points: Path
 ) -> None:
-    """Draw the projections of phrases, a panel for each, and write what is drawn as CSV.
+    """Draw maps of phrases, a panel for each, and write what is drawn as CSV.
 
-    Args:
-        projections: JSON files of :func:`convs2s.paper.phrase_states.project_phrases`.
-        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
-        points: the CSV file.
+    The suffix of each output says its format (.svg, .pdf).
     """
     maps = list(map(read_phrase_map, projections))
     rows = [

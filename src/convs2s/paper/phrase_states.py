@@ -37,20 +37,10 @@ def project_phrases(
     output: Path,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write where phrases lie by the states in which a model's encoder ends after them.
+    """Write where phrases lie by the states in which an LSTM's encoder ends after them.
 
-    A warning on the standard error names the phrases with words that the model does not know.
-
-    Args:
-        model: the model file, of an LSTM.
-        phrases: of two meanings or more.
-        header: task, model, run, scale and the phrases' name.
-        stand_in: what the data is, where it is not the paper's.
-        output: the JSON file to write.
-        manifest: what the numbers rest on.
-
-    Raises:
-        UserError: the model is no LSTM.
+    The header names task, model, run, scale and the phrases. A warning on the standard error names
+    the phrases with words that the model does not know; a UserError says that the model is no LSTM.
     """
     texts = [text for meaning in phrases.meanings for text in meaning]
     meanings = [number for number, alike in enumerate(phrases.meanings) for _ in alike]

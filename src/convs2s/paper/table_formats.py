@@ -35,23 +35,14 @@ _NARROWEST = 14
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table with what stands around it.
+    """A table with what stands around it."""
 
-    Attributes:
-        headings: lines above the table, the title first.
-        rows: column -> text, the same columns in each row.
-        marked: the column whose values bear the numbers of their rows' footnotes.
-        footnotes: columns that are printed as footnotes -> a format string of what stands there.
-        joined: a column -> the one that is printed in parentheses behind its values.
-        left_out: columns that only CSV keeps, as the headings say the same.
-    """
-
-    headings: Sequence[str]
-    rows: Sequence[Mapping[str, str]]
-    marked: str
-    footnotes: Mapping[str, str]
-    joined: Mapping[str, str]
-    left_out: Sequence[str]
+    headings: Sequence[str]  # lines above the table, the title first
+    rows: Sequence[Mapping[str, str]]  # column -> text, the same columns in each row
+    marked: str  # the column whose values bear the numbers of their rows' footnotes
+    footnotes: Mapping[str, str]  # columns printed as footnotes -> a format string
+    joined: Mapping[str, str]  # a column -> the one printed in parentheses behind its values
+    left_out: Sequence[str]  # columns that only CSV keeps, as the headings say the same
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the printed table's header, its rows, and its footnotes in order."""

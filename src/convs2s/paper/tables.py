@@ -62,9 +62,6 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
     the score of each run. Then "Runs", "Test set", "Lines", "Scale" and the columns of `FOOTNOTES`:
     the metric with its signature, the first digits of the model files' SHA-256, the processor, the
     days, the command that runs what is missing, what it takes.
-
-    Raises:
-        UserError: config/paper.yaml has no such table.
     """
     printed = table_of(settings, name)
     ours: dict[int, dict[str, Result]] = {}
@@ -136,17 +133,8 @@ def write_table(
 ) -> None:
     """Write a table; the suffix of each output says its format: .md, .csv, .tex or .svg.
 
-    Args:
-        settings: the configuration.
-        name: a table or figure of config/paper.yaml.
-        cells: those that the workflow measures.
-        scores: those of the cells' paths that exist.
-        published: a published ledger, for runs that were not made here; None without one.
-        failures: path of a run's numbers -> why it failed.
-        outputs: the files to write.
-
-    Raises:
-        UserError: config/paper.yaml has no such table, or the published ledger is damaged.
+    ``failures`` tells of a path of a run's numbers why it failed; for ``scores`` and ``published``
+    see `entries_of`. A UserError says that config/paper.yaml has no such table.
     """
     entries = entries_of(settings, cells, scores, published)
     written = sheet(settings, name, results(cells, entries, failures))

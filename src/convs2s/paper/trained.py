@@ -114,10 +114,8 @@ def measure_training_speed(
     """Write the median over the epochs of target tokens per second (section 5.5).
 
     The median, as an epoch in which the machine was busy otherwise says nothing of the network.
-    ``training`` is the record whose manifest names the device.
-
-    Raises:
-        UserError: the history is missing or holds no epoch.
+    ``training`` is the record whose manifest names the device. A UserError names a history that is
+    missing or holds no epoch.
     """
     rates = [epoch.tokens_per_second for epoch in read_history(history).epochs]
     if not rates:

@@ -22,17 +22,11 @@ _REPLACED = 4
 
 @dataclass(frozen=True)
 class ShownWord:
-    """A word of a translation.
-
-    Attributes:
-        text: as it is printed.
-        instead: of what source word it takes the unknown word's place; None for any other word.
-        by: ``dictionary`` or ``copied``; None for any other word.
-    """
+    """A word of a translation as it is printed, and what it stands for where it was unknown."""
 
     text: str
-    instead: str | None = None
-    by: str | None = None
+    instead: str | None = None  # the source word whose unknown translation it replaces
+    by: str | None = None  # dictionary or copied
 
 
 @dataclass(frozen=True)
@@ -46,30 +40,18 @@ class ShownTranslation:
 
 @dataclass(frozen=True)
 class ExamplesOfRun:
-    """A few translations of a run.
-
-    Attributes:
-        entry: the ledger's line of the run.
-        replaced: how many lines of the test set have a replaced word.
-        lines: how many lines it has.
-        shown: the same lines of every run, and the first others with a replaced word.
-    """
+    """A few translations of the run of a ledger's entry."""
 
     entry: LedgerEntry
-    replaced: int
-    lines: int
-    shown: Sequence[ShownTranslation]
+    replaced: int  # how many lines of the test set have a replaced word
+    lines: int  # how many lines it has
+    shown: Sequence[ShownTranslation]  # the same lines of every run, and replaced ones
 
 
 def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[ExamplesOfRun]:
-    """Return examples of each file of translations that is there.
+    """Return examples of each file of translations; a UserError names a malformed one.
 
-    Args:
-        entries: of the ledger; the first that rests on a file names the run.
-        present: the files that are there, translations and references among them.
-
-    Raises:
-        UserError: a file is malformed.
+    The first entry that rests on a file names the run. ``present``: translations and references.
     """
     chosen: dict[Path, ExamplesOfRun] = {}
     for entry in entries:

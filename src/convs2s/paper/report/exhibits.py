@@ -34,29 +34,17 @@ _OF_FINDINGS = {
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell of a table of the report.
-
-    Attributes:
-        text: what it says.
-        number: its value, by which it is sorted; None without one.
-        kind: ``paper``, ``ours``, ``absent`` (of ours, without a value) or ``text``.
-        runs: the trainings that it rests on.
-    """
+    """A cell of a table of the report."""
 
     text: str
-    number: float | None
-    kind: str
-    runs: tuple[Training, ...] = ()
+    number: float | None  # its value, by which it is sorted; None without one
+    kind: str  # paper, ours, absent (of ours, without a value) or text
+    runs: tuple[Training, ...] = ()  # the trainings that it rests on
 
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table of the report.
-
-    Attributes:
-        header: the columns' names.
-        rows: a cell for each of them.
-    """
+    """A table of the report: its columns' names, and rows of a cell for each."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[ShownCell]]
@@ -81,9 +69,7 @@ class ShownTable:
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
     """Return the trainings that a ledger rests on, sorted, an ensemble's members among them.
 
-    Args:
-        entries: of the ledger.
-        present: the files that are there, ``history.jsonl`` and ``training.json`` among them.
+    ``present`` are the files that are there, ``history.jsonl`` and ``training.json`` among them.
     """
     folders = {
         (entry.run.task, entry.run.model, member): Path(entry.file).parent.with_name(member)
@@ -123,11 +109,8 @@ def _cell(value: TableValue, trained: Trainings) -> ShownCell:
 def read_claims(path: Path) -> list[ClaimRow]:
     """Return a row for each comparison of each claim, and one for a claim without any.
 
-    Args:
-        path: JSON: claims in a list under ``claims``; one may hold its comparisons as ``findings``.
-
-    Raises:
-        UserError: the file is missing, or has no list of claims.
+    The JSON file has claims in a list under ``claims``, each with its comparisons as ``findings``;
+    a UserError says that it is missing, or has no list of claims.
     """
     expected = "not a list of claims; delete the file and ask for it again"
     content = read_json(path)

@@ -88,11 +88,8 @@ def write_report(
         attention_of: the figure that shows attention maps; None where none does.
         inputs: the files that are there: beside the output the ledger, the claims, and figures as
             far as they go; elsewhere histories, training.json, attention maps, translations and
-            references.
+            references. A UserError names a malformed one.
         output: the HTML file; links to logs are relative to it.
-
-    Raises:
-        UserError: an input is malformed.
     """
     paths = [Path(path) for path in inputs]
     beside = {path.name: path for path in paths if path.parent == output.parent}
