@@ -3,27 +3,22 @@
 import argparse
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from convs2s.cli.options import RECIPE, RECIPES, standard_input
 from convs2s.errors import UserError
-
-if TYPE_CHECKING:
-    from convs2s.text.preparation import Preparation
 
 
 def add_tokenize(command: argparse.ArgumentParser) -> None:
     """Add the options of ``tokenize``."""
     command.description = "Turn raw text into words, as a task's preparation does it."
     _add_options(command)
-    command.set_defaults(run=_tokenize)
 
 
 def add_detokenize(command: argparse.ArgumentParser) -> None:
     """Add the options of ``detokenize``."""
     command.description = "Turn the words of a preparation into text."
     _add_options(command)
-    command.set_defaults(run=_detokenize)
+    command.set_defaults(restores=True)
 
 
 def _add_options(command: argparse.ArgumentParser) -> None:
@@ -35,21 +30,10 @@ def _add_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of {', '.join(RECIPES)} [{RECIPE.default}]",
     )
+    command.set_defaults(run=_prepare, restores=False)
 
 
-def _tokenize(arguments: argparse.Namespace) -> None:
-    preparation = _preparation(arguments)
-    for line in standard_input():
-        print(preparation.prepare(line))
-
-
-def _detokenize(arguments: argparse.Namespace) -> None:
-    preparation = _preparation(arguments)
-    for line in standard_input():
-        print(preparation.restore(line))
-
-
-def _preparation(arguments: argparse.Namespace) -> "Preparation":
+def _prepare(arguments: argparse.Namespace) -> None:
     from sacremoses.corpus import NonbreakingPrefixes
 
     from convs2s.text.preparation import Preparation
@@ -66,4 +50,7 @@ def _preparation(arguments: argparse.Namespace) -> "Preparation":
             "(docs/preparation.md)",
             file=sys.stderr,
         )
-    return Preparation(arguments.preparation, arguments.language)
+    preparation = Preparation(arguments.preparation, arguments.language)
+    convert = preparation.restore if arguments.restores else preparation.prepare
+    for line in standard_input():
+        print(convert(line))

@@ -19,11 +19,11 @@ from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.pages.render import Program, asset, policy_digest, render_page
 from convs2s.serving.requests import (
-    Asked,
     Batches,
     BusyError,
+    CheckedRequest,
+    RequestOptions,
     TooLargeError,
-    Wanted,
     check_search,
     parse_request,
     read_body,
@@ -56,13 +56,13 @@ def application(
     """
     check_search(search, settings)
 
-    def translate(texts: list[str], wanted: Wanted) -> list[Translation]:
-        chosen = wanted.search.model_dump(exclude=OF_A_MODEL)
+    def translate(texts: list[str], options: RequestOptions) -> list[Translation]:
+        chosen = options.search.model_dump(exclude=OF_A_MODEL)
         return translator.translate(
-            texts, n_best=wanted.n_best, attention=wanted.attention, **chosen
+            texts, n_best=options.n_best, attention=options.attention, **chosen
         )
 
-    translate([], Wanted(search, 1, False))  # what no request could have is refused now
+    translate([], RequestOptions(search, 1, False))  # what no request could have is refused now
     batches = Batches(translate, search.batch_sentences, settings.most_waiting)
 
     @asynccontextmanager
@@ -152,9 +152,9 @@ class _Handlers:
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(SLOW, message, {"Connection": "close"})
-        asked = parse_request(body, settings, self._search)
+        checked = parse_request(body, settings, self._search)
         try:
-            translations = await _unless_gone(request, self._batches, asked)
+            translations = await _await_translations(request, self._batches, checked)
         except BusyError:
             raise
         except UserError as error:  # of the model: the request has been checked
@@ -169,14 +169,16 @@ class _Handlers:
         return JSONResponse({"translations": rows}, headers=HEADERS)
 
 
-async def _unless_gone(request: Request, batches: Batches, asked: Asked) -> list[Translation]:
+async def _await_translations(
+    request: Request, batches: Batches, checked: CheckedRequest
+) -> list[Translation]:
     """Wait for translations, or for the client to close the connection, which ends the work."""
 
     async def leaving() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    translated = asyncio.create_task(batches.translate(*asked))
+    translated = asyncio.create_task(batches.translate(*checked))
     left = asyncio.create_task(leaving())
     try:
         await asyncio.wait({translated, left}, return_when=asyncio.FIRST_COMPLETED)

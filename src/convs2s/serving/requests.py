@@ -53,7 +53,7 @@ class _Request(Section):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestOptions:
     """What a request wants of each translation; requests that want the same share batches."""
 
     search: DecodingSettings
@@ -61,14 +61,14 @@ class Wanted:
     attention: bool
 
 
-class Asked(NamedTuple):
+class CheckedRequest(NamedTuple):
     """A request that has been checked."""
 
     texts: list[str]
-    wanted: Wanted
+    options: RequestOptions
 
 
-Translate = Callable[[list[str], Wanted], list[Translation]]
+Translate = Callable[[list[str], RequestOptions], list[Translation]]
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
@@ -105,7 +105,9 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(body)
 
 
-def parse_request(body: bytes, settings: ServerSettings, search: DecodingSettings) -> Asked:
+def parse_request(
+    body: bytes, settings: ServerSettings, search: DecodingSettings
+) -> CheckedRequest:
     """Return what a request in JSON asks, searched by ``search`` where it does not say otherwise.
 
     Raises:
@@ -123,30 +125,30 @@ def parse_request(body: bytes, settings: ServerSettings, search: DecodingSetting
         raise UserError(f"request: not JSON: {error}: send " + '{"texts": ["..."]}') from None
     if not isinstance(stated, dict):
         raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
-    asked = validated(_Request, {"beam": search.beam, **stated}, "request")
-    if asked.beam > settings.largest_beam:
+    request = validated(_Request, {"beam": search.beam, **stated}, "request")
+    if request.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
-    search = search.model_copy(update={"beam": asked.beam})
-    search.check_n_best(asked.n_best, "request: n_best")
-    if len(asked.texts) > settings.most_texts:
+    search = search.model_copy(update={"beam": request.beam})
+    search.check_n_best(request.n_best, "request: n_best")
+    if len(request.texts) > settings.most_texts:
         raise TooLargeError(
-            f"request: {len(asked.texts)} texts, and {settings.most_texts} is the most: send them "
-            "in several requests"
+            f"request: {len(request.texts)} texts, and {settings.most_texts} is the most: send "
+            "them in several requests"
         )
-    longest = max((len(text) for text in asked.texts), default=0)
+    longest = max((len(text) for text in request.texts), default=0)
     if longest > settings.longest_text:
         raise TooLargeError(
             f"request: a text of {longest:,} characters, and {settings.longest_text:,} bytes is "
             "the most: send one sentence at a time"
         )
-    texts = check_texts(asked.texts, "request: texts", settings.longest_text)
-    return Asked(texts, Wanted(search, asked.n_best, asked.attention))
+    texts = check_texts(request.texts, "request: texts", settings.longest_text)
+    return CheckedRequest(texts, RequestOptions(search, request.n_best, request.attention))
 
 
 @dataclass(frozen=True)
 class _Job:
     texts: Sequence[str]
-    wanted: Wanted
+    options: RequestOptions
     result: "asyncio.Future[list[Translation]]"
 
     def settle(self, result: list[Translation] | Exception) -> None:
@@ -178,7 +180,7 @@ class Batches:
         """How many sentences wait; those that are being translated do not count."""
         return sum(len(job.texts) for job in self._jobs)
 
-    async def translate(self, texts: Sequence[str], wanted: Wanted) -> list[Translation]:
+    async def translate(self, texts: Sequence[str], options: RequestOptions) -> list[Translation]:
         """Wait for the translations of a request; cancelled, it gives up its place.
 
         A BusyError says that too many sentences wait already.
@@ -188,7 +190,7 @@ class Batches:
                 f"the server is busy: {self.waiting} sentences wait, and {self._most_waiting} is "
                 "the most: ask again in a moment"
             )
-        job = _Job(texts, wanted, asyncio.get_running_loop().create_future())
+        job = _Job(texts, options, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._arrived.set()
         try:
@@ -221,7 +223,7 @@ class Batches:
         taken: list[_Job] = []
         room = self._most_together
         for job in list(self._jobs):
-            if not taken or (job.wanted == taken[0].wanted and len(job.texts) <= room):
+            if not taken or (job.options == taken[0].options and len(job.texts) <= room):
                 taken.append(job)
                 self._jobs.remove(job)
                 room -= len(job.texts)
@@ -233,7 +235,7 @@ class Batches:
             return
         texts = [text for job in jobs for text in job.texts]
         translating = asyncio.get_running_loop().run_in_executor(
-            pool, self._translate, texts, jobs[0].wanted
+            pool, self._translate, texts, jobs[0].options
         )
         try:
             translations = iter(await translating)

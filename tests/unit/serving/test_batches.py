@@ -9,9 +9,9 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
-from convs2s.serving.requests import Batches, BusyError, Wanted
+from convs2s.serving.requests import Batches, BusyError, RequestOptions
 
-PLAIN = Wanted(DecodingSettings(), n_best=1, attention=False)
+PLAIN = RequestOptions(DecodingSettings(), n_best=1, attention=False)
 
 
 def translated(text: str) -> Translation:
@@ -24,7 +24,7 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
 
-    def __call__(self, texts: list[str], wanted: Wanted) -> list[Translation]:
+    def __call__(self, texts: list[str], options: RequestOptions) -> list[Translation]:
         self.calls.append(texts)
         if "fault" in texts:
             raise ValueError("a fault")
@@ -48,8 +48,8 @@ def run(work: Callable[[Batches], Coroutine[Any, Any, None]], most: int = 8) -> 
     return recorder
 
 
-async def ask(batches: Batches, *texts: str, wanted: Wanted = PLAIN) -> list[str]:
-    return [one.text for one in await batches.translate(texts, wanted)]
+async def ask(batches: Batches, *texts: str, options: RequestOptions = PLAIN) -> list[str]:
+    return [one.text for one in await batches.translate(texts, options)]
 
 
 def test_what_is_asked_together_is_translated_together() -> None:
@@ -64,7 +64,7 @@ def test_what_is_asked_together_is_translated_together() -> None:
 def test_what_wants_another_search_is_not_translated_with_it() -> None:
     async def work(batches: Batches) -> None:
         other = replace(PLAIN, search=DecodingSettings(beam=1))
-        asked = ask(batches, "a"), ask(batches, "b", wanted=other), ask(batches, "c")
+        asked = ask(batches, "a"), ask(batches, "b", options=other), ask(batches, "c")
         assert list(await asyncio.gather(*asked)) == [["A"], ["B"], ["C"]]
 
     assert run(work).calls == [["a", "c"], ["b"]]

@@ -9,7 +9,7 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.errors import UserError
-from convs2s.serving.requests import TooLargeError, Wanted, parse_request, read_body
+from convs2s.serving.requests import RequestOptions, TooLargeError, parse_request, read_body
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 SETTINGS = ServerSettings(longest_text=20, most_texts=3, largest_beam=6)
@@ -17,12 +17,12 @@ SEARCH = DecodingSettings(beam=4, minimum_length=2)
 
 
 def test_what_is_not_stated_has_a_default() -> None:
-    asked = parse_request(b'{"texts": ["w1"]}', SETTINGS, SEARCH)
-    assert asked.texts == ["w1"]
-    assert asked.wanted == Wanted(SEARCH, n_best=1, attention=False)
+    request = parse_request(b'{"texts": ["w1"]}', SETTINGS, SEARCH)
+    assert request.texts == ["w1"]
+    assert request.options == RequestOptions(SEARCH, n_best=1, attention=False)
     stated = b'{"texts": [], "beam": 2, "n_best": 2, "attention": true}'
     narrow = DecodingSettings(beam=2, minimum_length=2)
-    assert parse_request(stated, SETTINGS, SEARCH).wanted == Wanted(narrow, 2, True)
+    assert parse_request(stated, SETTINGS, SEARCH).options == RequestOptions(narrow, 2, True)
 
 
 BAD = {
