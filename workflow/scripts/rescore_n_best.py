@@ -6,11 +6,12 @@ from typing import Any
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.reranking import rescore_n_best
-from convs2s.text.preparation import target_preparation
+from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
 with job(snakemake):
+    metadata = snakemake.params.metadata
     rescore_n_best(
         n_best=Path(snakemake.input.n_best),
         raw=Path(snakemake.input.raw),
@@ -18,7 +19,7 @@ with job(snakemake):
         translations=Path(snakemake.output.translations),
         text=Path(snakemake.output.text),
         json=Path(snakemake.output.json),
-        restore=target_preparation(**snakemake.params.metadata).restore,
+        restore=Preparation(metadata["preparation"], metadata["languages"]["target"]).restore,
         stand_in=snakemake.params.stand_in,
         header=snakemake.params.header,
         test_set=snakemake.wildcards.testset,

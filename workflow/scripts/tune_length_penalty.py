@@ -6,11 +6,12 @@ from typing import Any
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.reranking import tune_length_penalty
-from convs2s.text.preparation import target_preparation
+from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
 with job(snakemake):
+    metadata = snakemake.params.metadata
     wildcards = snakemake.wildcards
     tune_length_penalty(
         n_best=Path(snakemake.input.n_best),
@@ -18,7 +19,7 @@ with job(snakemake):
         tokenized=Path(snakemake.input.tokenized),
         tsv=Path(snakemake.output.tsv),
         json=Path(snakemake.output.json),
-        restore=target_preparation(**snakemake.params.metadata).restore,
+        restore=Preparation(metadata["preparation"], metadata["languages"]["target"]).restore,
         header={
             "stand_in": snakemake.params.stand_in,
             **{name: wildcards[name] for name in ("task", "model", "run", "decoding")},

@@ -23,12 +23,9 @@ from convs2s.models.network import Network
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """One sentence's attention.
+    """One sentence's attention (layers, n, m), each row of which sums to 1.
 
-    Attributes:
-        weights: (layers, n, m), each row sums to 1.
-        source: the m source tokens, ``</s>`` last.
-        target: the n target tokens, ``</s>`` last.
+    Both sides' tokens, m of the source and n of the target, have ``</s>`` last.
     """
 
     weights: NDArray[np.float32]
@@ -44,10 +41,8 @@ class AttentionMap:
 def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
     """Return the attention of a line (from 1) of a decoded test set, by a pass over its output.
 
-    ``translations`` are the JSON lines of the model that decoded it.
-
-    Raises:
-        UserError: the test set has no such line, or the model has no attention.
+    ``translations`` are the JSON lines of the model that decoded it. A line that is not in them,
+    and a model without attention, are refused with a UserError.
     """
     network, description = load_model(model)
     if not network.attends:
@@ -92,10 +87,8 @@ def layer_attention(network: Network, source: Sequence[int], target: Sequence[in
 class FinalStates:
     """The states in which an LSTM's encoder ends: all that its decoder knows of a sentence.
 
-    Attributes:
-        tokens: what the model reads of each line.
-        unknown: those of each that it does not know.
-        states: (lines, numbers): outputs and cells of each layer, bottom first.
+    Of each line the ``tokens`` that the model reads and those that it does not know. The states
+    (lines, numbers) are outputs and cells of each layer, bottom first.
     """
 
     tokens: list[list[str]]
@@ -105,11 +98,7 @@ class FinalStates:
 
 @torch.inference_mode()
 def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
-    """Read lines of raw text of the source language, none without a word.
-
-    Raises:
-        UserError: the file is no model, or its encoder ends in no state of one size.
-    """
+    """Read lines of raw text, none without a word; models other than an LSTM are a UserError."""
     network, description = load_model(model)
     if not isinstance(network, Lstm):
         raise UserError(

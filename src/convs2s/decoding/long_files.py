@@ -58,11 +58,8 @@ def translate_long_file(
     """Translate a file, showing progress on the standard error unless ``silent``.
 
     Without an ``output``, the standard output is written, which nothing can be resumed in.
-    ``identity`` is what the output's bytes depend on besides the source.
-
-    Raises:
-        UserError: the source is missing or not text, is the output, or a worker was killed.
-        UnfinishedError: Ctrl-C or SIGTERM stopped it; the message says what is written.
+    ``identity`` is what the output's bytes depend on besides the source. When Ctrl-C or SIGTERM
+    stops it, an UnfinishedError says what is written.
     """
     if source.exists():
         if not source.is_file():
@@ -126,11 +123,7 @@ def identity_of(
 
 
 class GrowingOutput:
-    """An unfinished output.
-
-    Attributes:
-        done: how many lines of the input are in it.
-    """
+    """An unfinished output, in which so many lines of the input are ``done``."""
 
     def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
         """Resume after the last complete chunk, if the part is of the same work."""
@@ -208,10 +201,8 @@ def growing_output(
     """Open an output; it gets its name if the block succeeds, else stays to be resumed.
 
     It is compressed if its suffix says so; a device or a pipe is written to. Where ``identity``,
-    what its bytes depend on, differs from that of an unfinished output, that one is thrown away.
-
-    Raises:
-        UserError: another process writes the same output, or it cannot be written.
+    what its bytes depend on, differs from that of an unfinished output, that one is thrown away. An
+    output that another process is writing is refused with a UserError.
     """
     if is_written_in_place(path):
         with writing(path), path.open("wb") as stream:

@@ -37,19 +37,14 @@ def sentences_for_each(count: int, threads: int, most: int) -> int:
 def search_in_threads(
     search: Callable[[Searched, Event], Translated], batches: Sequence[Searched], threads: int
 ) -> list[Translated]:
-    """Search several batches at a time, each in a thread of its own.
+    """Search several batches at a time, each in a thread of its own; return results in their order.
 
     Threads that shared each operation of one batch would wait for each other at each of them,
     hundreds of times a step: where a sleeping thread takes 40 microseconds to wake, one thread
     alone is faster (docs/benchmarks.md, generation). Batches wait for nothing but Python's lock.
+    The last, which take longest where batches are sorted by length, start first.
 
-    Args:
-        search: takes a batch, and an event that is set once nobody wants its result any more.
-        batches: the last, which take longest where batches are sorted by length, start first.
-        threads: batches at a time.
-
-    Returns:
-        The results of the batches, in their order.
+    ``search`` takes a batch, and an event that is set once nobody wants its result any more.
     """
     stopped = Event()
     with one_thread():  # around the pool as well: each of its threads sets what later ones inherit
@@ -71,10 +66,7 @@ def translate_chunks(
     The processes are forked from one that has loaded the models: they read the same weights in the
     same memory. Nothing may have been computed with more than one thread before: a pool of threads
     does not survive a fork. Chunks are taken no further ahead than keeps the workers busy; a single
-    worker is this process.
-
-    Raises:
-        UserError: a worker was killed.
+    worker is this process. That a worker was killed is a UserError.
     """
     if workers == 1:
         yield from ((len(chunk), translate(chunk)) for chunk in chunks)

@@ -50,12 +50,7 @@ OF_ONE_SOURCE = 32
 
 @dataclass(frozen=True)
 class PairScore:
-    """What the models say of a pair.
-
-    Attributes:
-        log_probability: of the target given the source, ``</s>`` included, in nats.
-        tokens: of the target, ``</s>`` counted.
-    """
+    """The log-probability (nats) of a target, and its number of tokens; ``</s>`` counts."""
 
     log_probability: float
     tokens: int
@@ -81,9 +76,7 @@ class PairScorer:
     ) -> None:
         """Take models that are loaded; ``form`` is that of the lines of both sides.
 
-        Raises:
-            UserError: the lines are not tokens, and the models' files do not say how the target
-                side is split.
+        Where a model file does not say how its target side is split, only tokens can be scored.
         """
         codes, why = description.bpe_codes, None
         if form != "tokens" and codes is not None:
@@ -110,12 +103,7 @@ class PairScorer:
 
     @classmethod
     def load(cls, models: Sequence[Path], device: str, form: Form) -> Self:
-        """Load the models; several make an ensemble.
-
-        Raises:
-            UserError: a file is no model, the models of an ensemble do not fit together, or their
-                files do not say how targets are split.
-        """
+        """Load the models; several make an ensemble."""
         return cls(*load_ensemble(models, device), device, form)
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
@@ -198,10 +186,8 @@ def score_groups(
 ) -> Iterator[ListedHypothesis]:
     """Yield the hypotheses of an n-best list with one more feature, log-probability / |y|^alpha.
 
-    ``sources`` are the lines that the list's sentences count from 0.
-
-    Raises:
-        UserError: the list has a sentence that the source has not, or it has the feature.
+    ``sources`` are the lines that the list's sentences count from 0. A sentence beyond them, and a
+    feature that the list has already, are refused with a UserError.
     """
     read = unescaped if scorer.form == "raw" else str
     for chunk in _chunks(_with_sources(sources, groups)):

@@ -33,13 +33,10 @@ from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A finished output.
+    """A finished output: its tokens without ``</s>``, and log-likelihood / |y|^alpha.
 
-    Attributes:
-        tokens: target indices without ``</s>``.
-        score: log-likelihood / |y|^alpha.
-        alignment: for each token the source position with the most attention, ``</s>`` excepted;
-            None where no network has attention.
+    ``alignment`` has for each token the source position with the most attention, ``</s>`` excepted;
+    it is None where no network has attention.
     """
 
     tokens: list[int]
@@ -55,17 +52,11 @@ def beam_search(
     shortlist: ShortlistedTypes | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[list[Hypothesis]]:
-    """Search for the outputs of each sentence.
+    """Return of each sentence its finished hypotheses, at most ``beam``, the best first.
 
-    Args:
-        ensemble: one or several networks.
-        source: (B, m) indices, each row ending in ``</s>`` and padded on the right.
-        settings: beam, lengths, penalties; the length penalty is a number.
-        shortlist: the target types that each sentence may use; None: all.
-        is_stopped: whether nobody wants the result any more, which is then not whole.
-
-    Returns:
-        For each sentence its finished hypotheses, at most ``beam``, the best first.
+    ``source`` (B, m) has rows of indices that end in ``</s>`` and are padded on the right. The
+    ``shortlist`` has the target types that each sentence may use; None: all. Once ``is_stopped``,
+    nobody wants the result any more, which is then not whole.
     """
     search_class = _GreedySearch if settings.beam == 1 else _Search
     search = search_class(ensemble, source, settings, shortlist)

@@ -88,8 +88,7 @@ class ArrivingBytes:
 def arriving(lines: Iterable[str], waits: Callable[[], bool], most: int) -> Iterator[list[str]]:
     """Group lines: a group ends where ``waits`` says that the next is not there yet, or is full.
 
-    Raises:
-        UserError: as ``lines`` does, after the group before the fault.
+    An error of ``lines`` comes after the group before the fault.
     """
     group: list[str] = []
     try:

@@ -49,9 +49,6 @@ def time_decoding(
     and ``seconds`` with what they were measured on. The clock runs from raw text to text, once,
     after a batch has been translated, so that nothing is set up while it runs. Other processes of
     the machine slow it down. ``manifest`` is what else the number depends on.
-
-    Raises:
-        UserError: ``cuda`` is asked for where there is none.
     """
     translator = prepare_translator(models, settings, device=device, threads=threads)
     lines = list(read_lines(source))

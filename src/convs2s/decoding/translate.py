@@ -50,23 +50,12 @@ N_BEST_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment"
 class Translation:
     """One translated line; the fields are those of the workflow's JSON lines.
 
-    Attributes:
-        line: number of the line, from 1.
-        source: the line that was given: raw text, or tokens where those were asked for.
-        source_words: its words.
-        source_tokens: the tokens that the model read.
-        text: the translation as text, or as tokens where the source is.
-        words: its words, unknown words replaced.
-        text_before: the translation before replacement, with ``<unk>``.
-        words_before: its words before replacement.
-        tokens: the tokens that the model wrote.
-        score: log-likelihood / |y|^alpha.
-        replacements: the replaced unknown words; positions count words of the translation.
-        alignment: for each of ``tokens`` the place in ``source_tokens`` with the most attention,
-            from 0; None where no network has attention.
-        precision: of the arithmetic.
-        n_best: the best hypotheses, this one first, where they were asked for.
-        attention: layer by layer, where it was asked for; no JSON line has it.
+    Lines count from 1. ``source`` is the line that was given: raw text, or tokens where those were
+    asked for; ``text`` is of the same form. What ends in ``_before`` still has ``<unk>``. The score
+    is log-likelihood / |y|^alpha. Replacements have positions that count words. ``alignment`` has
+    for each of ``tokens`` the place in ``source_tokens`` with the most attention, from 0; it is
+    None where no network has attention. ``n_best`` are the best hypotheses, this one first, where
+    they were asked for; so is ``attention``, layer by layer, which no JSON line has.
     """
 
     line: int
@@ -110,17 +99,10 @@ class LineTranslator:
     ) -> None:
         """Load the models; several make an ensemble.
 
-        Args:
-            models: model files.
-            settings: how to search.
-            device: ``cpu`` or ``cuda``.
-            pretokenized: lines are the model's tokens, separated by blanks, and so are the
-                translations; unknown tokens are allowed.
-            threads: batches that are searched at a time, on a CPU.
-
-        Raises:
-            UserError: a file is no model, the models of an ensemble do not fit together, or
-                unknown words are to be replaced and no model has attention.
+        If ``pretokenized``, lines and translations are the model's tokens, separated by blanks, and
+        unknown ones are allowed. On a CPU as many batches are searched at a time as it has
+        ``threads``. Models that do not fit together, and replacing unknown words where no model has
+        attention, are refused with a UserError.
         """
         self._name, self._first = " ".join(map(str, models)), models[0]
         self.ensemble, self.description = load_ensemble(models, device, settings)
@@ -150,9 +132,6 @@ class LineTranslator:
         """Return a translator with the same models in memory that searches in another way.
 
         Precision and average stay those that the models were loaded with.
-
-        Raises:
-            UserError: unknown words are to be replaced and no model has attention.
         """
         other = copy(self)
         other._search_by(settings)
@@ -192,11 +171,7 @@ class LineTranslator:
         return translations
 
     def attention(self, translation: Translation) -> AttentionMap:
-        """Return the attention of a translation; of an ensemble, that of network after network.
-
-        Raises:
-            UserError: no network has attention.
-        """
+        """Return the attention of a translation; of an ensemble, that of network after network."""
         attending = [network for network in self.ensemble.networks if network.attends]
         if not attending:
             raise UserError(f"{self._first}: has no attention to show")
@@ -215,10 +190,8 @@ class LineTranslator:
     def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
         """Search for the outputs of the tokens of sentences, none of them empty.
 
-        ``stopped`` is set once nobody wants the result any more.
-
-        Raises:
-            UserError: the model's scores are not finite, so that it finds none.
+        ``stopped`` is set once nobody wants the result any more. Scores that are not finite, so
+        that it finds none, are a UserError.
         """
         rows = [self.source.encode(sentence) for sentence in tokens]
         source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
@@ -253,7 +226,15 @@ class LineTranslator:
             words_before=self._target_words(tokens),
             tokens=tokens,
             score=hypothesis.score,
-            replacements=[self._by_words(word, tokens, source) for word in replacements],
+            # Their positions count words instead of tokens.
+            replacements=[
+                asdict(replacement)
+                | {
+                    "position": self._word_position(tokens, replacement.position),
+                    "source_position": self._word_position(source, replacement.source_position),
+                }
+                for replacement in replacements
+            ],
             alignment=alignment,
             precision=self.ensemble.precision,
         )
@@ -271,14 +252,6 @@ class LineTranslator:
         """Return the words of tokens; those of a word model are words already, ``@@`` or not."""
         return list(tokens) if self._of_words else join(" ".join(tokens)).split()
 
-    def _by_words(
-        self, replacement: Replacement, tokens: Sequence[str], source: Sequence[str]
-    ) -> dict[str, Any]:
-        """Return a replacement with positions that count words instead of tokens."""
-        position = self._word_position(tokens, replacement.position)
-        source_position = self._word_position(source, replacement.source_position)
-        return asdict(replacement) | {"position": position, "source_position": source_position}
-
     def _word_position(self, tokens: Sequence[str], position: int) -> int:
         if self._of_words:
             return position
@@ -288,11 +261,7 @@ class LineTranslator:
 def prepare_translator(
     models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
 ) -> LineTranslator:
-    """Return the translator of a job, and give this process its threads.
-
-    Raises:
-        UserError: as of :class:`LineTranslator`, or ``cuda`` is asked for where there is none.
-    """
+    """Return the translator of a job, and give this process its threads."""
     torch.set_num_threads(threads)
     return LineTranslator(models, settings, pick_device(device), threads=threads)
 
@@ -302,9 +271,7 @@ def load_ensemble(
 ) -> tuple[Ensemble, ModelDescription]:
     """Load the model files of an ensemble, or a single one; without settings, by their defaults.
 
-    Raises:
-        UserError: a file is no model, the models do not fit together, or there is no arithmetic of
-            this precision for one of them or on this machine.
+    A UserError refuses models that do not fit together or cannot compute in the precision here.
     """
     loaded = [load_model(path, device) for path in models]
     networks, common = [network for network, _ in loaded], loaded[0][1]

@@ -52,15 +52,7 @@ def warn_if_overlong(tokens: Sequence[str], positions: int | None, text: str) ->
 
 @dataclass(frozen=True)
 class Replacement:
-    """One replaced ``<unk>``; positions are of tokens, from 0.
-
-    Attributes:
-        position: in the output.
-        source_position: in the source.
-        source_word: the source token there.
-        word: what stands in the output now.
-        by: ``dictionary`` or ``copied``.
-    """
+    """One replaced ``<unk>``; positions are of tokens, from 0."""
 
     position: int
     source_position: int
@@ -75,16 +67,11 @@ def replace_unknown(
     source_tokens: Sequence[str],
     dictionary: Mapping[str, str],
 ) -> tuple[list[str], list[Replacement]]:
-    """Replace each ``<unk>`` of an output.
+    """Replace each ``<unk>`` of an output by the source word with the most attention (section 4.3).
 
-    The source word with the highest attention is looked up in the alignment dictionary; a word
-    that is not in it is copied (section 4.3).
-
-    Args:
-        tokens: the output's tokens.
-        alignment: for each of them the source position with the highest attention among real words.
-        source_tokens: the source as text, before unknown words became ``<unk>``.
-        dictionary: source word -> target word.
+    It is looked up in the alignment dictionary; a word that is not in it is copied. The source is
+    as text, before unknown words became ``<unk>``; ``alignment`` has for each of the output's
+    tokens a source position among real words.
     """
     replaced = list(tokens)
     replacements: list[Replacement] = []

@@ -71,13 +71,10 @@ _NO_BLANKS: dict[BleuKind, dict[int, int]] = {
 
 @dataclass(frozen=True)
 class Score:
-    """A number and what it is.
+    """A number, 0 to 100 for BLEU and chrF, and sacrebleu's signature of its settings and version.
 
-    Attributes:
-        score: 0 to 100 for BLEU and chrF, a quotient for the length ratio.
-        signature: sacrebleu's signature of the metric's settings and version; ``lc-ascii`` and
-            ``none-ascii`` are this module's own, where sacrebleu's ``lc`` and ``none`` go by
-            Unicode.
+    ``lc-ascii`` and ``none-ascii`` in a signature are this module's own, where sacrebleu's ``lc``
+    and ``none`` go by Unicode. A length ratio is a quotient.
     """
 
     DIGITS: ClassVar[int] = 2
@@ -179,15 +176,9 @@ def compare(
 ) -> Comparison:
     """Test whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
 
-    The samples follow from sacrebleu's seed, which the signature shows.
-
-    Args:
-        baseline: one system's lines.
-        system: the other system's lines.
-        references: one or more lists of lines, in the form that ``kind`` asks for.
-        kind: which BLEU.
-        samples: how many times the test set is drawn anew.
-        names: what errors call the two.
+    The test set is drawn anew ``samples`` times; sacrebleu's seed is in the signature. The
+    references are one or more lists of lines, in the form that ``kind`` asks for; ``names`` are
+    what errors call the two systems.
     """
     _check_lines(baseline, references, names[0])
     _check_lines(system, references, names[1])
@@ -236,9 +227,8 @@ def encode_statistics(statistics: Statistics) -> str:
 def decode_statistics(text: str, where: str = "sentence statistics") -> Statistics:
     """Return the statistics, of shape (lines, 6), that `encode_statistics` has written.
 
-    Raises:
-        UserError: it is no such text, holds impossible numbers, or is of more than `MOST_LINES`;
-            the message begins with ``where``.
+    A UserError that begins with ``where`` refuses other text, impossible numbers, and more than
+    `MOST_LINES`.
     """
     wrong = f"{where}: not the statistics of sentences"
     unpacking = zlib.decompressobj()

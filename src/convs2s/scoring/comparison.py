@@ -36,20 +36,10 @@ def compare_models(
 ) -> None:
     """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
 
-    Args:
-        pairs: the translations to compare, in the order to print them in.
-        raw: the target side as published, for detokenized BLEU.
-        tokenized: the target side in the words of the task, for tokenized BLEU.
-        text: the report to write.
-        json: the same numbers unrounded, with the manifest.
-        stand_in: what the data is, where it is not the paper's; it heads the report.
-        header: what the report begins with; ``baseline`` and ``system`` are the models' names.
-        test_set: its name.
-        manifest: what the numbers rest on.
-        samples: how many times the test set is drawn anew for each pair.
-
-    Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    ``pairs`` are printed in their order. ``raw`` is the target side as published, ``tokenized`` the
+    same in the words of the task. ``stand_in`` says what the data is, where it is not the paper's;
+    the ``header`` names the models as ``baseline`` and ``system``. The ``manifest`` is what the
+    numbers rest on. Files of different numbers of lines are refused with a UserError.
     """
     references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
     results: dict[BleuKind, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}
@@ -66,24 +56,21 @@ def compare_models(
             )
     count = len(references["detokenized"])
     about = {"stand_in": stand_in, **header, "test_set": test_set, "samples": samples}
-    bleu = {kind: _summary(runs) for kind, runs in results.items()}
+    bleu = {}
+    for kind, runs in results.items():
+        trees = {run: asdict(comparison) for run, comparison in runs.items()}
+        signatures = [tree.pop("signature") for tree in trees.values()]
+        bleu[kind] = {
+            "signature": signatures[0],
+            "baseline": mean_and_deviation([run.baseline.score for run in runs.values()]),
+            "system": mean_and_deviation([run.system.score for run in runs.values()]),
+            "difference": mean_and_deviation([run.difference for run in runs.values()]),
+            "runs": trees,
+        }
     write_json(json, {**about, "lines": count, "bleu": bleu, "manifest": manifest})
     each = "one pair of runs" if len(pairs) == 1 else f"{len(pairs)} pairs of runs"
     title = f"{test_set}: {count} lines; {each} ({', '.join(pairs)}), {samples} resamples each"
     write_lines(text, _report(stand_in, header, title, results))
-
-
-def _summary(runs: Mapping[str, Comparison]) -> dict[str, object]:
-    """Return each pair of runs, and over them means with the sample's deviation."""
-    trees = {run: asdict(comparison) for run, comparison in runs.items()}
-    signatures = [tree.pop("signature") for tree in trees.values()]
-    return {
-        "signature": signatures[0],
-        "baseline": mean_and_deviation([run.baseline.score for run in runs.values()]),
-        "system": mean_and_deviation([run.system.score for run in runs.values()]),
-        "difference": mean_and_deviation([run.difference for run in runs.values()]),
-        "runs": trees,
-    }
 
 
 def _report(
@@ -148,8 +135,8 @@ class ComparedLine:
 class OutputComparison:
     """Two systems' outputs of a test set, the baseline's first.
 
-    Of its ``lines``, some are the same in both, some are better or worse in the system's output;
-    ``shown`` are those that differ most, from the largest gain to the largest loss.
+    ``same`` lines are equal; ``better`` and ``worse`` ones are so in the system's output. ``shown``
+    are those that differ most, from the largest gain to the largest loss.
     """
 
     names: tuple[str, str]
@@ -199,10 +186,8 @@ def compare_outputs(
 ) -> OutputComparison:
     """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
 
-    The references are one or more lists of lines, in the form that ``kind`` asks for.
-
-    Raises:
-        UserError: the lists differ in length, or there are no lines.
+    The references are one or more lists of lines, in the form that ``kind`` asks for. Lists that
+    differ in length, and empty ones, are refused with a UserError.
     """
     whole = compare(baseline, system, *references, kind=kind, names=names)
     if source is not None and len(source) != len(system):

@@ -61,11 +61,8 @@ class BleuBeforeReplacement:
 class BleuEvaluation:
     """BLEU and its relatives of one run on one test set: what its JSON file says.
 
-    Attributes:
-        length_ratio: words of the translations by those of the references.
-        manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
-        sentences: the encoded statistics that each tokenized BLEU is made of.
-        learned: the score of a learned metric, where one was asked for.
+    The ``manifest`` is what the numbers rest on: configuration, seed, checksums, versions,
+    hardware. ``sentences`` are the encoded statistics that each tokenized BLEU is made of.
     """
 
     AVERAGED: ClassVar = (
@@ -118,11 +115,8 @@ class RougeBeforeReplacement:
 class RougeEvaluation:
     """ROUGE of one run on one test set: what its JSON file says.
 
-    Attributes:
-        references: how many references each line has.
-        measure: which of recall, precision and F1 reports print first.
-        length_ratio: words of the outputs by those of the references, before any cut.
-        manifest: what the numbers rest on: configuration, seed, checksums, versions, hardware.
+    Each line has so many ``references``; reports print the ``measure`` first. The length ratio is
+    that of the texts before any cut.
     """
 
     AVERAGED: ClassVar = ("rouge", "length_ratio", "before_replacement", "unknown_words")
@@ -180,19 +174,10 @@ def evaluate_bleu(
     manifest: Mapping[str, object],
     learned_metric: LearnedMetric | None = None,
 ) -> None:
-    """Score a decoded test set by BLEU and chrF and write the `BleuEvaluation` as JSON.
+    """Score the decoder's JSON lines by BLEU and chrF and write the `BleuEvaluation` as JSON.
 
-    Args:
-        translations: the decoder's JSON lines.
-        raw: the target side as published, for detokenized BLEU and chrF.
-        tokenized: the target side in the words of the task, for tokenized BLEU.
-        output: the JSON file.
-        test_set: its name.
-        manifest: what the numbers rest on.
-        learned_metric: a metric to score by as well.
-
-    Raises:
-        UserError: a file is missing, malformed or of other lines, or a metric is not installed.
+    ``raw`` is the target side as published, ``tokenized`` the same in the words of the task. Files
+    of other lines, and a metric that is not installed, are refused with a UserError.
     """
     system = read_translations(translations)
     plain, in_words = (read_reference(path, translations, len(system)) for path in (raw, tokenized))
@@ -242,19 +227,11 @@ def evaluate_rouge(
     settings: RougeSettings,
     manifest: Mapping[str, object],
 ) -> None:
-    """Score a decoded test set by ROUGE and write the `RougeEvaluation` as JSON.
+    """Score the decoder's JSON lines by ROUGE and write the `RougeEvaluation` as JSON.
 
-    Args:
-        translations: the decoder's JSON lines.
-        references: the target side as published, and further references of the same lines.
-        exceptions: irregular forms for the stemmer; None: it goes without.
-        output: the JSON file.
-        test_set: its name.
-        settings: how it is scored.
-        manifest: what the numbers rest on.
-
-    Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    The references are the target side as published and further ones of the same lines;
+    ``exceptions`` are the stemmer's irregular forms. Files that differ in their number of lines are
+    refused with a UserError.
     """
     system = read_translations(translations)
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None

@@ -48,9 +48,8 @@ def learned_score(
 ) -> LearnedScore:
     """Score plain text, line by line; BLEURT does not read the sources.
 
-    Raises:
-        UserError: the lists differ in length or are empty, the package is not installed, or the
-            model is not there.
+    A package or model that is missing, and lists that are empty or differ in length, are refused
+    with a UserError.
     """
     package = _PACKAGES[metric.name]
     if not hypotheses or not len(sources) == len(hypotheses) == len(references):

@@ -43,11 +43,7 @@ class ListedHypothesis:
         return " ||| ".join(fields)
 
     def feature(self, name: str) -> float:
-        """Return the number of a feature that has one.
-
-        Raises:
-            UserError: there is no such feature.
-        """
+        """Return the number of a feature; a UserError says that there is none."""
         words = self.features.split(" ")
         try:
             return _number(words[words.index(f"{name}=") + 1])
@@ -58,11 +54,7 @@ class ListedHypothesis:
             ) from None
 
     def with_feature(self, name: str, value: float) -> "ListedHypothesis":
-        """Return the hypothesis with one more feature.
-
-        Raises:
-            UserError: it has one of this name.
-        """
+        """Return the hypothesis with one more feature; a UserError refuses a name that it has."""
         if f"{name}=" in self.features.split(" "):
             raise UserError(f"{self.place}: has a feature '{name}=' already: choose another name")
         return replace(self, features=f"{self.features} {name}= {value:.9g}".lstrip(" "))
@@ -71,12 +63,8 @@ class ListedHypothesis:
 def n_best_line(line: int, text: str, score: float, length: int, length_penalty: float) -> str:
     """Return the list's line of a translation, without its line feed.
 
-    Args:
-        line: number of its source line, from 1.
-        text: in the form that it has in the list.
-        score: log-likelihood / length^alpha.
-        length: tokens, ``</s>`` counted.
-        length_penalty: alpha.
+    ``line`` counts from 1, and ``length`` counts ``</s>``. The score is log-likelihood /
+    length^alpha, alpha being the length penalty.
     """
     likelihood = score * math.pow(length, length_penalty)
     features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
@@ -92,9 +80,8 @@ Criterion = Callable[[ListedHypothesis], float]
 def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
     """Yield the hypotheses of each sentence that has any, one sentence in memory at a time.
 
-    Raises:
-        UserError: a line is not in the format, or the sentences are not in their order; the
-            message begins with ``name`` and the line.
+    A UserError that begins with ``name`` and the line refuses other formats and sentences that are
+    out of order.
     """
     hypotheses = (_parse(line, f"{name}:{number}") for number, line in enumerate(lines, start=1))
     last = -1
@@ -110,11 +97,7 @@ def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
 
 
 def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
-    """Yield the groups as they come.
-
-    Raises:
-        UserError: a sentence has no hypothesis, so that what is chosen would not be one a line.
-    """
+    """Yield the groups as they come; a UserError refuses lists that leave a sentence out."""
     for expected, group in enumerate(groups):
         if group[0].sentence != expected:
             raise UserError(

@@ -68,10 +68,8 @@ def first_and_oracle(
     less than the list's own choice, as in sets of a few sentences, it is the list's own.
 
     The references are one or more lists of lines in the form that ``kind``, the BLEU to choose by,
-    asks for; ``read`` brings a hypothesis's text into that form.
-
-    Raises:
-        UserError: a sentence has no hypothesis, or the references are not as many as the sentences.
+    asks for; ``read`` brings a hypothesis's text into that form. A list that has not a hypothesis
+    of each of their sentences is refused with a UserError.
     """
     sentence_bleu, first, chosen = SentenceBleu(kind), list[str](), list[str]()
     for number, group in enumerate(every_sentence(groups)):
@@ -104,21 +102,10 @@ def rescore_n_best(
 ) -> None:
     """Choose from a scored n-best list in four ways, score each, and write the average's choice.
 
-    Args:
-        n_best: the list, in words, with the feature of the rescoring model.
-        raw: the target side as published.
-        tokenized: the same in the words of the task.
-        translations: the average's choice as plain text, to write.
-        text: the report to write.
-        json: the same numbers unrounded, with the manifest.
-        restore: from words to plain text.
-        stand_in: what the data is, where it is not the paper's; it heads the report.
-        header: what the report begins with.
-        test_set: its name.
-        manifest: what the numbers rest on.
-
-    Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    The list is in words and has the feature of the rescoring model. ``raw`` is the target side as
+    published, ``tokenized`` the same in words; ``restore`` makes plain text of words. Written are
+    the average's choice as plain text (``translations``), a report, and its numbers as JSON.
+    ``stand_in`` says what the data is, where it is not the paper's.
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
 
@@ -168,11 +155,7 @@ def by_length_penalty(alpha: float) -> Criterion:
 def curve(
     groups: Iterable[Group], raw: Sequence[str], tokenized: Sequence[str], restore: Reader
 ) -> list[TunedPoint]:
-    """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished.
-
-    Raises:
-        UserError: the list is malformed, or its sentences are not as many as the references.
-    """
+    """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished."""
     chosen: dict[float, list[str]] = {alpha: [] for alpha in ALPHAS}
     for group in every_sentence(groups):
         for alpha, texts in chosen.items():
@@ -205,18 +188,9 @@ def tune_length_penalty(
 ) -> None:
     """Tune the length penalty on an n-best list and write its curve and the best value.
 
-    Args:
-        n_best: the list, in words, all hypotheses that a search has finished.
-        raw: the target side as published.
-        tokenized: the target side in words.
-        tsv: the curve to write, a row a value.
-        json: ``length_penalty`` and what it rests on, to write.
-        restore: from words to plain text.
-        header: what the tuning is of: task, model, run, decoding, test set, scale.
-        manifest: what the numbers rest on.
-
-    Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    The list is in words and has all hypotheses that a search has finished. ``raw`` is the target
+    side as published, ``tokenized`` the same in words; ``restore`` makes plain text of words. Files
+    that are malformed or differ in their number of lines are refused with a UserError.
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
     points = curve(read_n_best(read_lines(n_best), str(n_best)), published, in_words, restore)

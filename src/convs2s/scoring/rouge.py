@@ -76,14 +76,10 @@ RougeScores = Mapping[RougeKind, Mapping[RougePart, RougeScore]]
 class RougeOptions:
     """How texts are compared.
 
-    Attributes:
-        byte_limit: how many bytes of each text in UTF-8 count, before anything else; None: all.
-        stem: whether words of more than three letters are stemmed.
-        exceptions: irregular forms, which are looked up before a word is stemmed.
-        best: whether of several references the best alone counts (the script's ``-f B``), and not
-            the sum over all of them (``-f A``).
-        skip_empty: whether an empty line of a further reference is one that the item has not, as
-            where items have two to four; to the script it is a reference without words.
+    Of each text only the first ``byte_limit`` bytes in UTF-8 count. The ``exceptions`` are looked
+    up before a word of more than three letters is stemmed. Of several references the sum counts
+    (the script's ``-f A``) or the ``best`` alone (``-f B``). ``skip_empty`` takes an empty line of
+    a further reference as one that the item has not; to the script it is one without words.
     """
 
     byte_limit: int | None = None
@@ -128,10 +124,8 @@ def rouge(
 ) -> RougeScores:
     """Score texts, a line each, against one or more references each.
 
-    ``samples`` is how many times the items are drawn anew for the confidence intervals.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
+    ``samples`` is how many times the items are drawn anew for the confidence intervals. No lines,
+    and references that are not as long as the hypotheses, are refused with a UserError.
     """
     items = rouge_items(hypotheses, *references, options=options)
     return mean_rouge(items, options.signature(len(references), samples), samples)
@@ -140,11 +134,7 @@ def rouge(
 def rouge_items(
     hypotheses: Sequence[str], *references: Sequence[str], options: RougeOptions
 ) -> list[RougeItem]:
-    """Score each text against its references, as the script's option ``-d`` prints it.
-
-    Raises:
-        UserError: a list of references is not as long as the hypotheses, or there are no lines.
-    """
+    """Score each text against its references, as the script's option ``-d`` prints it."""
     if not hypotheses:
         raise UserError("no lines to score: give at least one")
     for number, reference in enumerate(references, start=1):
@@ -157,8 +147,15 @@ def rouge_items(
     for hypothesis, first, *further in zip(hypotheses, *references, strict=True):
         present = [text for text in further if text.strip() or not options.skip_empty]
         ours, theirs = options.words(hypothesis), [options.words(x) for x in (first, *present)]
-        hits = {kind: [count(ours, words) for words in theirs] for kind, count in _COUNTS.items()}
-        items.append({kind: _joined(hits[kind], options.best) for kind in _COUNTS})
+        item: dict[RougeKind, RougeTriple] = {}
+        for name, count in _COUNTS.items():
+            hits = [count(ours, words) for words in theirs]
+            if options.best:  # of equals the first
+                item[name] = max(map(triple, hits), key=lambda values: values.recall)
+            else:
+                both, wanted, given = (sum(column) for column in zip(*hits, strict=True))
+                item[name] = triple((both, wanted, given))
+        items.append(item)
     return items
 
 
@@ -222,11 +219,3 @@ def triple(hits: Hits) -> RougeTriple:
     total = recall + precision
     f1 = round(2 * recall * precision / total, _ROUNDED) if total else 0.0
     return RougeTriple(recall, precision, f1)
-
-
-def _joined(hits: Sequence[Hits], best: bool) -> RougeTriple:
-    """Return an item's values against all its references: of the best one, or of the sums."""
-    if best:  # of equals the first
-        return max(map(triple, hits), key=lambda values: values.recall)
-    both, references, hypotheses = (sum(column) for column in zip(*hits, strict=True))
-    return triple((both, references, hypotheses))

@@ -71,11 +71,7 @@ class RougeExceptions:
 
 
 def read_exceptions(path: Path) -> RougeExceptions:
-    """Read irregular forms: a word, a tab and its base form a line.
-
-    Raises:
-        UserError: the file is missing, or a line has another form.
-    """
+    """Read irregular forms: a word, a tab and its base form a line; a UserError names any other."""
     bases, digest = {}, hashlib.sha256()
     for number, line in enumerate(read_lines(path), start=1):
         line = line.removesuffix("\r")
@@ -108,7 +104,10 @@ def rouge_stem(word: str) -> str:
     # *agre* and *agree* are too short for it to lose -ement or -ment, loses -ent, and
     # *developmental* -al and -ment.
     for endings in _LAST_ENDINGS:
-        word = _drop_last(word, endings)
+        ending = next((ending for ending in endings if word.endswith(ending)), "")
+        rest = word.removesuffix(ending)
+        if _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t"))):
+            word = rest
     if word.endswith("e"):
         rest = word[:-1]
         measure = _measure(rest)
@@ -140,14 +139,6 @@ def _replace_ending(word: str, endings: Sequence[tuple[str, str]]) -> str:
     ending, other = max(matches, key=lambda pair: len(pair[0]))
     rest = word.removesuffix(ending)
     return rest + other if _measure(rest) else word
-
-
-def _drop_last(word: str, endings: Sequence[str]) -> str:
-    ending = next((ending for ending in endings if word.endswith(ending)), "")
-    rest = word.removesuffix(ending)
-    if ending == "ion" and not rest.endswith(("s", "t")):
-        return word
-    return rest if _measure(rest) > 1 else word
 
 
 def _shape(word: str) -> str:

@@ -33,11 +33,9 @@ DrawnScores = npt.NDArray[np.float64]
 class Effect:
     """A difference, or a correlation, and how probable it is by chance.
 
-    Attributes:
-        value: what was measured.
-        interval: of 95% confidence around the value; None where the test gives none.
-        p_positive: how probable so large a value is if the true one is 0 or negative.
-        p_negative: how probable so small a value is if the true one is 0 or positive.
+    ``interval`` is of 95% confidence, None where the test gives none. ``p_positive`` is how
+    probable so large a value is if the true one is 0 or negative, ``p_negative`` how probable so
+    small a one is if the true one is 0 or positive.
     """
 
     value: float
@@ -51,14 +49,9 @@ def over_runs(
 ) -> Effect:
     """Test a sum of means over runs by Welch's t-test; of one sample it is Student's.
 
-    Args:
-        samples: the weight of each mean, and the scores of its runs, of which there are two or
-            more.
-        constant: what is added to the sum, without chance.
-        margin: what is added for the test alone, so that -margin takes the place of 0.
-
-    Returns:
-        The sum and its chance. Where no score varies, that is 0, 1, or 1/2 for a sum of nothing.
+    Each sample is the weight of its mean and the scores of two or more runs. ``constant`` is added
+    to the sum without chance, ``margin`` for the test alone, so that -margin takes the place of 0.
+    Where no score varies, the chance is 0, 1, or 1/2 for a sum of nothing.
     """
     value = constant + sum(weight * float(np.mean(scores)) for weight, scores in samples)
     parts = [

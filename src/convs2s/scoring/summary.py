@@ -44,19 +44,11 @@ def summarize_runs(
     header: Mapping[str, str],
     stand_in: str | None,
 ) -> None:
-    """Write what the runs of a task scored on its test sets.
+    """Write what the runs of a task scored on its test sets, as a report and unrounded as JSON.
 
-    Args:
-        evaluation_class: of the evaluations: by BLEU, or by ROUGE.
-        evaluations: the JSON file of each test set and run, in the order to print them in.
-        text: the report to write.
-        json: the same numbers unrounded, with every run's evaluation and manifest.
-        header: what the report begins with: task, model, decoding, scale.
-        stand_in: what the data is, where it is not the paper's; it heads the report.
-
-    Raises:
-        UserError: a file is missing or is no evaluation, or two runs of a test set were scored on
-            different lines or in different ways, so that their mean would mean nothing.
+    Test sets and runs are printed in the order of ``evaluations``. ``stand_in`` says what the data
+    is, where it is not the paper's. A UserError refuses two runs of a test set that were scored on
+    different lines or in different ways: their mean would mean nothing.
     """
     tests: dict[str, dict[str, Evaluation]] = {}
     for (test, run), path in evaluations.items():
@@ -73,15 +65,14 @@ def summarize_runs(
                 )
     summaries = {test: _summary(runs) for test, runs in tests.items()}
     write_json(json, {"stand_in": stand_in, **header, "tests": summaries})
-    write_lines(text, _report(stand_in, header, tests))
+    report = list(heading(stand_in, header))
+    for test, runs in tests.items():
+        report += [*_test_set(test, runs), ""]
+    write_lines(text, report[:-1])
 
 
 def read_evaluation(evaluation_class: type[E], path: Path) -> E:
-    """Read the scores of one run on one test set.
-
-    Raises:
-        UserError: the file is missing, or is no evaluation of this version.
-    """
+    """Read the scores of one run on one test set; a UserError refuses those of other versions."""
     try:
         return TypeAdapter(evaluation_class).validate_json("\n".join(read_lines(path)))
     except ValidationError as error:
@@ -127,16 +118,6 @@ def _averaged(trees: Sequence[Any]) -> object:
     return {name: _averaged([tree[name] for tree in trees]) for name in first}
 
 
-def _report(
-    stand_in: str | None, header: Mapping[str, str], tests: Mapping[str, Runs]
-) -> Iterator[str]:
-    yield from heading(stand_in, header)
-    for number, (test, runs) in enumerate(tests.items()):
-        if number:
-            yield ""
-        yield from _test_set(test, runs)
-
-
 def _test_set(test: str, runs: Runs) -> Iterator[str]:
     """Print a test set; each line of the first block can be understood, and grepped, alone."""
     first, *_ = runs.values()
@@ -174,23 +155,21 @@ def _test_set(test: str, runs: Runs) -> Iterator[str]:
 
     if by_rouge:
         yield ""
-        yield from _all_parts(by_rouge)
+        rows = [
+            [
+                name,
+                *(
+                    f"{fmean(run.rouge[kind][part].score for run in by_rouge):.2f}"
+                    for part in ROUGE_PARTS
+                ),
+                *(f"{by_rouge[0].lead.rouge[kind][part].score:.2f}" for part in ROUGE_PARTS),
+            ]
+            for kind, name in ROUGE_NAMES.items()
+        ]
+        parts = ROUGE_PARTS.values()
+        yield from aligned(["on average", *parts, *(f"lead's {part}" for part in parts)], rows)
     yield ""
     yield from _replacements(runs)
-
-
-def _all_parts(runs: Sequence[RougeEvaluation]) -> Iterator[str]:
-    """Print recall, precision and F1, which of them the first block shows or not."""
-    rows = [
-        [
-            name,
-            *(f"{fmean(run.rouge[kind][part].score for run in runs):.2f}" for part in ROUGE_PARTS),
-            *(f"{runs[0].lead.rouge[kind][part].score:.2f}" for part in ROUGE_PARTS),
-        ]
-        for kind, name in ROUGE_NAMES.items()
-    ]
-    parts = ROUGE_PARTS.values()
-    yield from aligned(["on average", *parts, *(f"lead's {part}" for part in parts)], rows)
 
 
 def _replacements(runs: Runs) -> Iterator[str]:

@@ -20,13 +20,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class ReplacedWord:
-    """An unknown word of the output and what stands in its place (section 4.3).
-
-    Attributes:
-        source_word: the source word with the most attention.
-        word: the word that took the place.
-        by: whether the alignment dictionary gave it or the source word was copied.
-    """
+    """An unknown word's replacement by the source word with the most attention (section 4.3)."""
 
     source_word: str
     word: str
@@ -53,11 +47,9 @@ _LINE = TypeAdapter(DecodedLine)
 
 
 def read_translations(path: Path) -> list[DecodedLine]:
-    """Read the decoder's output.
+    """Read the decoder's output, whose lines are numbered 1, 2, 3 and so on.
 
-    Raises:
-        UserError: the file is missing, a line is no translation, or the lines are not numbered
-            1, 2, 3 and so on; the message names the file and the line.
+    A UserError names the file and the line that is no translation or has another number.
     """
     translations: list[DecodedLine] = []
     for expected, line in enumerate(read_lines(path), start=1):
@@ -76,11 +68,7 @@ def read_translations(path: Path) -> list[DecodedLine]:
 
 
 def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
-    """Read one reference of each of the ``expected`` lines of translations.
-
-    Raises:
-        UserError: the file is missing, or has another number of lines.
-    """
+    """Read a reference of each of the ``expected`` lines; any other number is a UserError."""
     lines = list(read_lines(reference))
     if len(lines) != expected:
         raise UserError(
@@ -93,10 +81,7 @@ def read_reference(reference: Path, translations: Path, expected: int) -> list[s
 def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
     """Return a text in which each unknown word is the next replacement, while there are any.
 
-    Args:
-        text: words before replacement.
-        replacements: in the order of the text; a copied word may itself be written ``<unk>``.
-        form: how each is written.
+    A copied word may itself be written ``<unk>``. ``form`` is how each replacement is written.
     """
 
     def next_word(unknown: re.Match[str]) -> str:
@@ -112,9 +97,6 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
     A score alone hides what a model does wrong. The sentences are the middles of ``SHOWN`` equal
     parts of the test set, so that every run and model shows the same ones. The first other sentence
     with a replaced unknown word comes last.
-
-    Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
     system = read_translations(translations)
     references = read_reference(reference, translations, len(system))

@@ -34,15 +34,10 @@ class _Arithmetic:
 
 
 def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
-    """Return a decoding's settings with a number for the length penalty.
+    """Return a decoding, as config/decodings.yaml states it, with a number for the length penalty.
 
-    Args:
-        stated: the decoding, as config/decodings.yaml has it.
-        tuned: the JSON file of the tuning; none where the number is stated, and for the list that
-            the tuning goes by, whose order does not matter.
-
-    Raises:
-        UserError: the file is no tuning.
+    ``tuned`` is the JSON file of the tuning: none where the number is stated, and for the list that
+    the tuning goes by, whose order does not matter. A file that is no tuning is a UserError.
     """
     settings = DecodingSettings.model_validate(stated)
     if not isinstance(settings.length_penalty, TunedLengthPenalty):
@@ -61,9 +56,6 @@ def decoding_as_run(
     """Return what a score's manifest says of its decoding: also what ``auto`` stood for.
 
     That is in the first of the decoder's JSON lines, ``translations``.
-
-    Raises:
-        UserError: a file is missing or malformed.
     """
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
     if decoding["precision"] == "auto":

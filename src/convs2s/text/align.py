@@ -45,28 +45,17 @@ def align_words(
     seed: int = 1,
     aligner: AlignerName = "fast_align",
 ) -> int:
-    """Align the words of a parallel corpus: by fast_align the same text has the same links.
+    """Align the words of a parallel corpus; return the number of pairs that were aligned.
 
-    A word is what stands between blanks; ``|||`` is a word as any other. A pair with an empty side,
-    or with more than 1023 words on one side, is left out and has no links. fast_align keeps the
-    result of each iteration in the folder ``LINKS.state``, which no rule declares, as the workflow
-    deletes a failed job's outputs: a killed alignment resumes from there, to the same links.
+    By fast_align the same text has the same links. A word, never a BPE token, is what stands
+    between blanks; ``|||`` is a word as any other. A pair with an empty side, or with more than
+    1023 words on one side, is left out and has no links. fast_align keeps the result of each
+    iteration in the folder ``LINKS.state``, which no rule declares, as the workflow deletes a
+    failed job's outputs: a killed alignment resumes from there, to the same links.
 
-    Args:
-        source: source side, tokenized (words, never BPE tokens).
-        target: target side, as many lines.
-        links: written: a line per pair, ``SOURCE-TARGET`` positions from 0, such as
-            ``0-0 1-2``; an empty line where the pair was not aligned.
-        pairs: align so many pairs only, drawn at random; None for all.
-        seed: decides which, together with the number of pairs in the corpus.
-        aligner: what aligns each direction.
-
-    Returns:
-        The number of pairs that were aligned.
-
-    Raises:
-        UserError: a side is missing, is not UTF-8, or has more lines than the other; eflomal is
-            asked for and not installed; something cannot be written.
+    ``links`` has a line per pair, ``SOURCE-TARGET`` positions from 0, such as ``0-0 1-2``; it is
+    empty where the pair was not aligned. Of the corpus so many ``pairs`` are drawn at random by the
+    ``seed``; None aligns all.
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
@@ -121,7 +110,7 @@ def _numbered(sentences: Iterable[str]) -> Side:
 
 
 def _eflomal_directions(sample: Sample, beside: Path) -> Directions:
-    """Yield eflomal's links, which are kept in a folder inside of ``beside`` until the end."""
+    """Yield eflomal's links, kept in a folder inside of ``beside`` until the end."""
     try:
         from eflomal import Aligner
     except ImportError:

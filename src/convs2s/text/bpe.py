@@ -36,16 +36,9 @@ _FEW = 0.1
 def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     """Learn merge operations; the same counts in any order give the same codes.
 
-    Args:
-        word_counts: each word with its frequency, the sum of both languages for joint codes;
-            reserved words are passed over.
-        merges: the most merges to learn; fewer where no pair of tokens occurs twice.
-
-    Returns:
-        The codes as text in subword-nmt's format: a version line, then a merge per line.
-
-    Raises:
-        UserError: there is no word.
+    Words, but for reserved ones, come with their frequency, the sum of both languages for joint
+    codes. The codes are text in subword-nmt's format: a version line, then a merge per line, fewer
+    than ``merges`` where no pair of tokens occurs twice. No word at all is a UserError.
     """
     lines, longest = [], 0
     for word, count in word_counts:
@@ -71,11 +64,7 @@ class Glossaries:
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Compile the patterns.
-
-        Raises:
-            UserError: one of them is no regular expression.
-        """
+        """Compile the patterns; one that is no regular expression is a UserError."""
         self._patterns = []
         for text in patterns:
             try:
@@ -88,11 +77,7 @@ class Glossaries:
             self._patterns.append((text, whole, part))
 
     def match(self, word: str) -> bool:
-        """Return whether a word is one that a pattern matches as a whole.
-
-        Raises:
-            UserError: a pattern takes too long.
-        """
+        """Return whether a pattern matches a whole word; one that is too slow is a UserError."""
         for text, whole, _ in self._patterns:
             with _limited(text, word):
                 if whole.match(word, timeout=GLOSSARY_SECONDS):
@@ -100,11 +85,7 @@ class Glossaries:
         return False
 
     def isolate(self, word: str) -> list[str]:
-        """Return the parts of a word, in order: what a pattern matches is a part of its own.
-
-        Raises:
-            UserError: a pattern takes too long.
-        """
+        """Return the parts of a word, in order: what a pattern matches is a part of its own."""
         parts = [word]
         for text, whole, part in self._patterns:
             parts = [inner for outer in parts for inner in _split(outer, text, whole, part)]
@@ -151,18 +132,11 @@ class Bpe:
         *,
         merges: int | None = None,
     ) -> None:
-        """Read the codes.
+        """Read codes, of which the first ``merges`` are used; any other format is a UserError.
 
-        Args:
-            codes: text as :func:`learn_codes` returns it.
-            vocabulary: the tokens to produce, written as in the output (``@@`` included); merges
-                that lead to any other token are undone. None: all tokens.
-            glossaries: regular expressions; what matches stays one token.
-            merges: use the first so many merges only.
-
-        Raises:
-            UserError: the codes are not in subword-nmt's format, the vocabulary is empty, or a
-                glossary is no regular expression.
+        Merges that lead to a token outside of the ``vocabulary``, which is written as in the output
+        (``@@`` included), are undone. What one of the ``glossaries``, regular expressions, matches
+        stays one token.
         """
         learnt = check_codes(codes)
         if vocabulary is not None and not vocabulary:
@@ -192,11 +166,7 @@ class Bpe:
 
 
 def read_codes(path: Path) -> str:
-    """Return the codes of a file, as :func:`learn_codes` returned them.
-
-    Raises:
-        UserError: the file is missing, not UTF-8, or not in subword-nmt's format.
-    """
+    """Return the codes of a file, as `learn_codes` returned them; a UserError names a bad line."""
     codes = "".join(f"{line}\n" for line in read_lines(path))
     check_codes(codes, f"{path}:")
     return codes
@@ -223,12 +193,7 @@ def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[st
 def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
     """Return the number of merges; refuse codes on which subword-nmt would end the process.
 
-    Args:
-        codes: text as :func:`learn_codes` returns it.
-        place: what a message begins with, up to the number of the line.
-
-    Raises:
-        UserError: they are not in subword-nmt's format.
+    The UserError begins with ``place``, up to the number of the line.
     """
     lines = codes.removesuffix("\n").split("\n")
     if lines[0].startswith(_MARK) and not _STATED_VERSION.fullmatch(lines[0]):
@@ -243,12 +208,10 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
 
 
 def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
-    """Say how many types of a vocabulary the merges do not make, where they are more than a few.
+    """Say how many types of a vocabulary the merges do not make, such as "310 of 1,200".
 
-    A model file holds the codes of the source alone, which need not be the target's.
-
-    Returns:
-        "310 of 1,200", or None where the codes can have made the vocabulary.
+    A model file holds the codes of the source alone, which need not be the target's. None where the
+    codes can have made the vocabulary, but for a few types.
     """
     merged = {"".join(line.split()) for line in codes.splitlines()[1:]}
     tokens = {

@@ -61,13 +61,11 @@ def reason_to_drop(
         return "too_short"
     if ratio is not None and max(lengths) / min(lengths) > ratio:
         return "ratio"
-    if _has_long_word(source) or _has_long_word(target):
+    # The length of the line first: that of each word takes long to find out.
+    long_lines = [line for line in (source, target) if len(line) > LONGEST_WORD]
+    if any(len(word) > LONGEST_WORD for line in long_lines for word in line.split(" ")):
         return "long_word"
     return None
-
-
-def _has_long_word(line: str) -> bool:
-    return len(line) > LONGEST_WORD and max(map(len, line.split(" "))) > LONGEST_WORD
 
 
 def tokenize_and_filter(
@@ -82,18 +80,10 @@ def tokenize_and_filter(
 ) -> FilterReport:
     """Write the pairs worth keeping, and how many were dropped and why, in one pass.
 
-    Args:
-        raw: source and target side, one sentence per line, as many lines.
-        sides: both sides of the pairs that are kept, tidied, to write.
-        report: the :class:`FilterReport` as JSON, to write.
-        minimum: fewest words of either side.
-        maximum: most words of either side; None for any number.
-        ratio: most words of one side per word of the other; None for any.
-        prepare: what turns a line of the source and of the target into words; as it is, text loses
-            its ``|``, as by clean-corpus-n.perl.
-
-    Raises:
-        UserError: a side is missing, is not UTF-8, or has more lines than the other.
+    ``raw`` and ``sides``, which are written tidied, are the source's file and the target's, and
+    ``prepare`` makes words of a line of each: as it is, text loses its ``|``, as by
+    clean-corpus-n.perl. ``minimum`` and ``maximum`` are words of either side, ``ratio`` the most
+    words of one side per word of the other. ``report`` is the :class:`FilterReport` as JSON.
     """
     counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
     with ExitStack() as stack:
@@ -115,11 +105,7 @@ def tokenize_and_filter(
 
 
 def read_report(path: Path) -> FilterReport:
-    """Read the report of :func:`tokenize_and_filter`.
-
-    Raises:
-        UserError: the file is missing, or is no such report.
-    """
+    """Read the report of :func:`tokenize_and_filter`; any other file is a UserError."""
     with failures_of_file(str(path), "no report of a corpus filter; delete it and filter again"):
         report = TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
         if not set(report["dropped"]) <= set(REASONS):

@@ -33,19 +33,11 @@ def build_dictionary(
     """Count aligned words and write both tables, the most frequent source words first.
 
     Reserved words are in neither: ``<unk>`` of the text translates no word, and none is it. Of
-    target words of the same count, the smallest by code point comes first.
+    target words of the same count, the smallest by code point comes first. The dictionary's counts
+    are of the pair of words and of the source word, aligned or not. The candidates are up to
+    `MOST_CANDIDATES` target words by descending count.
 
-    Args:
-        source: source side, the very file that was aligned.
-        target: target side.
-        links: what `align_words` wrote for them.
-        dictionary: written: TSV with a header: source, target, count (of this pair of words),
-            source_count (of the source word, aligned or not).
-        candidates: written: TSV with a header: source, targets: up to `MOST_CANDIDATES` target
-            words joined by spaces, by descending count.
-
-    Raises:
-        UserError: a file is missing or not UTF-8, or the links are not those of this text.
+    Links that `align_words` did not write for this very text are refused with a UserError.
     """
     frequencies: Counter[str] = Counter()
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -69,11 +61,7 @@ def build_dictionary(
 
 
 def read_dictionary(path: str | Path) -> dict[str, str]:
-    """Return the target word of each source word in a ``dictionary.tsv``.
-
-    Raises:
-        UserError: the file is missing, is not UTF-8, or is not such a table.
-    """
+    """Return the target word of each source word in a ``dictionary.tsv``."""
     dictionary = {}
     for number, line in enumerate(read_lines(path), start=1):
         fields = line.split("\t")
@@ -89,11 +77,7 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
 
 
 def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each source word of a ``candidates.tsv`` with its target words, the best first.
-
-    Raises:
-        UserError: the file is missing, is not UTF-8, or is not such a table.
-    """
+    """Yield each source word of a ``candidates.tsv`` with its target words, the best first."""
     lines = read_lines(path)
     if next(lines, None) != _CANDIDATES_HEADER:
         raise _no_candidates(path, 1)

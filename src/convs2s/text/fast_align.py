@@ -59,9 +59,6 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
 
     The folder ``states`` keeps each iteration's model, and the links in the end: where a killed
     process has left some, it resumes from there, to the same links. No sentence may be empty.
-
-    Raises:
-        UserError: a state cannot be written.
     """
     sides = (side.data for side in (source.words, source.starts, target.words, target.starts))
     state = AlignmentState(states, (*sides, Path(__file__).read_bytes()))
@@ -224,11 +221,7 @@ class _Model:
 
 
 def _each_once(*parts: Integers) -> Integers:
-    """Return the numbers of all parts in order; numpy.unique hashes them, which takes far longer.
-
-    Args:
-        parts: at least one number in all.
-    """
+    """Return all numbers in order, each once; numpy.unique hashes them, which takes far longer."""
     numbers = np.concatenate(parts)
     del parts  # as large again
     numbers.sort()
@@ -326,11 +319,7 @@ class AlignmentState:
         self._path = folder / f"{self._identity[:16]}.npz"
 
     def keep(self, **arrays: ArrayLike) -> None:
-        """Keep these arrays in place of those before.
-
-        Raises:
-            UserError: the file cannot be written, most likely as the disk is full.
-        """
+        """Keep these arrays in place of those before."""
         with atomic_path(self._path) as temporary, temporary.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **arrays, **{_IDENTITY: self._identity})
 

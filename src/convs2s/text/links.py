@@ -24,11 +24,7 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 
 
 def read_links(path: str | Path) -> Iterator[list[Link]]:
-    """Yield the links of each line of a file that `convs2s.text.align` wrote.
-
-    Raises:
-        UserError: the file is missing or not UTF-8, or a line is none of links.
-    """
+    """Yield the links of each line that `align_words` wrote; a UserError names a bad line."""
     for number, line in enumerate(read_lines(path), start=1):
         links = [_LINK.fullmatch(link) for link in line.split()]
         if not all(links):
@@ -41,11 +37,8 @@ def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> lis
 
     Start from the links that both directions have. Grow: add links of either direction that touch a
     link, at a corner too, and reach a word that has none. At last add links between two words that
-    still have none, first those of the forward direction.
-
-    Args:
-        forward: at most one link per target position.
-        reverse: at most one link per source position.
+    still have none, first those of the forward direction. The forward direction has at most one
+    link per target position, the reverse one per source position.
     """
     # Inside, links are (target, source), so that they sort as symal visits them.
     ahead, back = ({(target, source) for source, target in way} for way in (forward, reverse))

@@ -103,10 +103,8 @@ class Tokenizer:
     def __init__(self, language: str, *, aggressive: bool = True, escape: bool = True) -> None:
         """Load the abbreviations of a language, those of English where it has none, as in Moses.
 
-        Args:
-            language: two-letter code.
-            aggressive: split hyphenated words, ``low-cost`` to ``low @-@ cost``.
-            escape: write ``& | < > ' " [ ]`` as XML entities.
+        ``aggressive`` splits hyphenated words, ``low-cost`` to ``low @-@ cost``; ``escape`` writes
+        ``& | < > ' " [ ]`` as XML entities.
         """
         self._aggressive, self._escape = aggressive, escape
         self._moses = _FastTokenizer(language)

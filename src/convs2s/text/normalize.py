@@ -44,11 +44,7 @@ class Normalizer:
     """``normalize-punctuation.perl -l LANGUAGE``, its patterns compiled once."""
 
     def __init__(self, language: str) -> None:
-        """Compile the rules of a language, given by its two-letter code.
-
-        It decides where a comma goes beside a closing quote and what stands between the digits of a
-        number.
-        """
+        """Compile the rules of a language (two letters), which decides on commas and numbers."""
         self._rules: list[tuple[Any, str]] = []
         self._ascii_rules: list[tuple[Any, str]] = []
         for pattern, text in _rules(language):

@@ -4,7 +4,7 @@ A task names one preparation for training text and one for test text (docs/prepa
 carries the names, so that it can be given raw text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import get_args
@@ -78,9 +78,6 @@ class Preparation:
         """Build the steps for one of ``PREPARATIONS`` and a task's language.
 
         What stands before an underscore is what the text is tokenized as: en_title is English.
-
-        Raises:
-            UserError: no preparation has this name.
         """
         self.name = name
         self.language = language
@@ -100,15 +97,6 @@ class Preparation:
 
 
 def tokenize_file(*, raw: str | Path, output: str | Path, name: str, language: str) -> int:
-    """Prepare a file line by line; return the number of lines.
-
-    Raises:
-        UserError: the file is missing or not UTF-8, or no preparation has this name.
-    """
+    """Prepare a file line by line; return the number of lines."""
     preparation = Preparation(name, language)
     return write_lines(output, map(preparation.prepare, read_lines(raw)))
-
-
-def target_preparation(task: str, languages: Mapping[str, str], preparation: str) -> Preparation:
-    """Return the preparation of a task's target side, from what a model file says of the task."""
-    return Preparation(preparation, languages["target"])

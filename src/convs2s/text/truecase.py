@@ -57,11 +57,7 @@ def _starts_next(word: str, starts: bool) -> bool:
 
 
 def count_cases(lines: Iterable[str]) -> Counter[str]:
-    """Count words that have a case and do not start a sentence, as ``train-truecaser.perl`` does.
-
-    Args:
-        lines: words joined by single spaces.
-    """
+    """Count cased words that do not start a sentence, as ``train-truecaser.perl`` does."""
     counts: Counter[str] = Counter()
     for line in lines:
         from_first = dropwhile(_BEFORE_FIRST_WORD.__contains__, line.split(" "))
@@ -81,11 +77,7 @@ def learn_truecaser(*, text: Path, output: Path) -> None:
 
 
 def read_truecaser(path: Path) -> list[str]:
-    """Return the words of a truecaser in the order of its table.
-
-    Raises:
-        UserError: the file is missing or is no such table; the message names the line.
-    """
+    """Return the words of a truecaser in the order of its table; a UserError names a bad line."""
     lines = read_lines(path)
     if next(lines, None) != _HEADER:
         raise UserError(f"{path}:1: no truecaser: the first line must be 'word<TAB>count'")

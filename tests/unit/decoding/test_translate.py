@@ -14,7 +14,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.words import Replacement, replace_unknown
+from convs2s.decoding.words import replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Average, Ensemble
@@ -242,10 +242,8 @@ def test_pieces_of_words_are_joined_and_counted_as_words(model: Path, tmp_path: 
     save_model(path, network.state_dict(), replace(description, bpe_codes="#version: 0.2\n"))
     of_pieces = translator(path)
     assert of_pieces._words(["a@@", "b", "c"]) == ["ab", "c"]
-    found = of_pieces._by_words(
-        Replacement(2, 3, "u", "v", "copied"), ["a@@", "b", "<unk>"], ["x", "y@@", "z", "u"]
-    )
-    assert (found["position"], found["source_position"]) == (1, 2)
+    assert of_pieces._word_position(["a@@", "b", "<unk>"], 2) == 1
+    assert of_pieces._word_position(["x", "y@@", "z", "u"], 3) == 2
 
 
 def test_an_overlong_line_is_translated_with_a_warning(
