@@ -85,11 +85,7 @@ def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
-    """Return the body of a request from its parts as they arrive.
-
-    A TooLargeError says that it has more than ``most`` bytes, once they have been read, within
-    reason.
-    """
+    """Return the body of a request; one of more than ``most`` bytes is read, within reason."""
     body, size = bytearray(), 0
     async for part in parts:
         size += len(part)
