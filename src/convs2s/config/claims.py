@@ -27,8 +27,7 @@ class CellName(Section):
     """Key of the column."""
 
 
-SomeCells = Annotated[Items[CellName], Field(min_length=1)]
-"""Cells whose values are added."""
+SomeCells = Annotated[Items[CellName], Field(min_length=1)]  # cells whose values are added
 
 
 class CellsCompared(Section):

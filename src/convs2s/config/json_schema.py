@@ -50,9 +50,19 @@ FILES = (
 
 @cache
 def file_schema(name: str) -> Schema:
-    """Return the JSON Schema of a file by the name that ``FILES`` gives it."""
+    """Return the JSON Schema of a file as it is stated, before anything is merged into it."""
     (file,) = (file for file in FILES if file.schema == name)
-    entry = _entry(file.section)
+    entry = schema_of(file.section)
+    if file.section is ModelSettings:
+        entry = _unless_stated("extends", entry)
+    elif file.section is Task:
+        entry = _unless_stated("text", entry, SHARED_WITH_TEXT)
+    elif file.section is Options:
+        entry = deepcopy(entry)
+        overrides = entry["properties"]["overrides"]["properties"]
+        changed = {"tasks": Task, "models": ModelSettings, "decodings": DecodingSettings}
+        for noun, section in changed.items():
+            overrides[noun]["additionalProperties"] = _partial(schema_of(section))
     if file.holds == "names":
         entry = {"type": "object", "additionalProperties": entry}
     elif file.holds == "list":
@@ -75,22 +85,6 @@ def write_schemas(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for file in FILES:
         (folder / f"{file.schema}.schema.json").write_text(as_json(file.schema), encoding="utf-8")
-
-
-def _entry(section: type[Section]) -> Schema:
-    """Return the schema of an entry as a file states it, before anything is merged into it."""
-    schema = schema_of(section)
-    if section is ModelSettings:
-        return _unless_stated("extends", schema)
-    if section is Task:
-        return _unless_stated("text", schema, SHARED_WITH_TEXT)
-    if section is Options:
-        schema = deepcopy(schema)
-        overrides = schema["properties"]["overrides"]["properties"]
-        changed = {"tasks": Task, "models": ModelSettings, "decodings": DecodingSettings}
-        for name, overridden in changed.items():
-            overrides[name]["additionalProperties"] = _partial(schema_of(overridden))
-    return schema
 
 
 def _unless_stated(key: str, schema: Schema, left_out: Collection[str] = ()) -> Schema:

@@ -30,8 +30,7 @@ from convs2s.errors import UserError
 
 S = TypeVar("S", bound=Section)
 
-Entries = dict[str, Values]
-"""Name -> what its entry states."""
+Entries = dict[str, Values]  # name -> what its entry states
 
 _COMMAND_LINE = "--config or --configfile"
 # Names become parts of file names, and Snakemake matches them as wildcards.

@@ -12,8 +12,7 @@ from convs2s.config.file_reference import without_credentials
 from convs2s.config.section import Schema, Section, alternatives, constant_kind, schema_of
 from convs2s.errors import UserError
 
-Place = tuple[str | int, ...]
-"""The way to a value: keys of mappings and indices of lists."""
+Place = tuple[str | int, ...]  # the way to a value: keys of mappings and indices of lists
 
 # Where pydantic speaks of Python's types, or at length; {} is its name of a limit.
 _WORDS = {

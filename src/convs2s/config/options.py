@@ -27,8 +27,7 @@ def with_home(place: str) -> str:
     return f"{Path.home()}{place.removeprefix('~')}" if is_at_home else place
 
 
-HomePath = Annotated[Text, AfterValidator(with_home)]
-"""A path that may start with ``~``."""
+HomePath = Annotated[Text, AfterValidator(with_home)]  # a path that may start with ~
 
 
 class LearnedMetric(Section):
@@ -45,8 +44,7 @@ class LearnedMetric(Section):
 MOST_SHARDS = 400
 """Each is some twenty jobs, and two open files of the usual 1024 while a corpus is cut."""
 
-Device = Literal["auto", "cpu", "cuda"]
-"""Where work is done; auto is a GPU where there is one."""
+Device = Literal["auto", "cpu", "cuda"]  # where work is done; auto is a GPU where there is one
 
 Products = Literal["auto", "blas", "onednn"]
 

@@ -55,8 +55,7 @@ _NAMED_BY: Mapping[str, Sequence[str]] = {
 }
 """Measure -> the keys of a row that its file is named by; of all others, test set and decoding."""
 
-PrintedValues = dict[str, float | str | None]
-"""Column key -> a value as the paper prints it."""
+PrintedValues = dict[str, float | str | None]  # column key -> a value as the paper prints it
 
 
 class RunsToCompare(NamedTuple):

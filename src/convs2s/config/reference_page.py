@@ -31,8 +31,7 @@ _WIDTH = 100
 _TYPES = {"object": "mapping", "array": "list"}
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
-_Row = tuple[str, str, str, str]
-"""Of a table of the page: key, type, default, meaning."""
+_Row = tuple[str, str, str, str]  # of a table of the page: key, type, default, meaning
 
 
 def reference() -> str:

@@ -6,8 +6,7 @@ from convs2s.config.section import matching
 
 _ENSEMBLE = "ensemble"
 
-SEED_PATTERN = "0|[1-9][0-9]{0,8}"
-"""What a seed looks like in a name; each seed has one name."""
+SEED_PATTERN = "0|[1-9][0-9]{0,8}"  # what a seed looks like in a name; each seed has one name
 MOST_SEED = 999_999_999
 
 RUN_PATTERN = f"seed({SEED_PATTERN})|ensemble([2-9]|[1-9][0-9])"

@@ -12,11 +12,9 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-Values = dict[str, Any]
-"""A mapping of YAML that no class has validated yet."""
+Values = dict[str, Any]  # a mapping of YAML that no class has validated yet
 
-Schema = JsonSchemaValue
-"""A JSON Schema, or a part of one, without references."""
+Schema = JsonSchemaValue  # a JSON Schema, or a part of one, without references
 
 T = TypeVar("T")
 
@@ -66,11 +64,9 @@ NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 
-Probability = Annotated[float, Field(ge=0, lt=1)]
-"""A share of what there is, never all of it."""
+Probability = Annotated[float, Field(ge=0, lt=1)]  # a share of what there is, never all of it
 
-Text = Annotated[str, Field(min_length=1)]
-"""A text that says something."""
+Text = Annotated[str, Field(min_length=1)]  # a text that says something
 
 Items = Annotated[tuple[T, ...], Field(strict=False)]
 """A list of YAML, as a tuple: it cannot change either."""

@@ -49,14 +49,6 @@ class Settings:
             tasks={name: task.placed(files) for name, task in self.tasks.items()},
         )
 
-    def language_pairs(self) -> dict[tuple[str, str], list[str]]:
-        """Return (source, target) languages -> the tasks with a corpus of their own in them."""
-        pairs: dict[tuple[str, str], list[str]] = {}
-        for name, task in self.tasks.items():
-            if task.text is None:
-                pairs.setdefault(task.language_pair, []).append(name)
-        return pairs
-
     def model_references(self) -> set[str]:
         """Return the model files that trainings start from or tasks take vocabularies of."""
         starts = (model.training.start for model in self.models.values())

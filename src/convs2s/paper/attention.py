@@ -83,10 +83,9 @@ def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> st
 def plot_attention(
     *, model: Path, translations: Path, line: int, heading: str, outputs: Sequence[Path]
 ) -> None:
-    """Draw the attention of one line, counted from 1, of a decoded test set.
+    """Draw the attention of one line, counted from 1, of a decoded test set (JSON lines).
 
-    ``translations`` are the decoder's JSON lines. The suffix of each output says its format (.svg,
-    .png). A UserError says that the test set has no such line, or the model no attention.
+    A UserError says that the test set has no such line, or the model no attention.
     """
     attention = attention_of(model, translations, line)
     plot_attention_maps(attention.weights, attention.source, attention.target, heading, outputs)

@@ -98,12 +98,8 @@ def attention_maps(
 ) -> list[Panel]:
     """Return a heat map for each attention layer, the source on the y-axis as in figure 3.
 
-    Args:
-        weights: (layers, target, source), each row over the source summing to 1.
-        source: a word or token for each source position, else a ValueError.
-        target: the same for the target.
-        cell: pixels of a word, both ways.
-        has_legend: says what the colors stand for.
+    The weights (layers, target, source) sum to 1 in each row over the source; a ValueError says
+    that there is not a word for each position. A word takes ``cell`` pixels both ways.
     """
     maps = np.asarray(weights)
     _, targets, sources = maps.shape

@@ -42,8 +42,7 @@ def plot_bleu_by_layers(
 ) -> None:
     """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV.
 
-    The suffix of each output says its format (.svg, .pdf). For ``scores`` and ``published`` see
-    `entries_of`.
+    For ``scores`` and ``published`` see `entries_of`.
     """
     ours_by_row = results(cells, entries_of(settings, cells, scores, published))
     drawn = draw(settings, name, ours_by_row, outputs)

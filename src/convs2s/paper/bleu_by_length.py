@@ -18,8 +18,7 @@ from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best
 from convs2s.scoring.translations import read_translations
 
-GROUPS = 8
-"""Groups of sentences, of about equal size: the paper's axis has as many spans."""
+GROUPS = 8  # groups of sentences, of about equal size: the paper's axis has as many spans
 
 AXES = {
     "length": "source sentence length (words)",
@@ -56,19 +55,10 @@ def plot_bleu_by_length(
 ) -> None:
     """Draw BLEU by sentence length and by rarity of words, and write what is drawn as CSV.
 
-    Args:
-        names: what the legend calls the translations, and the baseline where there is one.
-        system: the decoder's JSON lines.
-        baseline: another system's n-best list, of which the best count.
-        source: the test set's source in words.
-        reference: its target in words.
-        vocabulary: the source's, the most frequent type first.
-        stand_in: what the data is, where it is not the paper's.
-        outputs: where to write the figure; the suffix says the format (.svg, .pdf).
-        points: the CSV file.
-
-    Raises:
-        UserError: a file is missing or malformed, or the files differ in their number of lines.
+    ``names`` are the legend's, of the translations in ``system`` (the decoder's JSON lines) and of
+    the baseline, another system's n-best list, of which the best count. Source and reference are in
+    words; the source's vocabulary has the most frequent type first. A UserError says that a file is
+    missing or malformed, or that the files differ in their number of lines.
     """
     sources, references = list(read_lines(source)), list(read_lines(reference))
     translated = [[" ".join(line.words) for line in read_translations(system)]]
@@ -102,8 +92,7 @@ def bleu_by_length(
 ) -> Iterator[GroupBleu]:
     """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
 
-    All texts are in words. ``places`` are those of types by falling frequency; any other word comes
-    one behind the last.
+    ``places`` are those of words by falling frequency; any other word comes one behind the last.
     """
     words = [line.split() for line in sources]
     unknown = len(places) + 1

@@ -33,10 +33,6 @@ class ScoreFile:
         """What its name ends with: ``bleu.json``, ``training.json`` and others."""
         return re.sub(r"\{\w+\}\.", "", self.pattern)
 
-    def is_named_by(self, key: str) -> bool:
-        """Return whether testset, decoding or phrases is a part of its name."""
-        return f"{{{key}}}" in self.pattern
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -261,7 +257,7 @@ def _cell(
         "decoding": compared.decoding,
         "phrases": compared.phrases and scale.phrases_for(compared.phrases),
     }
-    names = {key: name if file.is_named_by(key) else None for key, name in stated.items()}
+    names = {key: name if f"{{{key}}}" in file.pattern else None for key, name in stated.items()}
     n_best = n_best_file = None
     if file == _RESCORED:
         if scale.n_best is None:

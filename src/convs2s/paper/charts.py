@@ -16,8 +16,7 @@ from convs2s.files.atomic import atomic_path
 
 Panel = alt.Chart | alt.LayerChart
 
-ChartSpec = dict[str, object]
-"""A Vega-Lite specification."""
+ChartSpec = dict[str, object]  # a Vega-Lite specification
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The version of Vega-Lite that Altair writes for."""
@@ -28,8 +27,7 @@ COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 """Of points: they tell apart without color too."""
 
-PANEL_WIDTH = 300
-"""Pixels: a figure of one column of panels fits a column of a paper of two."""
+PANEL_WIDTH = 300  # pixels: a figure of one column of panels fits a column of a paper of two
 
 _GREY = "#7f8790"  # seen on both a light and a dark ground
 _LINE = 68  # characters of a heading
@@ -60,13 +58,8 @@ def save_figure(
 ) -> None:
     """Write a figure to each path, in the format of its suffix; equal figures have equal bytes.
 
-    Args:
-        panels: its parts, row by row.
-        outputs: paths that end in .svg, .png or .pdf.
-        heading: lines above it.
-        stand_in: what its data is, where it is not the paper's.
-        columns: panels in a row.
-        shares_colors: one legend of colors goes for all panels.
+    Panels stand row by row below the lines of the heading, the first of which says what stands in
+    for the paper's data. Formats are .svg, .png and .pdf.
     """
     sized = [
         panel.properties(width=PANEL_WIDTH) if panel.width is alt.Undefined else panel

@@ -27,8 +27,7 @@ from convs2s.scoring.significance import (
     trend,
 )
 
-LEVEL = 0.05
-"""How probable by chance an effect may be that a verdict rests on."""
+LEVEL = 0.05  # how probable by chance an effect may be that a verdict rests on
 
 LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
 """Measures; of all others the higher value is better."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,12 @@ from convs2s.training.history import EpochRecord, perplexity, read_history
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
 _RING_SIZE = 160  # square pixels
 
+Point = dict[str, Any]
+"""A value of a curve, by the names of what its axes, colors and tooltips show."""
+
 
 def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
-    """Draw perplexity and learning rate by epoch, of the trainer's ``history.jsonl``.
-
-    The suffix of each output says its format (.svg, .png). A UserError names a history that is
-    missing or holds no epoch.
-    """
+    """Draw perplexity and learning rate by epoch; a UserError says that there is no epoch."""
     record = read_history(history)
     if not record.epochs:
         raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
@@ -32,17 +30,6 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
     if record.stop:
         lines.append(f"stopped: {record.stop}")
     save_figure(learning_curves({history.parent.name: record.epochs}), outputs, heading=lines)
-
-
-@dataclass(frozen=True)
-class _Point:
-    """An epoch of a run on one of its two curves, ``validation`` or ``training``."""
-
-    run: str
-    data: str
-    epoch: int
-    perplexity: float
-    rate: float
 
 
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
@@ -70,18 +57,14 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         alt.Tooltip("perplexity:Q", format=".5~g"),
         alt.Tooltip("rate:Q", title="learning rate", format=".3~g"),
     ]
-    validation = [
-        _Point(run, "validation", row.epoch, row.valid_perplexity, row.learning_rate)
-        for run, epochs in runs.items()
-        for row in epochs
-    ]
-    training = [
-        _Point(run, "training", row.epoch, perplexity(row.train_loss), row.learning_rate)
-        for run, epochs in runs.items()
-        for row in epochs
-    ]
+    validation, training = list[Point](), list[Point]()
+    for run, epochs in runs.items():
+        for row in epochs:
+            point = {"run": run, "epoch": row.epoch, "rate": row.learning_rate}
+            validation.append(point | {"data": "validation", "perplexity": row.valid_perplexity})
+            training.append(point | {"data": "training", "perplexity": perplexity(row.train_loss)})
     best_epochs = {run: _best(epochs).epoch for run, epochs in runs.items()}
-    best = [point for point in validation if point.epoch == best_epochs[point.run]]
+    best = [point for point in validation if point["epoch"] == best_epochs[point["run"]]]
     drops = [
         {"run": run, "epoch": now.epoch - 0.5}
         for run, epochs in runs.items()
@@ -89,14 +72,14 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         if now.learning_rate < last.learning_rate
     ]
     dot: Any = alt.OverlayMarkDef(size=30) if last_epoch <= _MOST_POINTS else False
-    rules = alt.Chart(alt.InlineData(values=drops)).mark_rule(strokeDash=[1, 2])
+    rules = _chart(drops).mark_rule(strokeDash=[1, 2])
     curves = _chart([*validation, *training]).mark_line(point=dot)
-    y = _log_axis("perplexity", [point.perplexity for point in (*validation, *training)])
+    y = _log_axis("perplexity", [point["perplexity"] for point in (*validation, *training)])
     curves = curves.encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tooltip)
     rings = _chart(best).mark_point(filled=False, size=_RING_SIZE)
     rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
     steps = _chart(validation).mark_line(interpolate="step", point=dot)
-    rate = _log_axis("rate", [point.rate for point in validation], title="learning rate")
+    rate = _log_axis("rate", [point["rate"] for point in validation], title="learning rate")
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
     upper, lower = [curves, rings], [steps]
     return [
@@ -105,8 +88,8 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
     ]
 
 
-def _chart(points: Sequence[_Point]) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=list(map(asdict, points))))
+def _chart(points: Sequence[Point]) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=points))
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
@@ -126,8 +109,7 @@ def plot_length_penalty(
 ) -> None:
     """Draw both BLEU scores and the length ratio by the length penalty (section 4.3).
 
-    ``table`` is the tuning's TSV file, ``tuning`` its JSON file, which says what was chosen. The
-    suffix of each output says its format (.svg, .png).
+    ``table`` is the tuning's TSV file, ``tuning`` its JSON file, which says what was chosen.
     """
     with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
         points = pd.read_csv(table, sep="\t", dtype=float)
@@ -147,23 +129,18 @@ def plot_length_penalty(
     color = alt.Color("BLEU:N", sort=None, scale=alt.Scale(range=COLORS))
     x = alt.X("penalty:Q", title=None, scale=alt.Scale(zero=False))
     y = alt.Y("score:Q", title=ordinate, scale=alt.Scale(zero=False))
-    curves = alt.Chart(alt.InlineData(values=rows)).mark_line(point=True).encode(x, y, color)
-    ring = alt.Chart(alt.InlineData(values=[{"penalty": alpha, "score": score}]))
-    ring = ring.mark_point(filled=False, size=_RING_SIZE).encode(x, y, color=alt.value(COLORS[0]))
-    ratio = (
-        alt.Chart(alt.InlineData(values=tried))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("penalty:Q", title="length penalty", scale=alt.Scale(zero=False)),
-            y=alt.Y("ratio:Q", title="length ratio", scale=alt.Scale(zero=False)),
-            color=alt.value("black"),
-        )
+    curves = _chart(rows).mark_line(point=True).encode(x, y, color)
+    ring = _chart([{"penalty": alpha, "score": score}]).mark_point(filled=False, size=_RING_SIZE)
+    ring = ring.encode(x, y, color=alt.value(COLORS[0]))
+    ratio = _chart(tried).mark_line(point=True)
+    ratio = ratio.encode(
+        x=alt.X("penalty:Q", title="length penalty", scale=alt.Scale(zero=False)),
+        y=alt.Y("ratio:Q", title="length ratio", scale=alt.Scale(zero=False)),
+        color=alt.value("black"),
     )
-    level = (
-        alt.Chart(alt.InlineData(values=[{"y": 1}])).mark_rule(strokeDash=[1, 2]).encode(y="y:Q")
-    )
+    level = _chart([{"ratio": 1}]).mark_rule(strokeDash=[1, 2]).encode(y="ratio:Q")
     panels: list[Panel] = [
         alt.LayerChart(layer=[curves, ring]).properties(height=220),
-        alt.LayerChart(layer=[level.encode(y="ratio:Q"), ratio]).properties(height=80),
+        alt.LayerChart(layer=[level, ratio]).properties(height=80),
     ]
     save_figure(panels, outputs, heading=[heading, f"chosen: {score:.2f} at {alpha:g}"])

@@ -25,11 +25,9 @@ from convs2s.errors import UserError
 from convs2s.paper.cells import CellAddress
 from convs2s.paper.run_inputs import fingerprint_of
 
-MOST_BYTES = 64 << 20
-"""The largest ledger that is read: some ten thousand runs."""
+MOST_BYTES = 64 << 20  # the largest ledger that is read: some ten thousand runs
 
-MOST_LINE_BYTES = 2 << 20
-"""The longest line: the sentences of a test set are most of it."""
+MOST_LINE_BYTES = 2 << 20  # the longest line: the sentences of a test set are most of it
 
 _CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 

@@ -51,10 +51,7 @@ def read_phrase_map(path: Path) -> PhraseMap:
 def plot_phrase_states(
     *, projections: Sequence[Path], outputs: Sequence[Path], points: Path
 ) -> None:
-    """Draw maps of phrases, a panel for each, and write what is drawn as CSV.
-
-    The suffix of each output says its format (.svg, .pdf).
-    """
+    """Draw maps of phrases, a panel for each, and write what is drawn as CSV."""
     maps = list(map(read_phrase_map, projections))
     rows = [
         {"task": shown.task, "model": shown.model, "run": shown.run, "phrases": shown.name}

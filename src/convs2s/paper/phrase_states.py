@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,6 @@ Array = NDArray[np.floating[Any]]
 
 # A component of fp32 states that has no more of the largest one is nothing but rounding.
 _ROUNDING = 1e-6
-
-
-@dataclass(frozen=True)
-class Projection:
-    """Points (states, 2), each column a component, and the share of the variance of each."""
-
-    points: Array
-    explained: tuple[float, float]
 
 
 def project_phrases(
@@ -52,14 +44,14 @@ def project_phrases(
                 f"of {header['task']} does not know: {', '.join(words)} (config/phrases.yaml)",
                 file=sys.stderr,
             )
-    projection = pca(read.states)
-    rows = zip(texts, meanings, read.tokens, read.unknown, projection.points, strict=True)
+    points, explained = pca(read.states)
+    rows = zip(texts, meanings, read.tokens, read.unknown, points, strict=True)
     written = PhraseMap(
         **header,
         stand_in=stand_in,
         title=phrases.title,
         source=phrases.source,
-        explained=projection.explained,
+        explained=explained,
         apart=share_between(read.states, meanings),
         states=[
             PhraseState(text, meaning, tokens, len(unknown), float(x), float(y))
@@ -69,8 +61,8 @@ def project_phrases(
     write_json(output, {**asdict(written), "manifest": manifest})
 
 
-def pca(states: Array) -> Projection:
-    """Project states (N, d) on their two main components.
+def pca(states: Array) -> tuple[Array, tuple[float, float]]:
+    """Return states (N, d) on their two main components (N, 2), and the variance's share of each.
 
     A component's sign is that of its largest weight, so that it does not depend on the machine.
     """
@@ -82,7 +74,7 @@ def pca(states: Array) -> Projection:
     points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0  # all states are on a line, or one point
     variance = sizes**2
     shares = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
-    return Projection(points, (float(shares[0]), float(shares[1])))
+    return points, (float(shares[0]), float(shares[1]))
 
 
 def share_between(states: Array, meanings: Sequence[int]) -> float:

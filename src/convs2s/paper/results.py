@@ -98,14 +98,9 @@ def entries_of(
 ) -> list[LedgerEntry]:
     """Return the entries of the cells' runs: of those made here by file, then the published ones.
 
-    Args:
-        settings: the configuration.
-        cells: those that show them.
-        scores: those of the cells' paths that exist.
-        published: a published ledger, for runs that were not made here; None without one.
-
-    Raises:
-        UserError: a file of scores is not JSON, or the published ledger is damaged.
+    ``scores`` are those of the cells' paths that exist; ``published`` is a published ledger, which
+    gives runs that were not made here. A UserError says that a file of scores is not JSON, or that
+    the published ledger is damaged.
     """
     by_path: dict[str, list[tuple[Cell, RunFile]]] = {}
     by_fingerprint: dict[str, list[tuple[Cell, RunFile]]] = {}

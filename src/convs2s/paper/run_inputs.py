@@ -18,8 +18,7 @@ from convs2s.config.task import SHARED_WITH_TEXT
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.training.identity import TRAINING_VERSION, recipe_identity
 
-Inputs = Mapping[str, object]
-"""Plain data, as JSON has it."""
+Inputs = Mapping[str, object]  # plain data, as JSON has it
 
 _OF_TRAINING = set(SHARED_WITH_TEXT) - {"corpus", "paper_pairs"} | {"vocabulary"}
 """Keys of a task that its training text depends on, its files aside."""

@@ -21,14 +21,10 @@ _LATEX = str.maketrans(
     }
 )
 
-_SIZE = 5.5
-"""Points: of a drawing's letters."""
-_LETTER = 0.602 * _SIZE
-"""Points: the width of each letter of the font."""
-_LINE = 1.25 * _SIZE
-"""Points: the height of a line."""
-_LETTERS = 69
-"""How many of them a column of a paper has room for."""
+_SIZE = 5.5  # points: of a drawing's letters
+_LETTER = 0.602 * _SIZE  # points: the width of each letter of the font
+_LINE = 1.25 * _SIZE  # points: the height of a line
+_LETTERS = 69  # how many of them a column of a paper has room for
 _NARROWEST = 14
 """Letters: no word so long is broken, even if the table then is wider than it should be."""
 

@@ -49,8 +49,7 @@ class TableValue:
     result: Result | None = None
 
 
-TableRow = Mapping[str, TableValue]
-"""Heading -> what a row says there."""
+TableRow = Mapping[str, TableValue]  # heading -> what a row says there
 
 
 def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[TableRow]:

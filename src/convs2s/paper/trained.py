@@ -3,9 +3,8 @@
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
@@ -21,20 +20,20 @@ _Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 
 @with_config(ConfigDict(extra="allow"))
-class _Manifest(TypedDict):
+class _Manifest(TypedDict, total=False):
     """What is read of a training's manifest."""
 
-    workers: NotRequired[_Processes]
-    threads: NotRequired[_Processes]
-    processor: NotRequired[object]
-    gpu: NotRequired[object]
+    workers: _Processes
+    threads: _Processes
+    processor: object
+    gpu: object
 
 
 @with_config(ConfigDict(extra="allow"))
-class _Record(TypedDict):
+class _Record(TypedDict, total=False):
     """What is read of a training's record."""
 
-    manifest: NotRequired[_Manifest]
+    manifest: _Manifest
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,8 @@ class Training:
     @property
     def seconds(self) -> float | None:
         """How long the updates of its epochs took, over all attempts; None without a history."""
-        timed = [
-            epoch.tokens / epoch.tokens_per_second
-            for epoch in self.epochs
-            if epoch.tokens_per_second
-        ]
-        return sum(timed) if timed else None
+        timed = [epoch for epoch in self.epochs if epoch.tokens_per_second]
+        return sum(epoch.tokens / epoch.tokens_per_second for epoch in timed) if timed else None
 
     @property
     def hours(self) -> Hours | None:
@@ -114,8 +109,7 @@ def measure_training_speed(
     """Write the median over the epochs of target tokens per second (section 5.5).
 
     The median, as an epoch in which the machine was busy otherwise says nothing of the network.
-    ``training`` is the record whose manifest names the device. A UserError names a history that is
-    missing or holds no epoch.
+    ``training`` is the record whose manifest names the device.
     """
     rates = [epoch.tokens_per_second for epoch in read_history(history).epochs]
     if not rates:
@@ -134,9 +128,4 @@ def measure_training_speed(
 def _read_record(path: Path) -> _Record:
     content = read_json(path)
     with failures_of_file(str(path), "no record of a training: train again"):
-        return _record_form().validate_python(content)
-
-
-@cache
-def _record_form() -> TypeAdapter[_Record]:
-    return TypeAdapter(_Record)
+        return TypeAdapter(_Record).validate_python(content)

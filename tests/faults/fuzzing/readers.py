@@ -345,6 +345,6 @@ def _loader(samples: Path, root: Path, path: Path) -> Callable[[Path], object]:
                 stale.unlink()
         of_options = path.name == "config.yaml"
         given, by = (None, None) if of_options else ({"scale": "demo"}, "config.yaml")
-        load(root, given, given_by=by, shipped=samples).language_pairs()
+        load(root, given, given_by=by, shipped=samples).model_references()
 
     return read

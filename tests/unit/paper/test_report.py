@@ -12,9 +12,8 @@ from convs2s.config.paper import Table
 from convs2s.paper.attention_maps import attention_maps
 from convs2s.paper.charts import as_spec
 from convs2s.paper.ledger import read_ledger
-from convs2s.paper.report.costs import cost
 from convs2s.paper.report.examples import shown_words
-from convs2s.paper.report.exhibits import trainings
+from convs2s.paper.report.exhibits import cost_of, trainings
 from convs2s.scoring.translations import DecodedLine, ReplacedWord
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
@@ -180,13 +179,13 @@ def test_claims_have_a_row_for_each_comparison(page: Reader) -> None:
 def test_costs_count_each_training_once(results: PaperResults) -> None:
     paths = [Path(path) for path in results.inputs]
     scores = read_ledger(results.output.with_name("ledger.jsonl"))
-    found = cost(trainings(scores, paths).values())
+    cost = cost_of(trainings(scores, paths).values())
     # Ten epochs of 36,000 tokens at 100 a second are an hour: on two threads, and on a GPU.
-    assert (found.trainings, found.untimed) == (4, 0)
-    assert found.core_hours == pytest.approx(4)
-    assert found.gpu_hours == pytest.approx(2)
-    unknown = cost(trainings(scores, []).values())
-    assert (unknown.trainings, unknown.untimed, unknown.core_hours) == (4, 4, 0)
+    assert (cost.trainings, cost.untimed) == (4, 0)
+    assert cost.hours.cores == pytest.approx(4)
+    assert cost.hours.gpus == pytest.approx(2)
+    unknown = cost_of(trainings(scores, []).values())
+    assert (unknown.trainings, unknown.untimed, unknown.hours.cores) == (4, 4, 0)
 
 
 def test_a_map_tells_repeated_words_apart() -> None:

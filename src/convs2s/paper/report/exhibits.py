@@ -1,5 +1,6 @@
 """The papers' tables as the report shows them: each cell with the trainings that it rests on."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +12,16 @@ from convs2s.files.text import read_json
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result
 from convs2s.paper.tables import TableValue, table_rows
-from convs2s.paper.trained import Training, read_training
+from convs2s.paper.trained import Hours, Training, read_training
 
 _BESIDE = ("Runs", "Test set", "Lines", "Metric", "Notes")
 """Columns that stand beside the values; what else a row has is shown on demand."""
 _VALUES = (" (paper)", " (ours)", " (difference)")
+_MACHINE = ("processor", "gpu", "system", "threads", "python", "convs2s", "revision")
 
-Trainings = Mapping[tuple[str, str, str], Training]
-"""Task, model and run -> the training."""
+Trainings = Mapping[tuple[str, str, str], Training]  # task, model and run -> the training
 
-ClaimRow = dict[str, str]
-"""Heading -> text."""
+ClaimRow = dict[str, str]  # heading -> text
 
 _OF_CLAIMS = {"says": "claim"}
 _OF_FINDINGS = {
@@ -61,9 +61,9 @@ class ShownTable:
         rows = [[row[place] for place in chosen] for row in self.rows]
         return ShownTable([self.header[place] for place in chosen], rows)
 
-    def count(self, kind: str) -> int:
+    def count(self, origin: str) -> int:
         """Return how many cells are of a kind."""
-        return sum(cell.kind == kind for row in self.rows for cell in row)
+        return sum(cell.kind == origin for row in self.rows for cell in row)
 
 
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
@@ -95,15 +95,43 @@ def shown_table(
 
 
 def _cell(value: TableValue, trained: Trainings) -> ShownCell:
-    kind: str = value.of or "text"
-    if kind == "ours" and value.number is None:
-        kind = "absent" if value.text else "text"
+    origin: str = value.of or "text"
+    if origin == "ours" and value.number is None:
+        origin = "absent" if value.text else "text"
     names = dict.fromkeys(
         (entry.run.task, entry.run.model, member)
         for entry in (value.result.entries.values() if value.result else ())
         for member in members(entry.run.run)
     )
-    return ShownCell(value.text, value.number, kind, tuple(trained[run] for run in names))
+    return ShownCell(value.text, value.number, origin, tuple(trained[run] for run in names))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What trainings took, each counted once; the hours are of those with a history here."""
+
+    trainings: int
+    untimed: int  # how many have no history here
+    hours: Hours
+
+
+def cost_of(trained: Iterable[Training]) -> Cost:
+    """Return what trainings took, each counted once."""
+    distinct = {run.anchor: run for run in trained}.values()
+    timed = [run.hours for run in distinct if run.hours is not None]
+    return Cost(len(distinct), len(distinct) - len(timed), sum(timed, Hours()))
+
+
+def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
+    """Return, of what manifests say -> each value -> the number of trainings that it made."""
+    counts: dict[str, Counter[str]] = {}
+    for run in trained:
+        packages = run.manifest.get("packages", {})
+        assert isinstance(packages, Mapping)
+        for key, value in [*((key, run.manifest.get(key)) for key in _MACHINE), *packages.items()]:
+            if value:
+                counts.setdefault(key, Counter())[str(value)] += 1
+    return counts
 
 
 def read_claims(path: Path) -> list[ClaimRow]:

@@ -20,19 +20,19 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, ChartSpec, Panel, as_spec
 from convs2s.paper.curves import learning_curves
 from convs2s.paper.ledger import read_ledger
-from convs2s.paper.report.costs import TableCost, cost, environment, table_cost
 from convs2s.paper.report.examples import examples
 from convs2s.paper.report.exhibits import (
+    Cost,
     ShownTable,
     Trainings,
+    cost_of,
+    environment,
     read_claims,
     shown_table,
     trainings,
 )
 from convs2s.paper.results import Result, results
 from convs2s.paper.trained import Training
-
-_EXAMPLE = ".example.json"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Exhibit:
     charts: Sequence[ChartSpec]
     picture: str | None
     attention: Sequence[ShownAttention]
-    cost: TableCost
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -79,40 +79,48 @@ def write_report(
     inputs: Collection[str],
     output: Path,
 ) -> None:
-    """Write the report.
+    """Write the report as one HTML file; links to logs are relative to it.
 
-    Args:
-        settings: the configuration, which has the papers' tables and figures in their order.
-        cells: table -> those of its values that the workflow measures.
-        failures: path of a run's numbers -> why it failed.
-        attention_of: the figure that shows attention maps; None where none does.
-        inputs: the files that are there: beside the output the ledger, the claims, and figures as
-            far as they go; elsewhere histories, training.json, attention maps, translations and
-            references. A UserError names a malformed one.
-        output: the HTML file; links to logs are relative to it.
+    ``cells`` are table -> those of its values that the workflow measures, ``failures`` path of a
+    run's numbers -> why it failed, ``attention_of`` is the figure that shows attention maps.
+    ``inputs`` are the files that exist: beside the output the ledger, the claims and figures;
+    elsewhere histories, training.json, attention maps, translations and references.
     """
     paths = [Path(path) for path in inputs]
     beside = {path.name: path for path in paths if path.parent == output.parent}
     entries = read_ledger(beside["ledger.jsonl"])
     trained = trainings(entries, paths)
-    maps = [_attention(path) for path in paths if path.name.endswith(_EXAMPLE)]
+    maps = []
+    for example in (read_example(path) for path in paths if path.name.endswith(".example.json")):
+        tokens = example.source_tokens, example.target_tokens
+        panels = attention_maps(example.weights, *tokens, has_legend=False)
+        described = "attention: source on the y-axis, target on the x-axis"
+        maps.append(ShownAttention(example, [as_spec(panel, described) for panel in panels]))
     exhibits = []
     for name in settings.paper:
         shown = results(cells[name], entries, failures)
         picture = beside.get(f"{name}.svg")
         attention = maps if name == attention_of else ()
         exhibits.append(_exhibit(settings, name, shown, trained, picture, attention))
-    logs = {run.anchor: _log(run, output.parent) for run in trained.values()}
+    folder = output.parent
+    logs = {
+        run.anchor: folder.parent / "logs" / run.task / run.model / run.run / "train.log"
+        for run in trained.values()
+    }
     content = {
         "scale": settings.options.scale,
         "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
         "claims": read_claims(beside["claims.json"]),
         "models": _models(trained),
-        "logs": {anchor: log for anchor, log in logs.items() if log},
+        "logs": {
+            anchor: Path(os.path.relpath(log, folder)).as_posix()
+            for anchor, log in logs.items()
+            if log.is_file()
+        },
         "examples": examples(entries, paths),
-        "total": cost(trained.values()),
-        "environment": environment(list(trained.values())),
+        "total": cost_of(trained.values()),
+        "environment": environment(trained.values()),
         "dates": sorted({entry.date for entry in entries}),
         "revisions": sorted({entry.revision for entry in entries if entry.revision}),
     }
@@ -157,15 +165,8 @@ def _exhibit(
     if picture and not charts and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
         address = f"data:image/svg+xml;base64,{encoded}"
-    return Exhibit(name, printed, table, charts, address, attention, table_cost(table))
-
-
-def _attention(path: Path) -> ShownAttention:
-    example = read_example(path)
-    source, target = example.source_tokens, example.target_tokens
-    maps = attention_maps(example.weights, source, target, has_legend=False)
-    described = "attention: source on the y-axis, target on the x-axis"
-    return ShownAttention(example, [as_spec(panel, described) for panel in maps])
+    cost = cost_of(run for row in table.rows for cell in row for run in cell.runs)
+    return Exhibit(name, printed, table, charts, address, attention, cost)
 
 
 def _models(trained: Trainings) -> list[ModelRuns]:
@@ -178,9 +179,3 @@ def _models(trained: Trainings) -> list[ModelRuns]:
         charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
         models.append(ModelRuns(task, model, runs, charts))
     return models
-
-
-def _log(run: Training, folder: Path) -> str | None:
-    """Return the address of a training's log from a folder; None where there is no such file."""
-    path = folder.parent / "logs" / run.task / run.model / run.run / "train.log"
-    return Path(os.path.relpath(path, folder)).as_posix() if path.is_file() else None
