@@ -107,7 +107,7 @@ def _cell(value: TableValue, trained: Trainings) -> ShownCell:
 
 
 @dataclass(frozen=True)
-class Cost:
+class TimeOfTrainings:
     """What trainings took, each counted once; the hours are of those with a history here."""
 
     trainings: int
@@ -115,11 +115,11 @@ class Cost:
     hours: Hours
 
 
-def cost_of(trained: Iterable[Training]) -> Cost:
+def cost_of(trained: Iterable[Training]) -> TimeOfTrainings:
     """Return what trainings took, each counted once."""
     distinct = {run.anchor: run for run in trained}.values()
     timed = [run.hours for run in distinct if run.hours is not None]
-    return Cost(len(distinct), len(distinct) - len(timed), sum(timed, Hours()))
+    return TimeOfTrainings(len(distinct), len(distinct) - len(timed), sum(timed, Hours()))
 
 
 def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:

@@ -22,8 +22,8 @@ from convs2s.paper.curves import learning_curves
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import examples
 from convs2s.paper.report.exhibits import (
-    Cost,
     ShownTable,
+    TimeOfTrainings,
     Trainings,
     cost_of,
     environment,
@@ -57,7 +57,7 @@ class Exhibit:
     charts: Sequence[ChartSpec]
     picture: str | None
     attention: Sequence[ShownAttention]
-    cost: Cost
+    cost: TimeOfTrainings
 
 
 @dataclass(frozen=True)
