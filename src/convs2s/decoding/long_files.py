@@ -31,8 +31,7 @@ from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import Interrupted, interruptible
 from convs2s.files.text import read_json, read_lines
 
-CHUNK_BATCHES = 8
-"""Batches of a chunk for each thread; a kill loses a chunk of each worker at most."""
+CHUNK_BATCHES = 8  # batches of a chunk for each thread; a kill loses a chunk of each worker at most
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
 """The settings of config/decodings.yaml that the result does not depend on, on a CPU."""

@@ -19,14 +19,9 @@ from convs2s.models.kernels.measurements import one_thread
 Searched = TypeVar("Searched")
 Translated = TypeVar("Translated")
 
-LEAST_SENTENCES = 8
-"""Of a batch that is made smaller so that each thread has one."""
-
-Chunk = Sequence[tuple[int, str]]
-"""Numbered lines."""
-
-_translate: Callable[[Chunk], str]
-"""In a worker process: what it was forked with."""
+LEAST_SENTENCES = 8  # of a batch that is made smaller so that each thread has one
+Chunk = Sequence[tuple[int, str]]  # numbered lines
+_translate: Callable[[Chunk], str]  # in a worker process: what it was forked with
 
 
 def sentences_for_each(count: int, threads: int, most: int) -> int:

@@ -9,9 +9,7 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 
-SECONDS_BETWEEN_LINES = 60.0
-"""In a log, where nobody watches a bar move."""
-
+SECONDS_BETWEEN_LINES = 60.0  # in a log, where nobody watches a bar move
 _LINE = "{n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
 _LINE_WITHOUT_TOTAL = "{n_fmt}{unit}, {rate_fmt}"
 

@@ -41,8 +41,7 @@ from convs2s.text.bpe import types_of_other_codes
 TARGETS_PER_CHUNK = 4096
 """Targets that are read, sorted by length and scored together; memory does not grow further."""
 
-TARGETS_PER_BATCH = 256
-"""Targets that are scored at a time."""
+TARGETS_PER_BATCH = 256  # targets that are scored at a time
 
 OF_ONE_SOURCE = 32
 """Targets of one source among them at most: a long list is scored in parts of similar length."""

@@ -70,23 +70,14 @@ Numbers = NDArray[np.float64]
 
 
 class _Candidates(NamedTuple):
-    """The best continuations of a step.
+    """The best continuations of a step."""
 
-    Attributes:
-        scores: (A, C), log-likelihoods, the best first.
-        parents: (A, C), the hypothesis that each continues.
-        tokens: (A, C), the token that it continues it by.
-        places: (A, K), for each hypothesis the place with the most attention; None without any.
-        totals: ``scores`` on the network's device.
-        previous: ``tokens`` there.
-    """
-
-    scores: Numbers
-    parents: Indices
-    tokens: Indices
-    places: Indices | None
-    totals: Tensor
-    previous: Tensor
+    scores: Numbers  # (A, C), log-likelihoods, the best first
+    parents: Indices  # (A, C), the hypothesis that each continues
+    tokens: Indices  # (A, C), the token that it continues it by
+    places: Indices | None  # (A, K), where each hypothesis has the most attention; None without any
+    totals: Tensor  # the scores on the network's device
+    previous: Tensor  # the tokens there
 
 
 class _Search:

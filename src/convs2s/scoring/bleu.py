@@ -36,8 +36,7 @@ from convs2s.errors import UserError
 
 BleuKind = Literal["tokenized", "detokenized"]
 
-SAMPLES = 1000
-"""Resamples of a comparison; sacrebleu's own default."""
+SAMPLES = 1000  # resamples of a comparison; sacrebleu's own default
 
 Statistics = npt.NDArray[np.int64]
 """A row for each sentence: words of the hypothesis, words of the reference whose length is nearest,
@@ -49,9 +48,7 @@ MOST_LINES = 1_000_000
 _ORDERS = 4
 _COLUMNS = 2 + _ORDERS
 _BYTES = 4  # of a number; most are zero, which compression takes away
-
-SEPARATORS = "\x1c\x1d\x1e\x1f"
-"""Blanks of Python's that are blanks in neither script."""
+SEPARATORS = "\x1c\x1d\x1e\x1f"  # blanks of Python's that are blanks in neither script
 
 WIDE_BLANKS = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -125,10 +122,7 @@ def tokenized_bleu(
 def detokenized_bleu(
     hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
 ) -> Score:
-    """Score plain text as ``mteval-v13a.pl -c`` does, whose tokenization is part of the metric.
-
-    ``lowercase`` is the script without ``-c``: without case of A to Z.
-    """
+    """Score plain text, tokenized as ``mteval-v13a.pl -c`` does; ``lowercase`` omits the -c."""
     return _score(_mteval(lowercase), hypotheses, references)
 
 
@@ -215,10 +209,7 @@ def bleu_of(statistics: Statistics) -> float:
 
 
 def encode_statistics(statistics: Statistics) -> str:
-    """Return statistics of shape (lines, 6) as text, a few bytes for each line.
-
-    Column by column, the bytes of equal weight together, compressed, in base64.
-    """
+    """Return statistics of shape (lines, 6) as text: by columns, compressed, in base64."""
     numbers = np.ascontiguousarray(statistics.T.reshape(-1), dtype="<u4")
     planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, _BYTES).T)
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")

@@ -112,10 +112,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ComparedLine:
-    """A line of both outputs, with the smoothed BLEU of the line alone.
-
-    ``number`` counts from 1; ``source`` is None where it was not given.
-    """
+    """A line of both outputs, numbered from 1, with the smoothed BLEU of the line alone."""
 
     number: int
     source: str | None
@@ -186,8 +183,7 @@ def compare_outputs(
 ) -> OutputComparison:
     """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
 
-    The references are one or more lists of lines, in the form that ``kind`` asks for. Lists that
-    differ in length, and empty ones, are refused with a UserError.
+    The references are one or more lists of lines, in the form that ``kind`` asks for.
     """
     whole = compare(baseline, system, *references, kind=kind, names=names)
     if source is not None and len(source) != len(system):

@@ -115,8 +115,7 @@ class RougeBeforeReplacement:
 class RougeEvaluation:
     """ROUGE of one run on one test set: what its JSON file says.
 
-    Each line has so many ``references``; reports print the ``measure`` first. The length ratio is
-    that of the texts before any cut.
+    Reports print the ``measure`` first. The length ratio is that of the texts before any cut.
     """
 
     AVERAGED: ClassVar = ("rouge", "length_ratio", "before_replacement", "unknown_words")
@@ -230,8 +229,7 @@ def evaluate_rouge(
     """Score the decoder's JSON lines by ROUGE and write the `RougeEvaluation` as JSON.
 
     The references are the target side as published and further ones of the same lines;
-    ``exceptions`` are the stemmer's irregular forms. Files that differ in their number of lines are
-    refused with a UserError.
+    ``exceptions`` are the stemmer's irregular forms.
     """
     system = read_translations(translations)
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None

@@ -48,8 +48,7 @@ def learned_score(
 ) -> LearnedScore:
     """Score plain text, line by line; BLEURT does not read the sources.
 
-    A package or model that is missing, and lists that are empty or differ in length, are refused
-    with a UserError.
+    A UserError refuses a package or model that is missing, and lists of different lengths.
     """
     package = _PACKAGES[metric.name]
     if not hypotheses or not len(sources) == len(hypotheses) == len(references):

@@ -18,8 +18,7 @@ _EXPECTED = "expected 'sentence ||| text ||| features ||| score', as Moses write
 LIKELIHOOD, LENGTH = "LogLikelihood", "Length"
 """Features of the lists that are written here; the length counts the model's tokens and </s>."""
 
-MODEL = "Model"
-"""The feature that rescoring adds where no other name is asked for."""
+MODEL = "Model"  # the feature that rescoring adds where no other name is asked for
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,13 @@ class ListedHypothesis:
 
 
 def n_best_line(line: int, text: str, score: float, length: int, length_penalty: float) -> str:
-    """Return the list's line of a translation, without its line feed.
-
-    ``line`` counts from 1, and ``length`` counts ``</s>``. The score is log-likelihood /
-    length^alpha, alpha being the length penalty.
-    """
+    """Return the line of a translation; ``line`` counts from 1, and ``length`` counts ``</s>``."""
     likelihood = score * math.pow(length, length_penalty)
     features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
     return ListedHypothesis(line - 1, escaped(text), features, score).line()
 
 
-Group = Sequence[ListedHypothesis]
-"""The hypotheses of one sentence."""
-
+Group = Sequence[ListedHypothesis]  # the hypotheses of one sentence
 Criterion = Callable[[ListedHypothesis], float]
 
 

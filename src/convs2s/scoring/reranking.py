@@ -37,8 +37,7 @@ from convs2s.scoring.n_best import (
 from convs2s.scoring.text_table import aligned, heading, underlined
 from convs2s.scoring.tuned_settings import PLAIN
 
-Reader = Callable[[str], str]
-"""From a hypothesis's text in the list to another form of it."""
+Reader = Callable[[str], str]  # from a hypothesis's text in the list to another form of it
 
 CHOICES = {
     "first": "the list's own score",

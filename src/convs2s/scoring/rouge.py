@@ -33,15 +33,13 @@ _SEED = 12345  # sacrebleu's
 _QUANTILES = (0.025, 0.975)
 _ROUNDED = 5  # decimal places to which the script prints recall and precision before it makes F
 _LONGEST_UNSTEMMED = 3  # letters of a word that is short enough to be its own stem
-
 _KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789"
 # Every other byte separates words, those of a letter such as é too; so does a hyphen, of which the
 # script makes a word of its own that it then does not count.
 _BYTES = bytes(byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower())
 
 Words = Sequence[str]
-Hits = tuple[int, int, int]
-"""What is in both, what the reference has, what the hypothesis has."""
+Hits = tuple[int, int, int]  # what is in both, what the reference has, what the hypothesis has
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class RougeTriple:
     f1: float
 
 
-RougeItem = Mapping[RougeKind, RougeTriple]
-"""What one hypothesis scores."""
+RougeItem = Mapping[RougeKind, RougeTriple]  # what one hypothesis scores
 
 
 @dataclass(frozen=True)

@@ -15,38 +15,19 @@ from convs2s.files.text import read_lines
 
 _SHORTEST = 3  # letters of a word that has an ending to lose
 _PLURALS = (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", ""))
+# fmt: off
 _LONG_ENDINGS = (
-    ("ational", "ate"),
-    ("tional", "tion"),
-    ("enci", "ence"),
-    ("anci", "ance"),
-    ("izer", "ize"),
-    ("bli", "ble"),
-    ("alli", "al"),
-    ("entli", "ent"),
-    ("eli", "e"),
-    ("ousli", "ous"),
-    ("ization", "ize"),
-    ("ation", "ate"),
-    ("ator", "ate"),
-    ("alism", "al"),
-    ("iveness", "ive"),
-    ("fulness", "ful"),
-    ("ousness", "ous"),
-    ("aliti", "al"),
-    ("iviti", "ive"),
-    ("biliti", "ble"),
+    ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"),
+    ("bli", "ble"), ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"),
+    ("ization", "ize"), ("ation", "ate"), ("ator", "ate"), ("alism", "al"), ("iveness", "ive"),
+    ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"), ("iviti", "ive"), ("biliti", "ble"),
     ("logi", "log"),
 )
 _MIDDLE_ENDINGS = (
-    ("icate", "ic"),
-    ("ative", ""),
-    ("alize", "al"),
-    ("iciti", "ic"),
-    ("ical", "ic"),
-    ("ful", ""),
+    ("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""),
     ("ness", ""),
 )
+# fmt: on
 _LAST_ENDINGS = (
     (
         *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement"),
@@ -59,15 +40,10 @@ _LAST_ENDINGS = (
 
 @dataclass(frozen=True)
 class RougeExceptions:
-    """Irregular forms that are looked up before a word is stemmed.
+    """Irregular forms that are looked up before a word is stemmed."""
 
-    Attributes:
-        bases: word -> its base form.
-        digest: the first 8 digits of the SHA-256 of the file's lines, for signatures.
-    """
-
-    bases: Mapping[str, str]
-    digest: str
+    bases: Mapping[str, str]  # word -> its base form
+    digest: str  # the first 8 digits of the SHA-256 of the file's lines, for signatures
 
 
 def read_exceptions(path: Path) -> RougeExceptions:
@@ -142,10 +118,7 @@ def _replace_ending(word: str, endings: Sequence[tuple[str, str]]) -> str:
 
 
 def _shape(word: str) -> str:
-    """Return a letter for each of the word's: v for a vowel, c for a consonant or digit.
-
-    y is a vowel after a consonant.
-    """
+    """Return v for each vowel, c for each consonant or digit; y is a vowel after a consonant."""
     shape = ""
     for letter in word:
         shape += "v" if letter in "aeiou" or (letter == "y" and shape.endswith("c")) else "c"

@@ -14,15 +14,9 @@ import numpy.typing as npt
 
 from convs2s.scoring.bleu import SAMPLES, Statistics, bleu_of
 
-RESAMPLING_SEED = 12345
-"""Of the resamples; sacrebleu's own, so that both draw the same sentences."""
-
-ORDERS = 10_000
-"""Random orders that a trend is held against."""
-
-LEAST_POINTS = 4
-"""Of a trend: 3 points are in one of 6 orders by chance, 4 in one of 24."""
-
+RESAMPLING_SEED = 12345  # of the resamples; sacrebleu's own, so that both draw the same sentences
+ORDERS = 10_000  # random orders that a trend is held against
+LEAST_POINTS = 4  # of a trend: 3 points are in one of 6 orders by chance, 4 in one of 24
 _CONFIDENCE = 0.95
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(256)
 
@@ -70,10 +64,8 @@ def over_runs(
 
 
 def drawn_scores(statistics: Statistics) -> DrawnScores:
-    """Return the BLEU, of shape (SAMPLES,), of test sets drawn anew from a set's sentences.
-
-    Test sets of equally many lines are drawn alike, so that differences are of pairs.
-    """
+    """Return the BLEU, of shape (SAMPLES,), of test sets drawn anew from a set's sentences."""
+    # Sets of equally many lines are drawn alike, so that differences are of pairs.
     generator, lines = np.random.default_rng(RESAMPLING_SEED), len(statistics)
     # One at a time: those of a million lines, which may be anybody's, would take 8 GB together.
     drawn = (generator.integers(lines, size=lines) for _ in range(SAMPLES))

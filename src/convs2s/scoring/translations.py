@@ -11,11 +11,8 @@ from pydantic import TypeAdapter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines, write_lines
 
-UNKNOWN_WORD = "<unk>"
-"""How the decoder writes an unknown word that nothing has replaced."""
-
-SHOWN = 5
-"""Sentences that a file of examples shows."""
+UNKNOWN_WORD = "<unk>"  # how the decoder writes an unknown word that nothing has replaced
+SHOWN = 5  # sentences that a file of examples shows
 
 
 @dataclass(frozen=True)
@@ -29,10 +26,7 @@ class ReplacedWord:
 
 @dataclass(frozen=True)
 class DecodedLine:
-    """One sentence as the decoder leaves it; ``before`` is with its unknown words.
-
-    ``line`` is its number in the test set, from 1.
-    """
+    """One sentence, numbered from 1, as the decoder leaves it; ``before`` has its unknown words."""
 
     line: int
     source: str
@@ -47,10 +41,7 @@ _LINE = TypeAdapter(DecodedLine)
 
 
 def read_translations(path: Path) -> list[DecodedLine]:
-    """Read the decoder's output, whose lines are numbered 1, 2, 3 and so on.
-
-    A UserError names the file and the line that is no translation or has another number.
-    """
+    """Read the decoder's output; a UserError names a line that is malformed or out of order."""
     translations: list[DecodedLine] = []
     for expected, line in enumerate(read_lines(path), start=1):
         place = f"{path}:{expected}"
@@ -81,7 +72,7 @@ def read_reference(reference: Path, translations: Path, expected: int) -> list[s
 def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
     """Return a text in which each unknown word is the next replacement, while there are any.
 
-    A copied word may itself be written ``<unk>``. ``form`` is how each replacement is written.
+    A copied word may itself be written ``<unk>``.
     """
 
     def next_word(unknown: re.Match[str]) -> str:

@@ -3,8 +3,8 @@
 Jobs that translate and jobs that score ask for them; neither needs what the other computes with.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,22 +15,9 @@ from convs2s.errors import failures_of_file
 from convs2s.files.limits import LARGEST_LENGTH_PENALTY
 from convs2s.files.text import read_lines
 
-PLAIN = 1.0
-"""The paper's length penalty where none is tuned."""
-
-
-@dataclass(frozen=True)
-class _Tuning:
-    """What is read of a tuning's JSON file."""
-
-    length_penalty: Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
-
-
-@dataclass(frozen=True)
-class _Arithmetic:
-    """What is read of the first of the decoder's JSON lines."""
-
-    precision: Literal["fp32", "bf16", "int8"]
+PLAIN = 1.0  # the paper's length penalty where none is tuned
+_ALPHA = TypeAdapter(Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)])
+_PRECISION = TypeAdapter(Literal["fp32", "bf16", "int8"])
 
 
 def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
@@ -45,22 +32,18 @@ def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> Decodi
     alpha = PLAIN
     for path in tuned:  # at most one
         with failures_of_file(path, "no tuning of a length penalty; delete it and tune again"):
-            tuning = TypeAdapter(_Tuning).validate_json(Path(path).read_bytes())
-        alpha = tuning.length_penalty
+            alpha = _ALPHA.validate_python(json.loads(Path(path).read_bytes())["length_penalty"])
     return settings.model_copy(update={"length_penalty": alpha})
 
 
 def decoding_as_run(
     stated: Mapping[str, object], tuned: Sequence[str], translations: Path
 ) -> dict[str, object]:
-    """Return what a score's manifest says of its decoding: also what ``auto`` stood for.
-
-    That is in the first of the decoder's JSON lines, ``translations``.
-    """
+    """Return a decoding for a score's manifest; the translations say what ``auto`` stood for."""
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
     if decoding["precision"] == "auto":
         expected = "no translation of this program's decoder; decode the test set again"
         with failures_of_file(f"{translations}:1", expected):
             first = next(read_lines(translations), "")
-            decoding["precision"] = TypeAdapter(_Arithmetic).validate_json(first).precision
+            decoding["precision"] = _PRECISION.validate_python(json.loads(first)["precision"])
     return decoding

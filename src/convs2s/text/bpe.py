@@ -58,9 +58,8 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
 class Glossaries:
     """Patterns of words that BPE leaves whole, as subword-nmt has them, searched within bounds.
 
-    A pattern may come from a stranger's model file. Python's own ``re`` can take longer than
-    anybody lives for a word of thirty letters; here a search that takes more than a moment is given
-    up.
+    A pattern may come from a stranger's model file, and Python's own ``re`` can take longer than
+    anybody lives for a word of thirty letters.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -180,8 +179,8 @@ def join(tokens: str) -> str:
 def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[str]:
     """Count the tokens that a text with these word counts is split into.
 
-    The tokens of a language that are frequent enough are the vocabulary for :class:`Bpe`
-    (subword-nmt's ``learn-joint-bpe-and-vocab`` and ``--vocabulary-threshold``).
+    The frequent ones of a language are the vocabulary for `Bpe` (subword-nmt's
+    ``--vocabulary-threshold``).
     """
     counts: Counter[str] = Counter()
     for word, count in word_counts:

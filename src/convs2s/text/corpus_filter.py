@@ -13,8 +13,7 @@ from typing_extensions import TypedDict
 from convs2s.errors import failures_of_file
 from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 
-Prepare = Callable[[str], str]
-"""From a line of raw text to its words."""
+Prepare = Callable[[str], str]  # from a line of raw text to its words
 
 REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
 """Why a pair can be dropped, in the order in which the reasons are tried."""

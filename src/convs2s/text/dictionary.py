@@ -34,10 +34,8 @@ def build_dictionary(
 
     Reserved words are in neither: ``<unk>`` of the text translates no word, and none is it. Of
     target words of the same count, the smallest by code point comes first. The dictionary's counts
-    are of the pair of words and of the source word, aligned or not. The candidates are up to
-    `MOST_CANDIDATES` target words by descending count.
-
-    Links that `align_words` did not write for this very text are refused with a UserError.
+    are of the pair of words and of the source word, aligned or not. Links that `align_words` did
+    not write for this very text are refused with a UserError.
     """
     frequencies: Counter[str] = Counter()
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)

@@ -23,9 +23,7 @@ from convs2s.files.atomic import atomic_path
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-KeptArray = NDArray[np.generic]
-"""An array of a type that its reader knows."""
-
+KeptArray = NDArray[np.generic]  # an array of a type that its reader knows
 _ITERATIONS = 5
 # Probability that a target word has no source word.
 _NULL_SHARE = 0.08
@@ -263,10 +261,7 @@ class Shapes:
 
 
 def tightened(tension: float, distance: float, shapes: Shapes) -> float:
-    """Return the tension under which the mean distance is nearer to an observed one.
-
-    The distance is the mean over the corpus' target words, as the last expectation had it.
-    """
+    """Return the tension under which the mean distance of words is nearer to an observed one."""
     words = shapes.count.sum()
     for _ in range(_STEPS):
         # fast_align normalizes by the sum in which both lengths have changed places, and so it is
@@ -308,10 +303,7 @@ class AlignmentState:
     """The arrays that an aligner had at the end of its last round, in one file."""
 
     def __init__(self, folder: Path, depends_on: Iterable[bytes | memoryview]) -> None:
-        """Name the file by what decides the links: both sides and the code.
-
-        numpy's version counts as well, as the last bits of its functions do.
-        """
+        """Name the file by what decides the links: both sides, the code, and numpy's last bits."""
         digest = hashlib.sha256(np.__version__.encode())
         for part in depends_on:
             digest.update(hashlib.sha256(part).digest())

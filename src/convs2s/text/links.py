@@ -14,9 +14,7 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 
-Link = tuple[int, int]
-"""Two positions from 0, (source, target)."""
-
+Link = tuple[int, int]  # two positions from 0, (source, target)
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
 # symal's order: straight neighbours before diagonal ones.

@@ -68,8 +68,7 @@ _DIGITS = frozenset("0123456789")
 class Guarded:
     """A pattern that is only tried on text which holds what each of its matches holds.
 
-    Most of Moses' rules are about a sign that few lines have. Python finds a fixed text much faster
-    than a pattern that begins with anything else.
+    Python finds a fixed text much faster than a pattern that begins with anything else.
     """
 
     def __init__(self, pattern: Any, needle: str) -> None:

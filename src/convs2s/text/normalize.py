@@ -69,10 +69,9 @@ class Normalizer:
 
 
 def remove_non_printing(line: str) -> str:
-    r"""Replace every character of Unicode's class ``\p{C}`` by a space.
+    """Replace every control, format, private-use and unassigned character by a space.
 
-    These are controls, format characters (zero-width space, byte order mark), private-use and
-    unassigned code points. sacremoses deletes them; ``remove-non-printing-char.perl`` does not.
+    sacremoses deletes them; ``remove-non-printing-char.perl`` does not.
     """
     if line.isprintable():  # true of nearly every line, and much cheaper than the search
         return line

@@ -66,10 +66,7 @@ def count_cases(lines: Iterable[str]) -> Counter[str]:
 
 
 def learn_truecaser(*, text: Path, output: Path) -> None:
-    """Learn a truecaser from tokenized text and write it as a table of words and counts.
-
-    The cases of a word stand together, the most frequent first.
-    """
+    """Write a table of words of tokenized text and their counts, the most frequent case first."""
     counts = count_cases(read_lines(text, mark=NO_MARK))
     by_letters = sorted(counts, reverse=True)  # small letters come after capital ones
     ordered = sorted(by_letters, key=lambda word: (word.lower(), -counts[word]))
