@@ -86,8 +86,11 @@ rule tokenize_and_filter:
 
 use rule tokenize_and_filter as tokenize_and_filter_shard with:
     output:
-        sides=intermediate(rules.tokenize_and_filter.output.sides),
-        report=intermediate(rules.tokenize_and_filter.output.report),
+        # Spelt out again: temp() has no effect on the outputs of another rule.
+        sides=intermediate(
+            expand("<results>/{{task}}/corpus/clean/{{part}}.{side}.zst", side=SIDES)
+        ),
+        report=intermediate("<results>/{task}/corpus/clean/{part}.json"),
     wildcard_constraints:
         part=f"train.({alternatives(PARTS)})",
 
