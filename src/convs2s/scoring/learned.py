@@ -67,18 +67,15 @@ def learned_score(
             "install it, or leave learned_metric out"
         ) from None
     mean = fmean(map(float, package.score(metric, sources, hypotheses, references)))
-    name = f"{model.name}@{_digest(model)[:8]}"
+    if model.is_file():
+        digest = sha256(model)
+    else:  # a folder: of the names and the digests of its files
+        files = sorted(path for path in model.rglob("*") if path.is_file())
+        lines = (f"{sha256(path)}  {path.relative_to(model)}\n" for path in files)
+        digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    name = f"{model.name}@{digest[:8]}"
     signature = f"{package.title}|version:{version(package.distribution)}|model:{name}"
     return LearnedScore(mean, signature)
-
-
-def _digest(model: Path) -> str:
-    """Return the SHA-256 of a file, or that of the names and the digests of a folder's files."""
-    if model.is_file():
-        return sha256(model)
-    files = sorted(path for path in model.rglob("*") if path.is_file())
-    lines = (f"{sha256(path)}  {path.relative_to(model)}\n" for path in files)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _comet(

@@ -63,7 +63,23 @@ def summarize_runs(
                     f"{evaluations[test, first]}: a mean needs equal measures; delete both files "
                     "and score again"
                 )
-    summaries = {test: _summary(runs) for test, runs in tests.items()}
+    summaries = {}
+    for test, runs in tests.items():
+        trees = {run: asdict(evaluation) for run, evaluation in runs.items()}
+        (run, evaluation), *_ = runs.items()
+        # What the runs share, the means of their scores, and each run's evaluation.
+        summary = {name: trees[run][name] for name in evaluation.SHARED}
+        for name in evaluation.AVERAGED:
+            summary[name] = _averaged([tree[name] for tree in trees.values()])
+        if isinstance(evaluation, RougeEvaluation):
+            summary["difference"] = {
+                kind: {
+                    part: summary["rouge"][kind][part]["mean"] - score.score
+                    for part, score in parts.items()
+                }
+                for kind, parts in evaluation.lead.rouge.items()
+            }
+        summaries[test] = {**summary, "runs": trees}
     write_json(json, {"stand_in": stand_in, **header, "tests": summaries})
     report = list(heading(stand_in, header))
     for test, runs in tests.items():
@@ -88,21 +104,6 @@ def mean_and_deviation(values: Sequence[float]) -> Mean:
     """Return the mean, and the sample's deviation unless there is a single value."""
     deviation = stdev(values) if len(values) > 1 else None
     return Mean(fmean(values), deviation)
-
-
-def _summary(runs: Runs) -> dict[str, Any]:
-    """Return what the runs share, the means of their scores, and each run's evaluation."""
-    trees = {run: asdict(evaluation) for run, evaluation in runs.items()}
-    (run, first), *_ = runs.items()
-    summary = {name: trees[run][name] for name in first.SHARED}
-    for name in first.AVERAGED:
-        summary[name] = _averaged([tree[name] for tree in trees.values()])
-    if isinstance(first, RougeEvaluation):
-        summary["difference"] = {
-            kind: {part: summary["rouge"][kind][part]["mean"] - parts[part].score for part in parts}
-            for kind, parts in first.lead.rouge.items()
-        }
-    return {**summary, "runs": trees}
 
 
 def _averaged(trees: Sequence[Any]) -> object:

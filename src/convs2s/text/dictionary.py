@@ -8,11 +8,12 @@ target words that vocabulary selection offers for it (L'Hostis et al. 2016).
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from heapq import nsmallest
+from itertools import zip_longest
 from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
-from convs2s.text.links import Link, read_links
+from convs2s.text.links import read_links
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 MOST_CANDIDATES = 100
@@ -39,9 +40,19 @@ def build_dictionary(
     """
     frequencies: Counter[str] = Counter()
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for words, others, pairs in _aligned_pairs(source, target, links):
+    pairs = read_line_pairs(source, target, mark=NO_MARK)
+    for number, (pair, linked) in enumerate(zip_longest(pairs, read_links(links)), start=1):
+        words, others = (side.split() for side in pair or ("", ""))
+        if (
+            pair is None
+            or linked is None
+            or any(i >= len(words) or j >= len(others) for i, j in linked)
+        ):
+            raise UserError(
+                f"{links}:{number}: the links are not those of this text: align the corpus again"
+            )
         frequencies.update(words)
-        for i, j in pairs:
+        for i, j in linked:
             if RESERVED_WORDS.isdisjoint((words[i], others[j])):
                 aligned[words[i]][others[j]] += 1
     ordered = sorted(aligned, key=lambda word: (-frequencies[word], word))
@@ -90,27 +101,4 @@ def _no_candidates(path: str | Path, number: int) -> UserError:
     return UserError(
         f"{path}:{number}: expected the columns {_CANDIDATES_HEADER.split()} separated by a tab: "
         "make the candidates again from the alignment"
-    )
-
-
-def _aligned_pairs(
-    source_path: str | Path, target_path: str | Path, links_path: str | Path
-) -> Iterator[tuple[list[str], list[str], list[Link]]]:
-    """Yield the words of both sides and their links, checked."""
-    all_links = read_links(links_path)
-    number = 0
-    pairs = read_line_pairs(source_path, target_path, mark=NO_MARK)
-    for number, (source, target) in enumerate(pairs, start=1):
-        words, other_words = source.split(), target.split()
-        links = next(all_links, None)
-        if links is None or any(i >= len(words) or j >= len(other_words) for i, j in links):
-            raise _not_of_this_text(links_path, number)
-        yield words, other_words, links
-    if next(all_links, None) is not None:
-        raise _not_of_this_text(links_path, number + 1)
-
-
-def _not_of_this_text(links_path: str | Path, number: int) -> UserError:
-    return UserError(
-        f"{links_path}:{number}: the links are not those of this text: align the corpus again"
     )

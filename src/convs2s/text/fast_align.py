@@ -135,34 +135,31 @@ class _Model:
 
     def _pairs(self) -> Iterator[_Pairs]:
         """Yield the pairs of positions of the corpus, some sentence pairs at a time."""
-        ends = np.cumsum(self._source.lengths * self._target.lengths)
+        source, target = self._source, self._target
+        ends = np.cumsum(source.lengths * target.lengths)
         first = 0
         while first < len(ends):
             most = _AT_ONCE + (ends[first - 1] if first else 0)
             last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
-            yield self._pairs_between(first, last)
+            start, end = target.starts[[first, last]]
+            places = start + np.argsort(target.words[start:end], kind="stable")
+            sentence = np.searchsorted(target.starts, places, side="right") - 1
+            others, length = source.lengths[sentence], target.lengths[sentence]
+            firsts = np.cumsum(others) - others
+            of_pair = np.repeat(np.arange(len(places)), others)
+            source_place = np.arange(len(of_pair)) - firsts[of_pair]
+            sources = source.words[source.starts[sentence][of_pair] + source_place]
+            yield _Pairs(
+                targets=places,
+                first=firsts,
+                target=of_pair,
+                source_place=source_place,
+                keys=target.words[places].astype(np.int64)[of_pair] * self._types + sources,
+                source_share=(source_place + 1) / others[of_pair],
+                target_share=(places - target.starts[sentence] + 1) / length,
+                target_step=1 / length,
+            )
             first = last
-
-    def _pairs_between(self, first: int, last: int) -> _Pairs:
-        source, target = self._source, self._target
-        start, end = target.starts[[first, last]]
-        places = start + np.argsort(target.words[start:end], kind="stable")
-        sentence = np.searchsorted(target.starts, places, side="right") - 1
-        others, length = source.lengths[sentence], target.lengths[sentence]
-        firsts = np.cumsum(others) - others
-        of_pair = np.repeat(np.arange(len(places)), others)
-        source_place = np.arange(len(of_pair)) - firsts[of_pair]
-        sources = source.words[source.starts[sentence][of_pair] + source_place]
-        return _Pairs(
-            targets=places,
-            first=firsts,
-            target=of_pair,
-            source_place=source_place,
-            keys=target.words[places].astype(np.int64)[of_pair] * self._types + sources,
-            source_share=(source_place + 1) / others[of_pair],
-            target_share=(places - target.starts[sentence] + 1) / length,
-            target_step=1 / length,
-        )
 
     def _joint(self, pairs: _Pairs) -> tuple[Integers, Floats, Floats]:
         """Return the places of the pairs in the tables, their probabilities, those of no word."""
