@@ -23,14 +23,11 @@ from convs2s.models.network import Network
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """One sentence's attention (layers, n, m), each row of which sums to 1.
+    """One sentence's attention."""
 
-    Both sides' tokens, m of the source and n of the target, have ``</s>`` last.
-    """
-
-    weights: NDArray[np.float32]
-    source: list[str]
-    target: list[str]
+    weights: NDArray[np.float32]  # (layers, n, m), each row sums to 1
+    source: list[str]  # m tokens, </s> last
+    target: list[str]  # n tokens, </s> last
 
     def as_json(self) -> dict[str, object]:
         """Return what a page draws: both sides' tokens, and the weights to four digits."""
@@ -85,15 +82,11 @@ def layer_attention(network: Network, source: Sequence[int], target: Sequence[in
 
 @dataclass(frozen=True)
 class FinalStates:
-    """The states in which an LSTM's encoder ends: all that its decoder knows of a sentence.
+    """The states in which an LSTM's encoder ends: all that its decoder knows of a sentence."""
 
-    Of each line the ``tokens`` that the model reads and those that it does not know. The states
-    (lines, numbers) are outputs and cells of each layer, bottom first.
-    """
-
-    tokens: list[list[str]]
-    unknown: list[list[str]]
-    states: NDArray[np.floating[Any]]
+    tokens: list[list[str]]  # what the model reads of each line
+    unknown: list[list[str]]  # those of each that it does not know
+    states: NDArray[np.floating[Any]]  # (lines, numbers): outputs and cells, bottom layer first
 
 
 @torch.inference_mode()

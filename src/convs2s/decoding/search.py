@@ -33,15 +33,11 @@ from convs2s.models.ensemble import Ensemble, ShortlistedTypes
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A finished output: its tokens without ``</s>``, and log-likelihood / |y|^alpha.
+    """A finished output."""
 
-    ``alignment`` has for each token the source position with the most attention, ``</s>`` excepted;
-    it is None where no network has attention.
-    """
-
-    tokens: list[int]
-    score: float
-    alignment: list[int] | None
+    tokens: list[int]  # target indices without </s>
+    score: float  # log-likelihood / |y|^alpha
+    alignment: list[int] | None  # source places with most attention, never </s>
 
 
 @torch.inference_mode()

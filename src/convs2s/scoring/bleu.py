@@ -94,16 +94,12 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the same lines, by paired bootstrap resampling.
-
-    ``difference`` is what the system has more than the baseline, ``p_value`` how probable so large
-    a difference is between systems that are equally good.
-    """
+    """Two systems on the same lines, by paired bootstrap resampling."""
 
     baseline: SystemScore
     system: SystemScore
-    difference: float
-    p_value: float
+    difference: float  # what the system has more than the baseline
+    p_value: float  # of so large a difference between systems that are equally good
     signature: str
 
 

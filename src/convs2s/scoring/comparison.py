@@ -130,19 +130,15 @@ class ComparedLine:
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """Two systems' outputs of a test set, the baseline's first.
-
-    ``same`` lines are equal; ``better`` and ``worse`` ones are so in the system's output. ``shown``
-    are those that differ most, from the largest gain to the largest loss.
-    """
+    """Two systems' outputs of a test set, the baseline's first."""
 
     names: tuple[str, str]
     whole: Comparison
     lines: int
     same: int
-    better: int
+    better: int  # in the system's output
     worse: int
-    shown: tuple[ComparedLine, ...]
+    shown: tuple[ComparedLine, ...]  # differ most, from the largest gain to the largest loss
 
     def summary(self) -> Iterator[str]:
         """Yield lines of text about the whole."""

@@ -59,11 +59,7 @@ class BleuBeforeReplacement:
 
 @dataclass(frozen=True)
 class BleuEvaluation:
-    """BLEU and its relatives of one run on one test set: what its JSON file says.
-
-    The ``manifest`` is what the numbers rest on: configuration, seed, checksums, versions,
-    hardware. ``sentences`` are the encoded statistics that each tokenized BLEU is made of.
-    """
+    """BLEU and its relatives of one run on one test set: what its JSON file says."""
 
     AVERAGED: ClassVar = (
         *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "learned"),
@@ -77,8 +73,8 @@ class BleuEvaluation:
     length_ratio: float
     before_replacement: BleuBeforeReplacement
     unknown_words: UnknownWords
-    manifest: Mapping[str, object]
-    sentences: Mapping[str, str]
+    manifest: Mapping[str, object]  # what the numbers rest on
+    sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
     learned: LearnedScore | None = None
 
     def scores(self) -> dict[str, Score]:
@@ -113,10 +109,7 @@ class RougeBeforeReplacement:
 
 @dataclass(frozen=True)
 class RougeEvaluation:
-    """ROUGE of one run on one test set: what its JSON file says.
-
-    Reports print the ``measure`` first. The length ratio is that of the texts before any cut.
-    """
+    """ROUGE of one run on one test set: what its JSON file says."""
 
     AVERAGED: ClassVar = ("rouge", "length_ratio", "before_replacement", "unknown_words")
     SHARED: ClassVar = ("lines", "references", "measure", "lead")
@@ -124,13 +117,13 @@ class RougeEvaluation:
     test_set: str
     lines: int
     references: int
-    measure: RougePart
+    measure: RougePart  # what reports print first
     rouge: RougeScores
     lead: LeadBaseline
-    length_ratio: float
+    length_ratio: float  # before any cut
     before_replacement: RougeBeforeReplacement
     unknown_words: UnknownWords
-    manifest: Mapping[str, object]
+    manifest: Mapping[str, object]  # what the numbers rest on
 
     def scores(self) -> dict[str, Score]:
         """Return each score of the measure by the name that reports print."""

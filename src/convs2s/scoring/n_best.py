@@ -23,18 +23,14 @@ MODEL = "Model"  # the feature that rescoring adds where no other name is asked 
 
 @dataclass(frozen=True)
 class ListedHypothesis:
-    """One line of a list: the number of its source line from 0, the fields as they stand.
+    """One line of a list: the fields as they stand."""
 
-    ``text`` has ``|`` as ``&#124;``; of scores more is better; ``rest`` are the fields after the
-    score; ``place`` is file and line, for messages.
-    """
-
-    sentence: int
-    text: str
+    sentence: int  # number of its source line from 0
+    text: str  # has | as &#124;
     features: str
-    score: float
-    rest: tuple[str, ...] = ()
-    place: str = ""
+    score: float  # more is better
+    rest: tuple[str, ...] = ()  # the fields after the score
+    place: str = ""  # file and line, for messages
 
     def line(self) -> str:
         """Return the line without its line feed; 9 digits tell all fp32 numbers apart."""

@@ -25,17 +25,12 @@ DrawnScores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effect:
-    """A difference, or a correlation, and how probable it is by chance.
-
-    ``interval`` is of 95% confidence, None where the test gives none. ``p_positive`` is how
-    probable so large a value is if the true one is 0 or negative, ``p_negative`` how probable so
-    small a one is if the true one is 0 or positive.
-    """
+    """A difference, or a correlation, and how probable it is by chance."""
 
     value: float
-    interval: tuple[float, float] | None
-    p_positive: float
-    p_negative: float
+    interval: tuple[float, float] | None  # of 95% confidence; None where the test gives none
+    p_positive: float  # of so large a value if the true one is 0 or negative
+    p_negative: float  # of so small a value if the true one is 0 or positive
 
 
 def over_runs(
