@@ -46,17 +46,12 @@ def load(
     shipped: Path | None = None,
     given_by: str | None = None,
 ) -> Settings:
-    """Read and validate the configuration below ``root``.
+    """Read and validate the configuration below ``root``, the folder of config.yaml and config/.
 
-    Args:
-        root: the folder of config.yaml and config/.
-        given: config.yaml and config.local.yaml as Snakemake merged them; None reads the two.
-        shipped: the folder of a deployed workflow, whose config/ stands in for what ``root`` lacks.
-        given_by: what messages call ``given`` where another workflow states it; the files of
-            ``root`` then say nothing.
-
-    Raises:
-        UserError: one line that names the file, the key and what was expected.
+    ``given`` is config.yaml and config.local.yaml as Snakemake merged them; None reads the two.
+    ``shipped`` is the folder of a deployed workflow, whose config/ stands in for what ``root``
+    lacks. ``given_by`` is what messages call ``given`` where another workflow states it; the files
+    of ``root`` then say nothing. A UserError names the file, the key and what was expected.
     """
     folders = _Folders(root, shipped)
     if not folders.find("config").is_dir():
@@ -99,11 +94,7 @@ def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
 
 
 def option_files(root: Path) -> list[str]:
-    """Return the files of options that there are, the later one wins.
-
-    A deployed workflow has its config.yaml in config/, where deployment puts it; a config.yaml
-    beside that folder is the one that counts.
-    """
+    """Return the files of options, the later wins; a deployed workflow has config/config.yaml."""
     options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
     return [file for file in (options, "config.local.yaml") if (root / file).exists()]
 
@@ -111,8 +102,8 @@ def option_files(root: Path) -> list[str]:
 def check_option_files(root: Path) -> dict[str, Values]:
     """Return what each of the files of options states, validated by itself.
 
-    A UserError then names the file that states it. The Snakefile asks for this before Snakemake
-    reads the files, whose own message on what is not YAML does not name the file.
+    The Snakefile asks for this before Snakemake reads the files, whose own message on what is not
+    YAML does not name the file.
     """
     stated: dict[str, Values] = {}
     for name in option_files(root):

@@ -91,25 +91,20 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
     else:
-        text = _expectation(failure, _schemas_at(schema, place))
+        own_words = failure["msg"].replace("Input should be", "expected")
+        words = _WORDS.get(failure["type"])
+        expected = words.format_map(failure.get("ctx", {})) if words else own_words
+        if _is_of_form(failure):
+            schemas = _schemas_at(schema, place)
+            stated_forms = (option.get("patternErrorMessage") for option in schemas)
+            expected = next(filter(None, stated_forms), expected)
+        value = failure["input"]
+        # As YAML would have it: true, false and null.
+        is_constant = value is None or isinstance(value, bool)
+        shown = without_credentials(json.dumps(value) if is_constant else repr(value))
+        text = f"{expected}, not {shown if len(shown) <= 60 else f'{shown[:57]}...'}"
     dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return f"{dotted.removeprefix('.')}: {text}" if place else text
-
-
-def _expectation(failure: ErrorDetails, schemas: list[Schema]) -> str:
-    own_words = failure["msg"].replace("Input should be", "expected")
-    words = _WORDS.get(failure["type"])
-    expected = words.format_map(failure.get("ctx", {})) if words else own_words
-    if _is_of_form(failure):
-        own = (
-            option["patternErrorMessage"] for option in schemas if "patternErrorMessage" in option
-        )
-        expected = next(own, expected)
-    value = failure["input"]
-    # As YAML would have it: true, false and null.
-    is_constant = value is None or isinstance(value, bool)
-    shown = without_credentials(json.dumps(value) if is_constant else repr(value))
-    return f"{expected}, not {shown if len(shown) <= 60 else f'{shown[:57]}...'}"
 
 
 def _is_of_form(failure: ErrorDetails) -> bool:

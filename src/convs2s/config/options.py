@@ -45,7 +45,6 @@ MOST_SHARDS = 400
 """Each is some twenty jobs, and two open files of the usual 1024 while a corpus is cut."""
 
 Device = Literal["auto", "cpu", "cuda"]  # where work is done; auto is a GPU where there is one
-
 Products = Literal["auto", "blas", "onednn"]
 
 

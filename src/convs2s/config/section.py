@@ -7,13 +7,11 @@ from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler
-from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 Values = dict[str, Any]  # a mapping of YAML that no class has validated yet
-
 Schema = JsonSchemaValue  # a JSON Schema, or a part of one, without references
 
 T = TypeVar("T")
@@ -65,7 +63,6 @@ PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 
 Probability = Annotated[float, Field(ge=0, lt=1)]  # a share of what there is, never all of it
-
 Text = Annotated[str, Field(min_length=1)]  # a text that says something
 
 Items = Annotated[tuple[T, ...], Field(strict=False)]
@@ -85,18 +82,16 @@ def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
     return items
 
 
-_UNIQUE: JsonDict = {"uniqueItems": True}
-
 DistinctItems = Annotated[
     tuple[T, ...],
-    Field(strict=False, json_schema_extra=_UNIQUE),
+    Field(strict=False, json_schema_extra={"uniqueItems": True}),
     AfterValidator(_check_distinct),
 ]
 """A list that names nothing twice."""
 
 SomeDistinctItems = Annotated[
     tuple[T, ...],
-    Field(strict=False, min_length=1, json_schema_extra=_UNIQUE),
+    Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}),
     AfterValidator(_check_distinct),
 ]
 """A list that names something, and nothing twice."""

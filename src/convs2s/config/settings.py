@@ -119,8 +119,7 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
 def check_references(settings: Settings, tasks_from: str) -> None:
     """Check every name in the configuration that refers to another part of it.
 
-    A UserError names the file, the key and the nearest valid name; ``tasks_from`` is what states
-    the option ``tasks``.
+    A UserError names the file, the key and the nearest valid name; ``tasks_from`` states ``tasks``.
     """
     _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
     for name in settings.options.tasks or ():

@@ -366,11 +366,17 @@ class Task(Section):
         """Return what a token store's reader must know of its text."""
         # What is known is known of the true files, not of what stands in for them.
         known = {} if stand_in else downloads
-        files = self._references_of(("train", "valid"))
+        sources = []
+        for file in self._references_of(("train", "valid")):
+            download = known_download(parse_file_reference(file).location, known)
+            facts = download.model_dump(include={"sha256", "md5", "licence"}) if download else {}
+            if file.startswith("demo://"):
+                facts = {"licence": "MIT: this project generates it"}
+            sources.append(DataSource(file=file, **facts))
         return DatasetMetadata(
             **dict(self.model_metadata()),
             vocabulary=self.vocabulary,
-            sources=tuple(_source(file, known) for file in files),
+            sources=tuple(sources),
             stand_in=stand_in,
         )
 
@@ -379,14 +385,6 @@ class Task(Section):
         return CorpusMetadata(
             task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
         )
-
-
-def _source(file: str, known: Mapping[str, Download]) -> DataSource:
-    if file.startswith("demo://"):
-        return DataSource(file=file, licence="MIT: this project generates it")
-    download = known_download(parse_file_reference(file).location, known)
-    facts = download.model_dump(include={"sha256", "md5", "licence"}) if download else {}
-    return DataSource(file=file, **facts)
 
 
 def _with_files(value: object, files: Mapping[str, str]) -> object:

@@ -42,7 +42,7 @@ def example_of(
 ) -> ExampleAttention:
     """Translate a raw sentence and return where each decoder layer looks meanwhile.
 
-    The header names task, model, run and scale. A UserError says that the model has no attention.
+    The header names task, model, run and scale; a UserError says that there is no attention.
     """
     torch.set_num_threads(1)  # it is one sentence
     translator = LineTranslator([model], settings, "cpu")
@@ -65,10 +65,7 @@ def example_of(
 
 
 def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> str:
-    """Return the sentence that is shown: the stated one, else a line (from 1) of the file ``text``.
-
-    A UserError says that the file has no such line.
-    """
+    """Return the stated sentence, else a line (from 1) of the file ``text``, which must have it."""
     if stated is not None:
         return stated
     assert line is not None

@@ -29,10 +29,7 @@ class LayerCount:
 
 @dataclass(frozen=True)
 class ExampleAttention:
-    """The attention of a model that translates one sentence.
-
-    The weights (layers, target, source) sum to 1 in each row over the source.
-    """
+    """Attention on one sentence; weights (layers, target, source) sum to 1 over the source."""
 
     task: str
     model: str

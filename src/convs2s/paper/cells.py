@@ -19,10 +19,9 @@ from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A kind of JSON file that holds numbers of a run: its path below models/{model}/{run}/.
+    """A kind of JSON file of a run's numbers: its path below models/{model}/{run}/.
 
-    ``jobs`` are those between the run's models and this file, in order: format strings of the names
-    that their logs and benchmarks have.
+    ``jobs`` stand between the run's models and this file: format strings of their logs' names.
     """
 
     pattern: str
@@ -131,9 +130,7 @@ class RunFile:
 class Cell:
     """One value of a table that this project measures, the scale's stand-ins applied.
 
-    ``files`` are those of the runs whose scores are averaged. Test set, decoding, phrases and
-    n-best list are None where the measure needs none; ``n_best_file`` is a list that a user puts
-    there, None where a model here makes it.
+    Test set, decoding, phrases and n-best list are None where the measure needs none.
     """
 
     address: CellAddress
@@ -143,9 +140,9 @@ class Cell:
     testset: str | None
     decoding: str | None
     phrases: str | None
-    files: tuple[RunFile, ...]
+    files: tuple[RunFile, ...]  # of the runs whose scores are averaged
     n_best: str | None = None
-    n_best_file: str | None = None
+    n_best_file: str | None = None  # the list, where a user puts it there
 
     @property
     def runs(self) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ from convs2s.scoring.significance import (
 )
 
 LEVEL = 0.05  # how probable by chance an effect may be that a verdict rests on
-
 LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
 """Measures; of all others the higher value is better."""
 
@@ -94,17 +93,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of config/claims.yaml with its verdict, and the findings that it comes from.
-
-    ``untested`` says why there are none.
-    """
+    """A claim of config/claims.yaml with its verdict, and the findings that it comes from."""
 
     name: str
     says: str
     source: str
     verdict: Verdict
     findings: tuple[Finding, ...]
-    untested: str | None
+    untested: str | None  # why there are none
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:

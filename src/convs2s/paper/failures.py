@@ -20,10 +20,10 @@ _LONGEST = 160
 def failures_of(
     cells: Iterable[Cell], layout: Layout, logs: str, real_path: Callable[[str], Path] = Path
 ) -> dict[str, str]:
-    """Return why the numbers of runs are not there: their path -> the reason that a log states.
+    """Return why the numbers of runs do not exist: their path -> the reason that a log states.
 
-    Of a run that has not started, or still goes on, no log states one. ``real_path`` gives where a
-    path really is, for a module with a prefix.
+    No log states one of a run that has not started or still goes on. ``real_path`` adds the prefix
+    of a module.
     """
     failures = {}
     for cell in cells:

@@ -26,7 +26,6 @@ from convs2s.paper.cells import CellAddress
 from convs2s.paper.run_inputs import fingerprint_of
 
 MOST_BYTES = 64 << 20  # the largest ledger that is read: some ten thousand runs
-
 MOST_LINE_BYTES = 2 << 20  # the longest line: the sentences of a test set are most of it
 
 _CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -142,10 +141,7 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
 
 
 def published_file(options: Options, downloads: Path) -> Path | None:
-    """Return where the published ledger lies, fetched if it is not there; None without one.
-
-    A UserError says that no source gives the file, or its address is none of a file.
-    """
+    """Return where the published ledger lies, fetched if it is not there; None without one."""
     if options.published is None:
         return None
     if "://" not in options.published:

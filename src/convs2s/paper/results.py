@@ -65,9 +65,7 @@ class Result:
 
 
 def results(
-    cells: Iterable[Cell],
-    entries: Iterable[LedgerEntry],
-    failures: Mapping[str, str] | None = None,
+    cells: Iterable[Cell], entries: Iterable[LedgerEntry], failures: Mapping[str, str] | None = None
 ) -> list[Result]:
     """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
 
@@ -91,10 +89,7 @@ def results(
 
 
 def entries_of(
-    settings: Settings,
-    cells: Iterable[Cell],
-    scores: Collection[str],
-    published: str | None = None,
+    settings: Settings, cells: Iterable[Cell], scores: Collection[str], published: str | None = None
 ) -> list[LedgerEntry]:
     """Return the entries of the cells' runs: of those made here by file, then the published ones.
 
@@ -185,8 +180,7 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
 def _checksums(file: RunFile, manifest: Mapping[str, object]) -> dict[str, str]:
     """Return what a file of numbers was computed from; of a training the data and its model.
 
-    Where the file does not state the models that it rests on, as a training's own record, which is
-    written before its model, they are read here.
+    Models that the file does not state are read here: a training's record is older than its model.
     """
     stated, identity = manifest.get("sha256"), manifest.get("identity")
     known = stated or (identity.get("data") if isinstance(identity, dict) else None)

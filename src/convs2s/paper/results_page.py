@@ -29,8 +29,8 @@ def write_results_page(
 ) -> None:
     """Write the page as Markdown, and its plots into the folder of the same name beside it.
 
-    Entries of other inputs than those of the configuration are not shown. ``ledger`` is the name
-    of theirs, ``discussion`` Markdown that stands before the numbers.
+    ``entries`` of other inputs than the configuration's are not shown; ``ledger`` is the name of
+    their file, ``discussion`` Markdown that stands before the numbers.
     """
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     tables = {

@@ -37,16 +37,12 @@ _PUBLISHED_MARK = "†"
 
 @dataclass(frozen=True)
 class TableValue:
-    """What a table says in one place: its text, and the number behind it.
-
-    ``of`` says whose value it is (None of names and differences), ``result`` the runs that a value
-    of ours rests on; None where none can be run.
-    """
+    """What a table says in one place: its text, and the number behind it."""
 
     text: str
-    of: Literal["paper", "ours"] | None = None
+    of: Literal["paper", "ours"] | None = None  # whose value it is; None of names and differences
     number: float | None = None
-    result: Result | None = None
+    result: Result | None = None  # the runs that a value of ours rests on, if any can be run
 
 
 TableRow = Mapping[str, TableValue]  # heading -> what a row says there
@@ -130,10 +126,9 @@ def write_table(
     failures: Mapping[str, str],
     outputs: Sequence[Path],
 ) -> None:
-    """Write a table; the suffix of each output says its format: .md, .csv, .tex or .svg.
+    """Write a table in the format of each output's suffix: .md, .csv, .tex or .svg.
 
-    ``failures`` tells of a path of a run's numbers why it failed; for ``scores`` and ``published``
-    see `entries_of`. A UserError says that config/paper.yaml has no such table.
+    ``failures`` are path of a run's numbers -> why it failed; for the others see `entries_of`.
     """
     entries = entries_of(settings, cells, scores, published)
     written = sheet(settings, name, results(cells, entries, failures))

@@ -94,12 +94,12 @@ class Training:
 
 
 def read_training(
-    task: str, model: str, run: str, folder: Path, is_there: Callable[[Path], bool] = Path.is_file
+    task: str, model: str, run: str, folder: Path, exists: Callable[[Path], bool] = Path.is_file
 ) -> Training:
-    """Read what there is of a training: ``is_there`` says of a file whether it can be read."""
+    """Read what there is of a training; ``exists`` says of a file whether it can be read."""
     history, record = folder / "history.jsonl", folder / "training.json"
-    epochs = read_history(history).epochs if is_there(history) else ()
-    summary = _read_record(record) if is_there(record) else {}
+    epochs = read_history(history).epochs if exists(history) else ()
+    summary = _read_record(record) if exists(record) else {}
     return Training(task, model, run, folder, epochs, summary)
 
 

@@ -15,7 +15,6 @@ from convs2s.scoring.translations import (
     spread,
 )
 
-_TRANSLATIONS = ".jsonl"
 _SPREAD = 4
 _REPLACED = 4
 
@@ -56,9 +55,9 @@ def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[
     chosen: dict[Path, ExamplesOfRun] = {}
     for entry in entries:
         rests_on = [path for path in map(Path, entry.sha256) if path in present]
-        texts = [path for path in rests_on if path.suffix != _TRANSLATIONS]
+        texts = [path for path in rests_on if path.suffix != ".jsonl"]
         for path in rests_on:
-            if entry.run.testset is None or path.suffix != _TRANSLATIONS or path in chosen:
+            if entry.run.testset is None or path.suffix != ".jsonl" or path in chosen:
                 continue
             system = read_translations(path)
             references = list(read_lines(texts[0])) if texts else []

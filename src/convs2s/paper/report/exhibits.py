@@ -20,7 +20,6 @@ _VALUES = (" (paper)", " (ours)", " (difference)")
 _MACHINE = ("processor", "gpu", "system", "threads", "python", "convs2s", "revision")
 
 Trainings = Mapping[tuple[str, str, str], Training]  # task, model and run -> the training
-
 ClaimRow = dict[str, str]  # heading -> text
 
 _OF_CLAIMS = {"says": "claim"}
@@ -137,8 +136,7 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
 def read_claims(path: Path) -> list[ClaimRow]:
     """Return a row for each comparison of each claim, and one for a claim without any.
 
-    The JSON file has claims in a list under ``claims``, each with its comparisons as ``findings``;
-    a UserError says that it is missing, or has no list of claims.
+    A UserError says that the JSON file is missing, or has no list of claims under ``claims``.
     """
     expected = "not a list of claims; delete the file and ask for it again"
     content = read_json(path)

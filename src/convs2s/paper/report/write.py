@@ -47,8 +47,7 @@ class ShownAttention:
 class Exhibit:
     """A table or figure of the papers, its values beside ours.
 
-    It has charts that answer to the pointer, attention, or the picture of a plot drawn before (an
-    address that holds it); a table has none of them.
+    A figure has charts, attention, or the picture of a plot drawn before (a data: address).
     """
 
     name: str
