@@ -36,10 +36,9 @@ def compare_models(
 ) -> None:
     """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
 
-    ``pairs`` are printed in their order. ``raw`` is the target side as published, ``tokenized`` the
-    same in the words of the task. ``stand_in`` says what the data is, where it is not the paper's;
-    the ``header`` names the models as ``baseline`` and ``system``. The ``manifest`` is what the
-    numbers rest on. Files of different numbers of lines are refused with a UserError.
+    ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
+    ``stand_in`` says what the data is, where it is not the paper's; the ``header`` names the models
+    as ``baseline`` and ``system``.
     """
     references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
     results: dict[BleuKind, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}

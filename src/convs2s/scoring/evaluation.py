@@ -168,8 +168,7 @@ def evaluate_bleu(
 ) -> None:
     """Score the decoder's JSON lines by BLEU and chrF and write the `BleuEvaluation` as JSON.
 
-    ``raw`` is the target side as published, ``tokenized`` the same in the words of the task. Files
-    of other lines, and a metric that is not installed, are refused with a UserError.
+    ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
     """
     system = read_translations(translations)
     plain, in_words = (read_reference(path, translations, len(system)) for path in (raw, tokenized))

@@ -102,9 +102,8 @@ def rescore_n_best(
     """Choose from a scored n-best list in four ways, score each, and write the average's choice.
 
     The list is in words and has the feature of the rescoring model. ``raw`` is the target side as
-    published, ``tokenized`` the same in words; ``restore`` makes plain text of words. Written are
-    the average's choice as plain text (``translations``), a report, and its numbers as JSON.
-    ``stand_in`` says what the data is, where it is not the paper's.
+    published, ``tokenized`` the same in words; ``restore`` makes plain text of words. ``stand_in``
+    says what the data is, where it is not the paper's.
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
 
@@ -188,8 +187,7 @@ def tune_length_penalty(
     """Tune the length penalty on an n-best list and write its curve and the best value.
 
     The list is in words and has all hypotheses that a search has finished. ``raw`` is the target
-    side as published, ``tokenized`` the same in words; ``restore`` makes plain text of words. Files
-    that are malformed or differ in their number of lines are refused with a UserError.
+    side as published, ``tokenized`` the same in words; ``restore`` makes plain text of words.
     """
     published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
     points = curve(read_n_best(read_lines(n_best), str(n_best)), published, in_words, restore)

@@ -46,9 +46,8 @@ def summarize_runs(
 ) -> None:
     """Write what the runs of a task scored on its test sets, as a report and unrounded as JSON.
 
-    Test sets and runs are printed in the order of ``evaluations``. ``stand_in`` says what the data
-    is, where it is not the paper's. A UserError refuses two runs of a test set that were scored on
-    different lines or in different ways: their mean would mean nothing.
+    A UserError refuses two runs of a test set that were scored on different lines or in different
+    ways: their mean would mean nothing.
     """
     tests: dict[str, dict[str, Evaluation]] = {}
     for (test, run), path in evaluations.items():

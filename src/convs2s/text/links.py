@@ -35,8 +35,7 @@ def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> lis
 
     Start from the links that both directions have. Grow: add links of either direction that touch a
     link, at a corner too, and reach a word that has none. At last add links between two words that
-    still have none, first those of the forward direction. The forward direction has at most one
-    link per target position, the reverse one per source position.
+    still have none, first those of the forward direction.
     """
     # Inside, links are (target, source), so that they sort as symal visits them.
     ahead, back = ({(target, source) for source, target in way} for way in (forward, reverse))
