@@ -198,8 +198,5 @@ class _Stated(Section):
 
 
 def parse_architecture(stated: Mapping[str, object], where: str = "model file") -> Architecture:
-    """Return the network that a model file states; what it leaves out has the default.
-
-    A UserError begins with ``where`` and names the key.
-    """
+    """Return the network that a model file states; a UserError begins with ``where``."""
     return validated(_Stated, {"architecture": stated}, where).architecture

@@ -56,10 +56,7 @@ class FileReference:
 
 
 def parse_file_reference(reference: str) -> FileReference:
-    """Split ``LOCATION#MEMBER``, or a location alone.
-
-    A UserError says that a part is empty, or the location is a URL of a kind that is not read.
-    """
+    """Split ``LOCATION#MEMBER``; a UserError names an empty part or a scheme that is not read."""
     location, mark, member = reference.partition("#")
     if not location or (mark and not member):
         raise UserError(
@@ -72,10 +69,7 @@ def parse_file_reference(reference: str) -> FileReference:
 
 
 def parse_model_reference(reference: str, where: str) -> FileReference:
-    """Read what names a model file: a path or an http(s) URL.
-
-    A UserError says that it names a member of an archive, or no place that files come from.
-    """
+    """Read what names a model file: a path or an http(s) URL, and no member of an archive."""
     file = parse_file_reference(reference)
     if file.member is not None:
         raise UserError(f"{where}: {reference}: expected a model file, not a member of an archive")

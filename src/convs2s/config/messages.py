@@ -31,10 +31,7 @@ S = TypeVar("S", bound=Section)
 
 
 def validated(section: type[S], stated: object, where: str) -> S:
-    """Return what a file, or an entry of it, states as an instance of its class.
-
-    A UserError begins with ``where``, names the place and says what was expected.
-    """
+    """Return what is stated as its class; a UserError begins with ``where`` and names the key."""
     try:
         return section.model_validate(stated)
     except ValidationError as error:

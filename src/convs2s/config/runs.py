@@ -26,10 +26,7 @@ def members(run: str) -> list[str]:
 
 
 def of_at_most(run: str, seeds: int | None) -> str:
-    """Return the run that stands for one where there are no more seeds: a smaller ensemble.
-
-    Where ``seeds`` is None there is no limit.
-    """
+    """Return the run that stands for one where there are no more seeds; None sets no limit."""
     if seeds is None or not run.startswith(_ENSEMBLE):
         return run
     models = min(len(members(run)), seeds)

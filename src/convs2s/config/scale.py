@@ -219,10 +219,7 @@ class Scale(Section):
         )
 
     def development_set(self, task: Task, decoding: DecodingSettings) -> str | None:
-        """Return the set of a task that a decoding's length penalty is tuned on, or its stand-in.
-
-        None where the decoding states the length penalty.
-        """
+        """Return the set that a decoding's length penalty is tuned on; None where it is stated."""
         if not isinstance(decoding.length_penalty, TunedLengthPenalty):
             return None
         name = decoding.length_penalty.tuned_on

@@ -24,10 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Settings:
-    """The whole configuration: every default filled in, ``extends`` and ``text`` resolved.
-
-    Each mapping is from the names of a file's entries, or of a folder's files, in config/.
-    """
+    """The whole configuration: every default filled in, ``extends`` and ``text`` resolved."""
 
     options: Options  # config.yaml
     scale: Scale  # the file of config/scales that options.scale names
@@ -70,10 +67,7 @@ class Settings:
     def effective(
         self, task_name: str, model: str | None = None, decoding: str | None = None
     ) -> dict[str, Values]:
-        """Return everything that applies to one task, as plain values: each part under its name.
-
-        Model and decoding are the headline's where no other is named.
-        """
+        """Return all that applies to a task, with its headline's model and decoding by default."""
         task = self.task(task_name)
         model, decoding = model or task.headline.model, decoding or task.headline.decoding
         parts = {

@@ -191,10 +191,7 @@ class Task(Section):
 
     @classmethod
     def named(cls, name: str, stated: object, where: str | None = None) -> Self:
-        """Validate the content of the file NAME.yaml, ``text:`` resolved.
-
-        A UserError begins with ``where``, or with the name.
-        """
+        """Validate the content of NAME.yaml; a UserError begins with ``where`` or the name."""
         task = validated(cls, stated, where or name)
         task._name = name
         return task

@@ -40,10 +40,7 @@ def example_of(
     header: Mapping[str, str],
     stand_in: str | None,
 ) -> ExampleAttention:
-    """Translate a raw sentence and return where each decoder layer looks meanwhile.
-
-    The header names task, model, run and scale; a UserError says that there is no attention.
-    """
+    """Translate a raw sentence and return where each decoder layer looks meanwhile."""
     torch.set_num_threads(1)  # it is one sentence
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
@@ -80,9 +77,6 @@ def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> st
 def plot_attention(
     *, model: Path, translations: Path, line: int, heading: str, outputs: Sequence[Path]
 ) -> None:
-    """Draw the attention of one line, counted from 1, of a decoded test set (JSON lines).
-
-    A UserError says that the test set has no such line, or the model no attention.
-    """
+    """Draw the attention of one line, counted from 1, of a decoded test set (JSON lines)."""
     attention = attention_of(model, translations, line)
     plot_attention_maps(attention.weights, attention.source, attention.target, heading, outputs)

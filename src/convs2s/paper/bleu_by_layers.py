@@ -40,10 +40,7 @@ def plot_bleu_by_layers(
     outputs: Sequence[Path],
     points: Path,
 ) -> None:
-    """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV.
-
-    For ``scores`` and ``published`` see `entries_of`.
-    """
+    """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV."""
     ours_by_row = results(cells, entries_of(settings, cells, scores, published))
     drawn = draw(settings, name, ours_by_row, outputs)
     with atomic_text(points) as stream:
@@ -63,10 +60,7 @@ def draw(
 
 
 def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
-    """Yield the networks of the figure in the paper's order.
-
-    ``x`` of the printed rows counts layers; ``shown`` are the rows that the scale has, from 0.
-    """
+    """Yield the networks of the figure's shown rows (from 0), whose ``x`` counts layers."""
     ours = {result.cell.address.row: result for result in ours_by_row}
     for number in shown:
         row = printed.rows[number]

@@ -116,10 +116,7 @@ def mean_rank(words: Sequence[str], places: Mapping[str, int], unknown: int) -> 
 
 
 def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArray[np.intp]]:
-    """Return the places of values in groups by rising value, equal values together.
-
-    There are fewer groups than asked for where many values are equal.
-    """
+    """Return the places of values in at most ``count`` groups by rising value, equals together."""
     edges = np.unique(np.quantile(values, np.arange(1, count) / count, method="inverted_cdf"))
     group_of = np.searchsorted(edges, values)  # a value that is an edge belongs below it
     return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]

@@ -94,10 +94,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class CellAddress:
-    """Where a value stands in the papers: table or figure, row from 0, key of the column.
-
-    As text rows count from 1: ``table1, row 3, bleu``.
-    """
+    """Where a value stands in the papers; as text rows count from 1: ``table1, row 3, bleu``."""
 
     table: str
     row: int

@@ -134,8 +134,7 @@ def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
 def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -> None:
     """Write the claims with the verdicts of a ledger's runs, and what they rest on.
 
-    An output's suffix says its format: .md for a person, .csv with a line for each comparison, or
-    .json with all of it unrounded.
+    The suffix says the format: .md, .csv with a line for each comparison, .json unrounded.
     """
     judged = judge(settings, entries_by_cell(read_ledger(ledger)))
     scale, stand_in = settings.options.scale, settings.scale.stand_in

@@ -107,11 +107,7 @@ def _form() -> TypeAdapter[LedgerEntry]:
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
-    """Read a ledger that anybody may have written.
-
-    A UserError names the file and the line: it is missing or too large, a line is no entry, or its
-    inputs do not give its fingerprint.
-    """
+    """Read a ledger that anybody may have written; a UserError names the file and the line."""
     if not path.is_file():
         raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
     if path.stat().st_size > MOST_BYTES:

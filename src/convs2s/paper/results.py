@@ -67,10 +67,7 @@ class Result:
 def results(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry], failures: Mapping[str, str] | None = None
 ) -> list[Result]:
-    """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
-
-    ``failures`` tells of a file of numbers why it is not there.
-    """
+    """Return what each cell shows: the runs whose inputs have the fingerprints of its own."""
     known = {entry.fingerprint: entry for entry in entries}
     shown = []
     for cell in cells:

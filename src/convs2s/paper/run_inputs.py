@@ -51,10 +51,7 @@ class RunInputs:
         decoding: str | None = None,
         phrases: str | None = None,
     ) -> Inputs:
-        """Return the inputs of a file of numbers such as ``bleu.json`` or ``training.json``.
-
-        What is None is not read: test set, decoding, or phrases in place of a test set.
-        """
+        """Return the inputs of a file of numbers such as ``bleu.json`` or ``training.json``."""
         settings = self._settings.tasks[task]
         inputs: dict[str, object] = {"numbers": numbers, "run": run}
         inputs["trained"] = self._trained(task, model)

@@ -48,10 +48,7 @@ class ExamplesOfRun:
 
 
 def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[ExamplesOfRun]:
-    """Return examples of each file of translations; a UserError names a malformed one.
-
-    The first entry that rests on a file names the run. ``present``: translations and references.
-    """
+    """Return examples of each file of translations; the first entry resting on it names the run."""
     chosen: dict[Path, ExamplesOfRun] = {}
     for entry in entries:
         rests_on = [path for path in map(Path, entry.sha256) if path in present]

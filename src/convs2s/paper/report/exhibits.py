@@ -66,10 +66,7 @@ class ShownTable:
 
 
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
-    """Return the trainings that a ledger rests on, sorted, an ensemble's members among them.
-
-    ``present`` are the files that are there, ``history.jsonl`` and ``training.json`` among them.
-    """
+    """Return the trainings that a ledger rests on, sorted, an ensemble's members among them."""
     folders = {
         (entry.run.task, entry.run.model, member): Path(entry.file).parent.with_name(member)
         for entry in entries

@@ -3,27 +3,23 @@
 import base64
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 
 import vl_convert
 
-from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.pages.render import asset, render_page
-from convs2s.paper.attention_maps import ExampleAttention, attention_maps, read_example
+from convs2s.paper.attention_maps import attention_maps, read_example
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import VEGA_LITE, ChartSpec, Panel, as_spec
+from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
 from convs2s.paper.curves import learning_curves
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import examples
 from convs2s.paper.report.exhibits import (
-    ShownTable,
-    TimeOfTrainings,
     Trainings,
     cost_of,
     environment,
@@ -32,41 +28,8 @@ from convs2s.paper.report.exhibits import (
     trainings,
 )
 from convs2s.paper.results import Result, results
-from convs2s.paper.trained import Training
 
-
-@dataclass(frozen=True)
-class ShownAttention:
-    """A sentence's attention, with a chart for each layer."""
-
-    example: ExampleAttention
-    charts: Sequence[ChartSpec]
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """A table or figure of the papers, its values beside ours.
-
-    A figure has charts, attention, or the picture of a plot drawn before (a data: address).
-    """
-
-    name: str
-    printed: Table
-    table: ShownTable
-    charts: Sequence[ChartSpec]
-    picture: str | None
-    attention: Sequence[ShownAttention]
-    cost: TimeOfTrainings
-
-
-@dataclass(frozen=True)
-class ModelRuns:
-    """The trainings of one model on one task, with learning curves where there is a history."""
-
-    task: str
-    model: str
-    runs: Sequence[Training]
-    charts: Sequence[ChartSpec]
+Content = dict[str, object]  # what a part of report.html.j2 shows, by the names that it has there
 
 
 def write_report(
@@ -89,12 +52,13 @@ def write_report(
     beside = {path.name: path for path in paths if path.parent == output.parent}
     entries = read_ledger(beside["ledger.jsonl"])
     trained = trainings(entries, paths)
-    maps = []
+    maps = list[Content]()
+
     for example in (read_example(path) for path in paths if path.name.endswith(".example.json")):
         tokens = example.source_tokens, example.target_tokens
         panels = attention_maps(example.weights, *tokens, has_legend=False)
         described = "attention: source on the y-axis, target on the x-axis"
-        maps.append(ShownAttention(example, [as_spec(panel, described) for panel in panels]))
+        maps.append({"example": example, "charts": [as_spec(panel, described) for panel in panels]})
     exhibits = []
     for name in settings.paper:
         shown = results(cells[name], entries, failures)
@@ -152,8 +116,12 @@ def _exhibit(
     shown: Sequence[Result],
     trained: Trainings,
     picture: Path | None,
-    attention: Sequence[ShownAttention],
-) -> Exhibit:
+    attention: Sequence[Content],
+) -> Content:
+    """Return a table or figure, its values beside ours.
+
+    A figure has charts, attention, or the picture of a plot drawn before (a data: address).
+    """
     printed, table = settings.paper[name], shown_table(settings, name, shown, trained)
     panels: Sequence[Panel] = ()
     if printed.is_by_layers:
@@ -164,17 +132,24 @@ def _exhibit(
     if picture and not charts and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
         address = f"data:image/svg+xml;base64,{encoded}"
-    cost = cost_of(run for row in table.rows for cell in row for run in cell.runs)
-    return Exhibit(name, printed, table, charts, address, attention, cost)
+    return {
+        "name": name,
+        "printed": printed,
+        "table": table,
+        "charts": charts,
+        "picture": address,
+        "attention": attention,
+        "cost": cost_of(run for row in table.rows for cell in row for run in cell.runs),
+    }
 
 
-def _models(trained: Trainings) -> list[ModelRuns]:
-    """Return the trainings by task and model, which they are sorted by."""
-    models = []
+def _models(trained: Trainings) -> list[Content]:
+    """Return the trainings by task and model, with learning curves of those with a history."""
+    models = list[Content]()
     for (task, model), group in groupby(trained, key=lambda names: names[:2]):
         runs = [trained[names] for names in group]
         known = {run.run: run.epochs for run in runs if run.epochs}
         panels = learning_curves(known) if known else []
         charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
-        models.append(ModelRuns(task, model, runs, charts))
+        models.append({"task": task, "model": model, "runs": runs, "charts": charts})
     return models
