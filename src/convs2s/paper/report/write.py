@@ -29,7 +29,7 @@ from convs2s.paper.report.exhibits import (
 )
 from convs2s.paper.results import Result, results
 
-Content = dict[str, object]  # what a part of report.html.j2 shows, by the names that it has there
+PagePart = dict[str, object]  # what a part of report.html.j2 shows, by the names that it has there
 
 
 def write_report(
@@ -52,7 +52,7 @@ def write_report(
     beside = {path.name: path for path in paths if path.parent == output.parent}
     entries = read_ledger(beside["ledger.jsonl"])
     trained = trainings(entries, paths)
-    maps = list[Content]()
+    maps = list[PagePart]()
 
     for example in (read_example(path) for path in paths if path.name.endswith(".example.json")):
         tokens = example.source_tokens, example.target_tokens
@@ -116,8 +116,8 @@ def _exhibit(
     shown: Sequence[Result],
     trained: Trainings,
     picture: Path | None,
-    attention: Sequence[Content],
-) -> Content:
+    attention: Sequence[PagePart],
+) -> PagePart:
     """Return a table or figure, its values beside ours.
 
     A figure has charts, attention, or the picture of a plot drawn before (a data: address).
@@ -143,9 +143,9 @@ def _exhibit(
     }
 
 
-def _models(trained: Trainings) -> list[Content]:
+def _models(trained: Trainings) -> list[PagePart]:
     """Return the trainings by task and model, with learning curves of those with a history."""
-    models = list[Content]()
+    models = list[PagePart]()
     for (task, model), group in groupby(trained, key=lambda names: names[:2]):
         runs = [trained[names] for names in group]
         known = {run.run: run.epochs for run in runs if run.epochs}
