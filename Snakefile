@@ -21,26 +21,12 @@ for file in option_files(Path.cwd()):
     configfile: file
 
 
-for stage in [
-    "common",
-    "common_data",
-    "common_paper",
-    "preflight",
-    "download",
-    "corpus",
-    "vocabulary",
-    "alignment",
-    "training",
-    "released",
-    "decoding",
-    "scoring",
-    "rescoring",
-    "plots",
-    "paper",
-    "figures",
-    "report",
-    "targets",
-]:
+COMMON = ["common", "common_data", "common_paper"]
+DATA = ["download", "corpus", "vocabulary", "alignment"]
+MODELS = ["training", "decoding", "scoring", "rescoring"]
+EXHIBITS = ["paper", "figures", "targets"]
+
+for stage in [*COMMON, *DATA, *MODELS, *EXHIBITS]:
 
     include: ROOT / f"rules/{stage}.smk"
 

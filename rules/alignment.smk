@@ -8,8 +8,6 @@ rule align_words:
         "<results>/{task}/alignment/links",
     log:
         "<logs>/{task}/align_words.log",
-    benchmark:
-        "<benchmarks>/{task}/align_words.tsv"
     conda:
         "../envs/text.yaml"
     resources:
@@ -30,8 +28,6 @@ rule build_dictionary:
         candidates="<results>/{task}/alignment/candidates.tsv",
     log:
         "<logs>/{task}/build_dictionary.log",
-    benchmark:
-        "<benchmarks>/{task}/build_dictionary.tsv"
     conda:
         "../envs/text.yaml"
     script:

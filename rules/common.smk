@@ -59,11 +59,12 @@ def is_there(path):
 
 with failures_in_one_line():
     references = {name for task in tasks.values() for name in task.references()}
-    paths = [name for name in references if not parse_file_reference(name).is_url]
     PLACES = {
         "results_dir": prefixed(layout.results),
         "downloads_dir": prefixed(layout.downloads),
-        "files": {path: prefixed(path) for path in paths},
+        "files": {
+            name: prefixed(name) for name in references if not parse_file_reference(name).is_url
+        },
     }
 on_disk = settings.placed(**PLACES)
 
@@ -145,6 +146,9 @@ wildcard_constraints:
     block=alternatives(PARTS),
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
+    metric="bleu|rouge",
+    line="[0-9]+",
+    phrases=alternatives(settings.phrases),
     table=alternatives(CELLS.keys() - DRAWN),
 
 

@@ -86,14 +86,6 @@ def bpe_codes(wildcards, language):
     return [layout.task(wildcards.task).bpe_codes(name)] if name else []
 
 
-def memory_to_learn_bpe(wildcards, input, attempt):
-    """Megabytes for subword-nmt, which holds every type.
-
-    A type took 1.2 KB: 214 bytes for a byte of the compressed tables (docs/benchmarks.md).
-    """
-    return attempt * max(4000, int(1000 + 300 * input.size_mb))
-
-
 def to_binarize(wildcards):
     """A part of the corpus, or the one that a block is of, with both sides' codes and vocabularies."""
     pair, folder = tasks[wildcards.task].language_pair, layout.task(wildcards.task)

@@ -8,22 +8,15 @@ from convs2s.paper.failures import failures_of
 
 def tuned_penalty(wildcards):
     """Where the tuned length penalty stands; no file where the number is stated."""
-    development = scale.development_set(
-        tasks[wildcards.task], settings.decodings[wildcards.decoding]
-    )
-    if development is None:
-        return []
-    run = layout.task(wildcards.task).run(wildcards.model, wildcards.run)
-    return [f"{run}/{development}.{wildcards.decoding}.length_penalty.json"]
+    task, run, name = tasks[wildcards.task], wildcards.run, wildcards.decoding
+    tuned_on = scale.development_set(task, settings.decodings[name])
+    file = (wildcards.model, run, tuned_on, name, "length_penalty.json")
+    return [layout.task(task.name).translations(*file)] if tuned_on else []
 
 
 def timing_threads(wildcards):
-    """CPU threads of a timing: all that there are, so that no other job runs beside it here.
-
-    A cluster's job has as many as any decoding: how many its node has is not known when it is
-    submitted, and on the node Slurm would refuse a job step with more than were asked for.
-    """
-    if is_on_cluster():
+    """CPU threads of a timing: all that there are, so that no other job runs beside it here."""
+    if is_on_cluster():  # the node's number is not known yet; on it, Slurm refuses more than asked
         return threads(wildcards)
     return options.cores or workflow.resource_settings.cores
 
@@ -42,12 +35,11 @@ def runs_to_compare(side):
 def references_of(wildcards):
     """All references of the wildcards' test set as they were published: the target side first."""
     first = test_side("raw", "target")(wildcards)
-    folder, testset = text_folder(wildcards), wildcards.testset
-    further = [
-        folder.text("raw", f"{testset}.reference{number}", "target")
-        for number in range(1, tasks[wildcards.task].reference_count(testset))
+    further = range(1, tasks[wildcards.task].reference_count(wildcards.testset))
+    return [
+        first,
+        *(first.replace(".target.zst", f".reference{number}.target.zst") for number in further),
     ]
-    return [first, *further]
 
 
 def headline_scores(wildcards):
@@ -57,30 +49,10 @@ def headline_scores(wildcards):
     return headline_files(wildcards.task, f"{wildcards.metric}.json")
 
 
-def headline_header(wildcards):
-    """What a task's report begins with."""
-    headline = tasks[wildcards.task].headline
-    header = {"model": headline.model, "decoding": headline.decoding, "scale": options.scale}
-    return {"task": wildcards.task, **header}
-
-
 def penalty_of_list(wildcards):
     """The tuned length penalty; the list that the tuning goes by comes before it."""
-    development = scale.development_set(
-        tasks[wildcards.task], settings.decodings[wildcards.decoding]
-    )
-    return [] if wildcards.testset == development else tuned_penalty(wildcards)
-
-
-def header_of_list(wildcards):
-    """What a report on the choice from a model's list begins with."""
-    return {
-        "task": wildcards.task,
-        "baseline": f"{wildcards.model} {wildcards.run}",
-        "decoding": wildcards.decoding,
-        "scorer": f"{wildcards.scorer} {wildcards.scorer_run}",
-        "scale": options.scale,
-    }
+    files = tuned_penalty(wildcards)
+    return [file for file in files if not Path(file).name.startswith(f"{wildcards.testset}.")]
 
 
 def baseline_list(wildcards):
@@ -100,15 +72,16 @@ def scale_of_list(wildcards):
     return settings.decodings[scale.n_best.decoding].model_dump(mode="json")
 
 
-def header_of_baseline_list(wildcards):
-    """What a report on the choice from another system's list begins with."""
-    listed = scale.n_best or tasks[wildcards.task].n_best_of(wildcards.testset)
-    return {
-        "task": wildcards.task,
-        "baseline": str(listed),
-        "scorer": f"{wildcards.model} {wildcards.run}",
-        "scale": options.scale,
-    }
+def header_of_choice(wildcards):
+    """What a report on the choice from an n-best list begins with: a model's, or another system's."""
+    model = f"{wildcards.model} {wildcards.run}"
+    if "scorer" in wildcards.keys():
+        scorer = f"{wildcards.scorer} {wildcards.scorer_run}"
+        names = {"baseline": model, "decoding": wildcards.decoding, "scorer": scorer}
+    else:
+        listed = scale.n_best or tasks[wildcards.task].n_best_of(wildcards.testset)
+        names = {"baseline": str(listed), "scorer": model}
+    return {"task": wildcards.task, **names, "scale": options.scale}
 
 
 def plots_of(task):
@@ -133,7 +106,6 @@ PAPER_RUNS = list(
 )
 CURVES = [f"{run}/curve.svg" for run in PAPER_RUNS]
 
-
 PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
 
 
@@ -151,8 +123,7 @@ def finished(paths):
 def wanted_scores(wildcards):
     """The scores that a table shows: what was not run says so, unless `paper` or `speed` asks."""
     paths = dict.fromkeys(path for cell in PLANNED[wildcards.table] for path in cell.paths)
-    is_asked_for = wildcards.table == "table3" and is_asked("speed")
-    return list(paths) if is_asked_for else finished(paths)
+    return list(paths) if wildcards.table == "table3" and is_asked("speed") else finished(paths)
 
 
 def plain_cells(cells):
@@ -174,12 +145,7 @@ def plain_sections(sections):
 ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
 
-def table_contents(wildcards):
-    """All that the table of a job is made from but its scores, as plain values."""
-    return contents_of_table(wildcards.table)
-
-
-def contents_of_table(name):
+def table_contents(name):
     """All that a table is made from but its scores, as plain values.
 
     Of runs that are not there it is what trainings take, and why those that failed have. The script
@@ -206,7 +172,7 @@ def can_be_drawn(name):
 
 
 FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
-PAPER_FIGURES = [layout.figure(name) for name in FIGURES if can_be_drawn(name)]
+PAPER_FIGURES = [layout.paper(f"{name}.svg") for name in FIGURES if can_be_drawn(name)]
 
 
 def plot_in_report(caption, name):
@@ -221,11 +187,6 @@ def in_report(caption, figure):
     return {"caption": text, "category": "figures", "labels": {"figure": figure}}
 
 
-def first_example():
-    """The sentence of the figure's first row, translated by its first run."""
-    return PLANNED[EXAMPLE_FIGURE][0].paths[0]
-
-
 def cells_of_curves():
     """The cell of the translations that are shown, and that of the n-best list, if there is one."""
     row = PLANNED[LENGTH_FIGURE]
@@ -236,14 +197,12 @@ def cells_of_curves():
 def curves_shown(wildcards):
     """The translations of the figure's first row and the baseline's list, with what scores them."""
     cell, listed = cells_of_curves()
-    task = tasks[cell.task]
-    text = layout.task(task.text_name)
     return {
         "system": cell.paths[0].replace(".bleu.json", ".jsonl"),
         "baseline": [baseline_list(listed)] if listed else [],
-        "source": text.text("tok", cell.testset, "source"),
-        "reference": text.text("tok", cell.testset, "target"),
-        "vocabulary": layout.task(cell.task).vocabulary(task.languages.source),
+        "source": test_side("tok", "source")(cell),
+        "reference": test_side("tok", "target")(cell),
+        "vocabulary": layout.task(cell.task).vocabulary(tasks[cell.task].languages.source),
     }
 
 
@@ -256,21 +215,18 @@ def names_of_curves(wildcards):
 
 def shown_in_report(wildcards):
     """What stands in the report beside tables and ledger, as far as it is there."""
-    records = [f"{run}/{name}" for run in PAPER_RUNS for name in ("history.jsonl", "training.json")]
-    examples = [first_example()] if can_be_drawn(EXAMPLE_FIGURE) else []
-    return finished([*records, *examples, *PAPER_FIGURES, *translations_shown()])
-
-
-def translations_shown():
-    """The translations of one run of each task and test set, and their references."""
+    paths = [f"{run}/{name}" for run in PAPER_RUNS for name in ("history.jsonl", "training.json")]
+    if can_be_drawn(EXAMPLE_FIGURE):
+        paths.append(PLANNED[EXAMPLE_FIGURE][0].paths[0])
+    paths += PAPER_FIGURES
+    # The translations of one run of each task and test set, and their references.
     decoded = [cell for cell in PLANNED_CELLS if cell.testset and cell.decoding and not cell.n_best]
     first = {(cell.task, cell.testset): cell for cell in reversed(decoded)}
-    paths = []
     for (task, testset), cell in sorted(first.items()):
         run = layout.task(task).run(cell.model, cell.runs[0])
         text = layout.task(tasks[task].text_name)
         paths += [f"{run}/{testset}.{cell.decoding}.jsonl", text.text("raw", testset, "target")]
-    return paths
+    return finished(paths)
 
 
 # Of every task whose score is there: the score, its examples, its plots.
@@ -280,18 +236,13 @@ SCORED = [name for name in tasks if is_there(layout.task(name).report(tasks[name
 SHOWN = {
     **{f"{name}.score": layout.task(name).report(tasks[name].metric) for name in SCORED},
     **{f"{name}.examples": layout.task(name).examples for name in SCORED},
-    **{f"paper.{name}": layout.table(name) for name in CELLS},
-    "paper.claims": layout.claims,
-    "paper.costs": layout.costs,
-    "paper.report": layout.report,
+    **{f"paper.{name}": layout.paper(f"{name}.md") for name in [*CELLS, "claims", "costs"]},
+    "paper.report": layout.paper("report.html"),
 }
 
 
 def made_for_page(wildcards):
-    """The file that a page shows, where it can be made without a training.
-
-    A score is no input: where it is out of date, its models would be trained anew.
-    """
+    """The file that a page shows; not a score, as a stale one would have its models trained anew."""
     return [SHOWN[wildcards.page]] if wildcards.page.startswith("paper.") else []
 
 

@@ -17,8 +17,6 @@ rule extract_corpus:
         multiext("<results>/{task}/corpus/raw/{split}", ".source.zst", ".target.zst"),
     log:
         "<logs>/{task}/extract_corpus/{split}.log",
-    benchmark:
-        "<benchmarks>/{task}/extract_corpus/{split}.tsv"
     wildcard_constraints:
         task=OWN_TEXT,
         split=r"(?!train\.)[a-z][a-z0-9_]*",
@@ -53,8 +51,6 @@ rule shard_corpus:
         ),
     log:
         "<logs>/{task}/shard_corpus.log",
-    benchmark:
-        "<benchmarks>/{task}/shard_corpus.tsv"
     conda:
         "../envs/text.yaml"
     script:
@@ -70,8 +66,6 @@ rule tokenize_and_filter:
         report="<results>/{task}/corpus/clean/{part}.json",
     log:
         "<logs>/{task}/tokenize_and_filter/{part}.log",
-    benchmark:
-        "<benchmarks>/{task}/tokenize_and_filter/{part}.tsv"
     wildcard_constraints:
         part="valid",
     conda:
@@ -102,8 +96,6 @@ rule gather_shards:
         "<results>/{task}/corpus/clean/train.{side}.zst",
     log:
         "<logs>/{task}/gather_shards/{side}.log",
-    benchmark:
-        "<benchmarks>/{task}/gather_shards/{side}.tsv"
     conda:
         "../envs/text.yaml"
     script:
@@ -119,8 +111,6 @@ rule count_pairs:
         table="<results>/{task}/corpus/counts.txt",
     log:
         "<logs>/{task}/count_pairs.log",
-    benchmark:
-        "<benchmarks>/{task}/count_pairs.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -136,8 +126,6 @@ rule tokenize_file:
         "<results>/{task}/corpus/tok/{testset}.{side}.zst",
     log:
         "<logs>/{task}/tokenize_file/{testset}.{side}.log",
-    benchmark:
-        "<benchmarks>/{task}/tokenize_file/{testset}.{side}.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -151,13 +139,9 @@ rule extract_reference:
     input:
         sources_of,
     output:
-        "<results>/{task}/corpus/raw/{split}.reference{number}.target.zst",
+        "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
         "<logs>/{task}/extract_reference/{split}.reference{number}.log",
-    benchmark:
-        "<benchmarks>/{task}/extract_reference/{split}.reference{number}.tsv"
-    wildcard_constraints:
-        number="[1-9][0-9]*",
     conda:
         "../envs/text.yaml"
     params:
@@ -175,8 +159,6 @@ rule write_title_corpus:
         counts="<downloads>/titles/{task}/counts.json",
     log:
         "<logs>/{task}/write_title_corpus.log",
-    benchmark:
-        "<benchmarks>/{task}/write_title_corpus.tsv"
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.titles),
     conda:
@@ -195,8 +177,6 @@ rule learn_truecaser:
         "<results>/{task}/corpus/truecaser.{side}.tsv",
     log:
         "<logs>/{task}/learn_truecaser.{side}.log",
-    benchmark:
-        "<benchmarks>/{task}/learn_truecaser.{side}.tsv"
     conda:
         "../envs/text.yaml"
     script:
@@ -208,13 +188,9 @@ rule truecase_file:
         text="<results>/{task}/corpus/clean/{split}.{side}.zst",
         truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",
     output:
-        "<results>/{task}/corpus/truecased/{split}.{side}.zst",
+        "<results>/{task}/corpus/truecased/{split,train|valid}.{side}.zst",
     log:
         "<logs>/{task}/truecase_file/{split}.{side}.log",
-    benchmark:
-        "<benchmarks>/{task}/truecase_file/{split}.{side}.tsv"
-    wildcard_constraints:
-        split="train|valid",
     conda:
         "../envs/text.yaml"
     script:

@@ -11,8 +11,6 @@ rule decode_test_set:
         text="<model>/{run}/{testset}.{decoding}.txt",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.decode.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -33,8 +31,6 @@ rule time_decoding:
         "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.tsv"
     conda:
         "../envs/train.yaml"
     threads: timing_threads

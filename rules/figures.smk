@@ -1,4 +1,4 @@
-"""The papers' figures: BLEU by layers and attention of ours; phrases and BLEU by length of LSTMs."""
+"""The papers' figures, and plots of a training and of its attention."""
 
 
 rule plot_bleu_by_layers:
@@ -10,14 +10,12 @@ rule plot_bleu_by_layers:
         multiext("<results>/paper/{table}", ".pdf", ".points.csv"),
     log:
         "<logs>/paper/plot_bleu_by_layers.{table}.log",
-    benchmark:
-        "<benchmarks>/paper/plot_bleu_by_layers.{table}.tsv"
     wildcard_constraints:
         table=LAYERS_FIGURE,
     conda:
         "../envs/plot.yaml"
     params:
-        shown=table_contents,
+        shown=lambda w: table_contents(w.table),
     script:
         "../workflow/scripts/plot_bleu_by_layers.py"
 
@@ -29,13 +27,9 @@ rule attend_to_example:
         text=test_side("raw", "source") if scale.example_line else [],
         tuned=tuned_penalty,
     output:
-        "<model>/{run}/{testset}.{decoding}.example.json",
+        "<model>/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.example.tsv"
-    wildcard_constraints:
-        run="seed[0-9]+",
     conda:
         "../envs/train.yaml"
     params:
@@ -50,14 +44,12 @@ rule attend_to_example:
 
 rule plot_example:
     input:
-        lambda w: first_example(),
+        lambda w: PLANNED[EXAMPLE_FIGURE][0].paths[0],  # the first row's first run
     output:
         report(f"<results>/paper/{EXAMPLE_FIGURE}.svg", **in_report("example", "Figure 3")),
         f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
     log:
         "<logs>/paper/plot_example.log",
-    benchmark:
-        "<benchmarks>/paper/plot_example.tsv"
     conda:
         "../envs/plot.yaml"
     script:
@@ -68,14 +60,9 @@ rule project_phrases:
     input:
         model="<model>/{run}/model.safetensors",
     output:
-        "<model>/{run}/phrases.{phrases}.json",
+        "<model>/{run,seed[0-9]+}/phrases.{phrases}.json",
     log:
         "<logs>/{task}/{model}/{run}/phrases.{phrases}.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/phrases.{phrases}.tsv"
-    wildcard_constraints:
-        run="seed[0-9]+",
-        phrases=alternatives(settings.phrases),
     conda:
         "../envs/train.yaml"
     params:
@@ -95,8 +82,6 @@ rule plot_phrase_states:
         points=f"<results>/paper/{PHRASE_FIGURE}.points.csv",
     log:
         "<logs>/paper/plot_phrase_states.log",
-    benchmark:
-        "<benchmarks>/paper/plot_phrase_states.tsv"
     conda:
         "../envs/plot.yaml"
     script:
@@ -114,8 +99,6 @@ rule plot_bleu_by_length:
         points=f"<results>/paper/{LENGTH_FIGURE}.points.csv",
     log:
         "<logs>/paper/plot_bleu_by_length.log",
-    benchmark:
-        "<benchmarks>/paper/plot_bleu_by_length.tsv"
     conda:
         "../envs/plot.yaml"
     params:
@@ -123,3 +106,39 @@ rule plot_bleu_by_length:
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/plot_bleu_by_length.py"
+
+
+rule plot_learning_curve:
+    input:
+        history="<model>/{run}/history.jsonl",
+    output:
+        report("<model>/{run}/curve.svg", **plot_in_report("curve", "learning curve")),
+        "<model>/{run}/curve.png",
+    log:
+        "<logs>/{task}/{model}/{run}/curve.log",
+    conda:
+        "../envs/plot.yaml"
+    params:
+        heading=heading_of_plot,
+    script:
+        "../workflow/scripts/plot_learning_curve.py"
+
+
+rule plot_attention:
+    input:
+        model="<model>/{run}/model.safetensors",
+        translations="<model>/{run}/{testset}.{decoding}.jsonl",
+    output:
+        report(
+            "<model>/{run}/{testset}.{decoding}.attention{line}.svg",
+            **plot_in_report("attention", "attention, sentence {line}"),
+        ),
+        "<model>/{run}/{testset}.{decoding}.attention{line}.png",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
+    conda:
+        "../envs/train.yaml"
+    params:
+        heading=heading_of_plot,
+    script:
+        "../workflow/scripts/plot_attention.py"

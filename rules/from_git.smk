@@ -14,11 +14,7 @@ TAKEN = ["config", "envs", "rules", "src", "workflow"]
 
 
 def folder_from_git(rules):
-    """Return the workflow's folder in .snakemake/convs2s/COMMIT, taken from the repository.
-
-    Args:
-        rules: where Snakemake reads rules/ from.
-    """
+    """Return the workflow's folder in .snakemake/convs2s/COMMIT; `rules` is where rules/ are read."""
     from git import Repo  # slow, and Snakemake imports it with a git source alone
 
     is_local = hasattr(rules, "repo_path")  # else Snakemake has a bare clone in its cache

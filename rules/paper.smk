@@ -14,7 +14,7 @@ rule write_table:
     conda:
         "../envs/plot.yaml"
     params:
-        shown=table_contents,
+        shown=lambda w: table_contents(w.table),
     script:
         "../workflow/scripts/write_table.py"
 
@@ -47,7 +47,7 @@ rule write_ledger:
 
 rule write_claims:
     input:
-        ledger=layout.ledger,
+        ledger="<results>/paper/ledger.jsonl",
     output:
         multiext("<results>/paper/claims", ".csv", ".json"),
         "<results>/paper/claims.md",
@@ -68,7 +68,7 @@ rule write_claims:
 rule write_costs:
     input:
         lambda w: finished(f"{run}/history.jsonl" for run in PAPER_RUNS),
-        ledger=layout.ledger,
+        ledger="<results>/paper/ledger.jsonl",
     output:
         "<results>/paper/costs.csv",
         "<results>/paper/costs.md",
@@ -83,3 +83,47 @@ rule write_costs:
         stated=lambda w: [settings.costs.model_dump(mode="json"), ABOVE],  # not read, as for the claims
     script:
         "../workflow/scripts/write_costs.py"
+
+
+rule write_report:
+    input:
+        shown_in_report,
+        ledger="<results>/paper/ledger.jsonl",
+        claims="<results>/paper/claims.json",
+    output:
+        "<results>/paper/report.html",
+    log:
+        "<logs>/paper/report.log",
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    resources:
+        workflow_folder=str(ROOT),
+    params:
+        shown=lambda w: {name: table_contents(name) for name in CELLS},
+        attention_of="figure3",
+    script:
+        "../workflow/scripts/write_report.py"
+
+
+rule show_in_report:
+    input:
+        made_for_page,
+    output:
+        report(
+            "<results>/shown/{page}.html",
+            caption="../workflow/report/page.rst",
+            category=lambda w: w.page.partition(".")[0],
+            labels=lambda w: {"result": w.page.partition(".")[2]},
+        ),
+    log:
+        "<logs>/shown/{page}.log",
+    wildcard_constraints:
+        page=alternatives(SHOWN),
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        source=source_of_page,
+    script:
+        "../workflow/scripts/show_in_report.py"

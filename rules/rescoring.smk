@@ -10,8 +10,6 @@ rule list_n_best:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.nbest.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.nbest.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -33,8 +31,6 @@ rule score_n_best:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -57,14 +53,12 @@ rule rescore_n_best:
         json="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.tsv"
     conda:
         "../envs/score.yaml"
     params:
         stand_in=scale.stand_in,
         metadata=model_metadata,
-        header=header_of_list,
+        header=header_of_choice,
     script:
         "../workflow/scripts/rescore_n_best.py"
 
@@ -79,8 +73,6 @@ use rule score_n_best as score_baseline_list with:
         "<model>/{run}/{testset}.scored.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.scored.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.scored.tsv"
     params:
         decoding=scale_of_list,
 
@@ -96,10 +88,6 @@ use rule rescore_n_best as rescore_baseline_list with:
         json="<model>/{run}/{testset}.rescored.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.rescored.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.rescored.tsv"
-    params:
-        header=header_of_baseline_list,
 
 
 rule tune_length_penalty:
@@ -112,8 +100,6 @@ rule tune_length_penalty:
         json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -135,8 +121,6 @@ rule plot_length_penalty:
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.tsv"
     conda:
         "../envs/plot.yaml"
     params:

@@ -12,8 +12,6 @@ rule evaluate_bleu:
         "<model>/{run}/{testset}.{decoding}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.bleu.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.bleu.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -35,8 +33,6 @@ rule evaluate_rouge:
         "<model>/{run}/{testset}.{decoding}.rouge.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rouge.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rouge.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -55,16 +51,16 @@ rule summarize_runs:
         json="<results>/{task}/{metric}.json",
     log:
         "<logs>/{task}/summarize_{metric}.log",
-    benchmark:
-        "<benchmarks>/{task}/summarize_{metric}.tsv"
-    wildcard_constraints:
-        metric="bleu|rouge",
     conda:
         "../envs/score.yaml"
     params:
         tests=lambda w: list(tasks[w.task].headline.tests),
         runs=lambda w: tasks[w.task].headline_runs(),
-        header=headline_header,
+        header=lambda w: {
+            "task": w.task,
+            **tasks[w.task].headline.model_dump(include={"model", "decoding"}),
+            "scale": options.scale,
+        },
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/summarize_runs.py"
@@ -81,8 +77,6 @@ rule compare_models:
         json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
     log:
         "<logs>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.log",
-    benchmark:
-        "<benchmarks>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.tsv"
     conda:
         "../envs/score.yaml"
     params:
@@ -100,8 +94,6 @@ rule write_examples:
         "<results>/{task}/examples.txt",
     log:
         "<logs>/{task}/write_examples.log",
-    benchmark:
-        "<benchmarks>/{task}/write_examples.tsv"
     conda:
         "../envs/score.yaml"
     script:

@@ -4,7 +4,7 @@ import json
 
 TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
-TABLES = [*map(layout.table, CELLS), layout.claims, layout.costs]
+TABLES = expand("<results>/paper/{page}.md", page=[*CELLS, "claims", "costs"])
 
 
 rule download:
@@ -52,7 +52,7 @@ rule evaluate:
 rule speed:
     input:
         [path for cell in PLANNED["table3"] for path in cell.paths],
-        layout.table("table3"),
+        "<results>/paper/table3.md",
     localrule: True
 
 
@@ -71,19 +71,19 @@ rule figures:
 rule paper:
     input:
         TABLES,
-        layout.ledger,
+        "<results>/paper/ledger.jsonl",
         PAPER_FIGURES,
         # By name, as a model that was deleted would not be missed beside scores that are there.
         [f"{run}/model.safetensors" for run in PAPER_RUNS],
         CURVES,
-        layout.report,
+        "<results>/paper/report.html",
     localrule: True
 
 
 rule report:
     input:
         TABLES,
-        layout.report,
+        "<results>/paper/report.html",
         pages=pages_of_report,
     output:
         "<results>/report.html",
@@ -100,3 +100,21 @@ rule report:
     shell:
         "snakemake --report {output} --snakefile {params.snakefile:q}"
         " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"
+
+
+# What a run will take, before it starts.
+rule preflight:
+    log:
+        "<logs>/preflight.log",
+    localrule: True
+    conda:
+        "../envs/train.yaml"
+    params:
+        tasks=STAGE_TASKS,
+        # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
+        cells=lambda w: {} if options.tasks else cells_made_here(),
+        benchmarks=prefixed(BENCHMARKS),
+        is_local=lambda w: not is_on_cluster(),
+        places=PLACES,
+    script:
+        "../workflow/scripts/preflight.py"

@@ -57,8 +57,6 @@ rule train_model:
         records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
     log:
         "<logs>/{task}/{model}/seed{seed}/train.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/seed{seed}/train.tsv"
     conda:
         "../envs/train.yaml"
     threads: threads
@@ -79,11 +77,9 @@ rule measure_training_speed:
         history="<model>/{run}/history.jsonl",
         training="<model>/{run}/training.json",
     output:
-        "<model>/{run}/training.speed.json",
+        "<model>/{run,seed[0-9]+}/training.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/training.speed.log",
-    wildcard_constraints:
-        run="seed[0-9]+",
     localrule: True
     conda:
         "../envs/score.yaml"
@@ -91,3 +87,25 @@ rule measure_training_speed:
         run=run_header,
     script:
         "../workflow/scripts/measure_training_speed.py"
+
+
+# A model that others trained and published, in place of a task's own trainings.
+rule import_released:
+    input:
+        lambda w: local_files(tasks[w.task].released_references()),
+    output:
+        "<model>/released/model.safetensors",
+    log:
+        "<logs>/{task}/{model}/released/import.log",
+    wildcard_constraints:
+        task=alternatives(name for name, task in tasks.items() if task.released),
+    conda:
+        "../envs/train.yaml"
+    resources:
+        mem_mb=lambda w, attempt: attempt * 8000,
+    params:
+        released=lambda w: on_disk.tasks[w.task].released.model_dump(mode="json"),
+        metadata=model_metadata,
+        downloads=on_disk.scale.downloads_dir,
+    script:
+        "../workflow/scripts/import_released.py"

@@ -13,8 +13,6 @@ rule count_words:
         intermediate("<results>/{task}/corpus/words/{block}.{side}.tsv.zst"),
     log:
         "<logs>/{task}/count_words/{block}.{side}.log",
-    benchmark:
-        "<benchmarks>/{task}/count_words/{block}.{side}.tsv"
     conda:
         "../envs/text.yaml"
     script:
@@ -28,8 +26,6 @@ rule add_word_counts:
         "<results>/{task}/corpus/words/{side}.tsv.zst",
     log:
         "<logs>/{task}/add_word_counts/{side}.log",
-    benchmark:
-        "<benchmarks>/{task}/add_word_counts/{side}.tsv"
     conda:
         "../envs/text.yaml"
     script:
@@ -43,15 +39,14 @@ rule learn_bpe:
         "<results>/{task}/vocabulary/codes{suffix}",
     log:
         "<logs>/{task}/learn_bpe{suffix}.log",
-    benchmark:
-        "<benchmarks>/{task}/learn_bpe{suffix}.tsv"
     wildcard_constraints:
         task=alternatives(LEARNS_VOCABULARY),
         suffix=r"(\.[a-z]+(_[a-z]+)?)?",
     conda:
         "../envs/text.yaml"
     resources:
-        mem_mb=memory_to_learn_bpe,
+        # subword-nmt took 214 bytes for a byte of the compressed tables (docs/benchmarks.md)
+        mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
     params:
         merges=lambda w: tasks[w.task].vocabulary.merges,
     script:
@@ -66,8 +61,6 @@ rule build_vocabulary:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
         "<logs>/{task}/build_vocabulary/{lang}.log",
-    benchmark:
-        "<benchmarks>/{task}/build_vocabulary/{lang}.tsv"
     wildcard_constraints:
         task=alternatives(LEARNS_VOCABULARY),
     conda:
@@ -88,8 +81,6 @@ rule take_codes:
         "<results>/{task}/vocabulary/codes",
     log:
         "<logs>/{task}/take_codes.log",
-    benchmark:
-        "<benchmarks>/{task}/take_codes.tsv"
     wildcard_constraints:
         task=alternatives(TAKES_VOCABULARY),
     conda:
@@ -106,8 +97,6 @@ rule take_vocabulary:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
         "<logs>/{task}/take_vocabulary/{lang}.log",
-    benchmark:
-        "<benchmarks>/{task}/take_vocabulary/{lang}.tsv"
     wildcard_constraints:
         task=alternatives(TAKES_VOCABULARY),
     conda:
@@ -127,8 +116,6 @@ rule binarize:
         description="<results>/{task}/dataset/{part}.json",
     log:
         "<logs>/{task}/binarize/{part}.log",
-    benchmark:
-        "<benchmarks>/{task}/binarize/{part}.tsv"
     wildcard_constraints:
         part="valid",
     conda:
@@ -159,8 +146,6 @@ rule count_dataset:
         "<results>/{task}/dataset/counts.txt",
     log:
         "<logs>/{task}/count_dataset.log",
-    benchmark:
-        "<benchmarks>/{task}/count_dataset.tsv"
     conda:
         "../envs/text.yaml"
     params:
@@ -178,8 +163,6 @@ rule join_blocks:
         description="<results>/{task}/dataset/train.json",
     log:
         "<logs>/{task}/join_blocks.log",
-    benchmark:
-        "<benchmarks>/{task}/join_blocks.tsv"
     conda:
         "../envs/text.yaml"
     params:

@@ -123,37 +123,9 @@ class Layout:
         """Return the folder of a task."""
         return TaskFolder(f"{self.results}/{name}")
 
-    @property
-    def ledger(self) -> str:
-        """The runs that the tables rest on, a JSON line each."""
-        return f"{self.results}/paper/ledger.jsonl"
-
-    @property
-    def claims(self) -> str:
-        """What the papers say in words with its verdicts, as Markdown."""
-        return f"{self.results}/paper/claims.md"
-
-    @property
-    def costs(self) -> str:
-        """What each table and figure takes, as Markdown."""
-        return f"{self.results}/paper/costs.md"
-
-    def table(self, name: str) -> str:
-        """Return a table of the paper as Markdown."""
-        return f"{self.results}/paper/{name}.md"
-
-    def figure(self, name: str) -> str:
-        """Return a figure of the paper that a plot shows, in place of its table."""
-        return f"{self.results}/paper/{name}.svg"
-
-    def values(self, name: str) -> str:
-        """Return a table of the paper as comma-separated values."""
-        return f"{self.results}/paper/{name}.csv"
-
-    @property
-    def report(self) -> str:
-        """All of it in one HTML file."""
-        return f"{self.results}/paper/report.html"
+    def paper(self, file: str) -> str:
+        """Return a file beside the paper's: a table, a figure, the ledger of runs, the report."""
+        return f"{self.results}/paper/{file}"
 
     def run_files(self, task: str, model: str, runs: Sequence[str], file: str) -> list[str]:
         """Return a file of each of some runs."""

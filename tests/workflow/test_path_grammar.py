@@ -41,6 +41,8 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     options = ["--dry-run", "--config", f"scale={scale}"]
     done = checkout.snakemake(*options, "--quiet", "reason", "--", *paths)
     assert done.code == 0, done.said[-3000:]
+    for name in re.findall(r"log: \S+/logs/(\S+)\.log", done.said):
+        assert f"/benchmarks/{name}.tsv" in done.said
     trained = {Path(path).parent for path in paths if "seed" in path}
     assert done.planned["train_model"] >= len(trained)
     rescored = [path for path in paths if path.endswith(".rescored.bleu.json")]
