@@ -1,6 +1,7 @@
-"""What an edit of the code makes again: a fingerprint of it is among the params of every job.
+"""What an edit of the code makes again, and what a job takes: set for every job in one place.
 
-It stands for Snakemake's own trigger `code`, which goes by the time a script was last modified.
+A fingerprint among the params of every job stands for Snakemake's own trigger `code`, which goes
+by the time a script was last modified.
 """
 
 from convs2s.pipeline.fingerprint import fingerprints
