@@ -115,9 +115,8 @@ PLANNED_CELLS = [cell for table in PLANNED.values() for cell in table]
 # Those of which a plot is drawn, and not only a table.
 DRAWN = {name for name in CELLS if "figure" in name}
 
-# The tasks that the stage targets cover, and those of them whose models are trained here.
+# The tasks that the stage targets cover.
 STAGE_TASKS = options.tasks or list(dict.fromkeys(cell.task for cell in PLANNED_CELLS))
-TRAINED_TASKS = [name for name in STAGE_TASKS if not tasks[name].released]
 
 
 def alternatives(names):

@@ -175,16 +175,20 @@ FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
 PAPER_FIGURES = [layout.paper(f"{name}.svg") for name in FIGURES if can_be_drawn(name)]
 
 
-def plot_in_report(caption, name):
-    """Where a plot of a run stands in Snakemake's report, and under what text."""
-    labels = {"model": "{model}", "run": "{run}", "plot": name}
-    return {"caption": f"../workflow/report/{caption}.rst", "category": "{task}", "labels": labels}
+def reported_plot(path, caption, name):
+    """A plot of a run, with its place and text in Snakemake's report."""
+    labels, text = {
+        "model": "{model}",
+        "run": "{run}",
+        "plot": name,
+    }, f"../workflow/report/{caption}.rst"
+    return report(f"<model>/{{run}}/{path}.svg", caption=text, category="{task}", labels=labels)
 
 
-def in_report(caption, figure):
-    """Where a figure of the papers stands in Snakemake's report, and under what text."""
-    text = f"../workflow/report/{caption}.rst"
-    return {"caption": text, "category": "figures", "labels": {"figure": figure}}
+def reported_figure(name, caption, label):
+    """A figure of the papers, with its place and text in Snakemake's report."""
+    path, text = f"<results>/paper/{name}.svg", f"../workflow/report/{caption}.rst"
+    return report(path, caption=text, category="figures", labels={"figure": label})
 
 
 def cells_of_curves():

@@ -38,6 +38,15 @@ use rule extract_corpus as extract_training_corpus with:
         split="train",
 
 
+use rule extract_corpus as extract_reference with:
+    output:
+        "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
+    log:
+        "<logs>/{task}/extract_reference/{split}.reference{number}.log",
+    params:
+        pairs=lambda w: on_disk.tasks[w.task].reference_pairs(w.split, int(w.number)),
+
+
 rule shard_corpus:
     input:
         source="<results>/{task}/corpus/raw/train.source.zst",
@@ -133,22 +142,6 @@ rule tokenize_file:
         language=lambda w: getattr(tasks[w.task].languages, w.side),
     script:
         "../workflow/scripts/tokenize_file.py"
-
-
-rule extract_reference:
-    input:
-        sources_of,
-    output:
-        "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
-    log:
-        "<logs>/{task}/extract_reference/{split}.reference{number}.log",
-    conda:
-        "../envs/text.yaml"
-    params:
-        pairs=lambda w: on_disk.tasks[w.task].reference_pairs(w.split, int(w.number)),
-        downloads=on_disk.scale.downloads_dir,
-    script:
-        "../workflow/scripts/extract_reference.py"
 
 
 rule write_title_corpus:

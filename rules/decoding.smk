@@ -7,8 +7,7 @@ rule decode_test_set:
         source=test_side("raw", "source"),
         tuned=tuned_penalty,
     output:
-        lines="<model>/{run}/{testset}.{decoding}.jsonl",
-        text="<model>/{run}/{testset}.{decoding}.txt",
+        multiext("<model>/{run}/{testset}.{decoding}", lines=".jsonl", text=".txt"),
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
     conda:

@@ -6,7 +6,7 @@ rule plot_bleu_by_layers:
         scores=wanted_scores,
         published=PUBLISHED_LEDGER,
     output:
-        report("<results>/paper/{table}.svg", **in_report("bleu_by_layers", "Figure 2")),
+        reported_figure("{table}", "bleu_by_layers", "Figure 2"),
         multiext("<results>/paper/{table}", ".pdf", ".points.csv"),
     log:
         "<logs>/paper/plot_bleu_by_layers.{table}.log",
@@ -46,7 +46,7 @@ rule plot_example:
     input:
         lambda w: PLANNED[EXAMPLE_FIGURE][0].paths[0],  # the first row's first run
     output:
-        report(f"<results>/paper/{EXAMPLE_FIGURE}.svg", **in_report("example", "Figure 3")),
+        reported_figure(EXAMPLE_FIGURE, "example", "Figure 3"),
         f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
     log:
         "<logs>/paper/plot_example.log",
@@ -77,7 +77,7 @@ rule plot_phrase_states:
     input:
         lambda w: [cell.paths[0] for cell in PLANNED[PHRASE_FIGURE]],  # of each row
     output:
-        report(f"<results>/paper/{PHRASE_FIGURE}.svg", **in_report("phrases", "LSTM, figure 2")),
+        reported_figure(PHRASE_FIGURE, "phrases", "LSTM, figure 2"),
         f"<results>/paper/{PHRASE_FIGURE}.pdf",
         points=f"<results>/paper/{PHRASE_FIGURE}.points.csv",
     log:
@@ -92,9 +92,7 @@ rule plot_bleu_by_length:
     input:
         unpack(curves_shown),
     output:
-        report(
-            f"<results>/paper/{LENGTH_FIGURE}.svg", **in_report("bleu_by_length", "LSTM, figure 3")
-        ),
+        reported_figure(LENGTH_FIGURE, "bleu_by_length", "LSTM, figure 3"),
         f"<results>/paper/{LENGTH_FIGURE}.pdf",
         points=f"<results>/paper/{LENGTH_FIGURE}.points.csv",
     log:
@@ -112,7 +110,7 @@ rule plot_learning_curve:
     input:
         history="<model>/{run}/history.jsonl",
     output:
-        report("<model>/{run}/curve.svg", **plot_in_report("curve", "learning curve")),
+        reported_plot("curve", "curve", "learning curve"),
         "<model>/{run}/curve.png",
     log:
         "<logs>/{task}/{model}/{run}/curve.log",
@@ -129,9 +127,8 @@ rule plot_attention:
         model="<model>/{run}/model.safetensors",
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
     output:
-        report(
-            "<model>/{run}/{testset}.{decoding}.attention{line}.svg",
-            **plot_in_report("attention", "attention, sentence {line}"),
+        reported_plot(
+            "{testset}.{decoding}.attention{line}", "attention", "attention, sentence {line}"
         ),
         "<model>/{run}/{testset}.{decoding}.attention{line}.png",
     log:

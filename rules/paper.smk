@@ -6,8 +6,7 @@ rule write_table:
         scores=wanted_scores,
         published=PUBLISHED_LEDGER,
     output:
-        multiext("<results>/paper/{table}", ".csv", ".tex", ".svg"),
-        "<results>/paper/{table}.md",
+        multiext("<results>/paper/{table}", ".csv", ".tex", ".svg", ".md"),
     log:
         "<logs>/paper/{table}.log",
     localrule: True
@@ -21,8 +20,7 @@ rule write_table:
 
 use rule write_table as write_figure_table with:
     output:
-        multiext("<results>/paper/{table}", ".csv", ".tex"),
-        "<results>/paper/{table}.md",
+        multiext("<results>/paper/{table}", ".csv", ".tex", ".md"),
     wildcard_constraints:
         table=alternatives(DRAWN),  # their .svg is the plot
 
@@ -49,8 +47,7 @@ rule write_claims:
     input:
         ledger="<results>/paper/ledger.jsonl",
     output:
-        multiext("<results>/paper/claims", ".csv", ".json"),
-        "<results>/paper/claims.md",
+        multiext("<results>/paper/claims", ".csv", ".json", ".md"),
     log:
         "<logs>/paper/claims.log",
     localrule: True
@@ -70,8 +67,7 @@ rule write_costs:
         lambda w: finished(f"{run}/history.jsonl" for run in PAPER_RUNS),
         ledger="<results>/paper/ledger.jsonl",
     output:
-        "<results>/paper/costs.csv",
-        "<results>/paper/costs.md",
+        multiext("<results>/paper/costs", ".csv", ".md"),
     log:
         "<logs>/paper/costs.log",
     localrule: True
@@ -127,3 +123,21 @@ rule show_in_report:
         source=source_of_page,
     script:
         "../workflow/scripts/show_in_report.py"
+
+
+# What a run will take, before it starts.
+rule preflight:
+    log:
+        "<logs>/preflight.log",
+    localrule: True
+    conda:
+        "../envs/train.yaml"
+    params:
+        tasks=STAGE_TASKS,
+        # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
+        cells=lambda w: {} if options.tasks else cells_made_here(),
+        benchmarks=prefixed(BENCHMARKS),
+        is_local=lambda w: not is_on_cluster(),
+        places=PLACES,
+    script:
+        "../workflow/scripts/preflight.py"

@@ -96,8 +96,7 @@ rule tune_length_penalty:
         raw=test_side("raw", "target"),
         tokenized=test_side("tok", "target"),
     output:
-        tsv="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
-        json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
+        multiext("<model>/{run}/{testset}.{decoding}.length_penalty", tsv=".tsv", json=".json"),
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.log",
     conda:
@@ -114,10 +113,7 @@ rule plot_length_penalty:
         table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
         tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",
     output:
-        report(
-            "<model>/{run}/{testset}.{decoding}.length_penalty.svg",
-            **plot_in_report("length_penalty", "length penalty"),
-        ),
+        reported_plot("{testset}.{decoding}.length_penalty", "length_penalty", "length penalty"),
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",

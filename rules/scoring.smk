@@ -47,8 +47,7 @@ rule summarize_runs:
     input:
         evaluations=headline_scores,
     output:
-        text="<results>/{task}/{metric}.txt",
-        json="<results>/{task}/{metric}.json",
+        multiext("<results>/{task}/{metric}", text=".txt", json=".json"),
     log:
         "<logs>/{task}/summarize_{metric}.log",
     conda:

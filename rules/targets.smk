@@ -2,7 +2,8 @@
 
 import json
 
-TRAINED_FOLDERS = [layout.task(task) for task in TRAINED_TASKS]
+TRAINED = [tasks[name] for name in STAGE_TASKS if not tasks[name].released]
+TRAINED_FOLDERS = [layout.task(task.name) for task in TRAINED]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 TABLES = expand("<results>/paper/{page}.md", page=[*CELLS, "claims", "costs"])
 
@@ -17,17 +18,13 @@ rule prepare:
     input:
         [folder.store(split) for folder in TRAINED_FOLDERS for split in ("train", "valid")],
         [folder.dataset_counts for folder in TRAINED_FOLDERS],
-        {layout.task(tasks[task].text_name).pair_counts for task in TRAINED_TASKS},
+        {layout.task(task.text_name).pair_counts for task in TRAINED},
     localrule: True
 
 
 rule align:
     input:
-        {
-            layout.task(tasks[task].text_name).dictionary
-            for task in TRAINED_TASKS
-            if tasks[task].has_dictionary
-        },
+        {layout.task(task.text_name).dictionary for task in TRAINED if task.has_dictionary},
     localrule: True
 
 
@@ -100,21 +97,3 @@ rule report:
     shell:
         "snakemake --report {output} --snakefile {params.snakefile:q}"
         " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"
-
-
-# What a run will take, before it starts.
-rule preflight:
-    log:
-        "<logs>/preflight.log",
-    localrule: True
-    conda:
-        "../envs/train.yaml"
-    params:
-        tasks=STAGE_TASKS,
-        # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
-        cells=lambda w: {} if options.tasks else cells_made_here(),
-        benchmarks=prefixed(BENCHMARKS),
-        is_local=lambda w: not is_on_cluster(),
-        places=PLACES,
-    script:
-        "../workflow/scripts/preflight.py"

@@ -112,8 +112,7 @@ rule binarize:
     input:
         unpack(to_binarize),
     output:
-        store="<results>/{task}/dataset/{part}.arrow",
-        description="<results>/{task}/dataset/{part}.json",
+        multiext("<results>/{task}/dataset/{part}", store=".arrow", description=".json"),
     log:
         "<logs>/{task}/binarize/{part}.log",
     wildcard_constraints:
@@ -159,8 +158,7 @@ rule join_blocks:
         stores=collect("<results>/{{task}}/dataset/train.{block}.arrow", block=PARTS),
         descriptions=collect("<results>/{{task}}/dataset/train.{block}.json", block=PARTS),
     output:
-        store="<results>/{task}/dataset/train.arrow",
-        description="<results>/{task}/dataset/train.json",
+        multiext("<results>/{task}/dataset/train", store=".arrow", description=".json"),
     log:
         "<logs>/{task}/join_blocks.log",
     conda:

@@ -1,20 +1,24 @@
-"""Write both sides of a split from the files that the task names."""
+"""Write both sides of a split, or a further reference of it, from the files that the task names."""
 
 from pathlib import Path
 from typing import Any
 
 from convs2s.config.corpus import HoldOutPart
-from convs2s.data.corpus import extract_corpus
+from convs2s.data.corpus import extract_corpus, extract_reference
 from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
-    hold_out = snakemake.params.hold_out
-    source, target = map(Path, snakemake.output)
-    extract_corpus(
-        pairs=snakemake.params.pairs,
-        downloads=Path(snakemake.params.downloads),
-        output=(source, target),
-        hold_out=HoldOutPart(*hold_out) if hold_out else None,
-    )
+    pairs, hold_out = snakemake.params.pairs, snakemake.params.hold_out
+    downloads = Path(snakemake.params.downloads)
+    outputs = list(map(Path, snakemake.output))
+    if len(outputs) == 2:
+        extract_corpus(
+            pairs=pairs,
+            downloads=downloads,
+            output=(outputs[0], outputs[1]),
+            hold_out=HoldOutPart(*hold_out) if hold_out else None,
+        )
+    else:
+        extract_reference(pairs=pairs, downloads=downloads, output=outputs[0])
