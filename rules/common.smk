@@ -184,15 +184,11 @@ def models(wildcards):
 
 
 def threads(wildcards):
-    """CPU threads of a training or decoding.
-
-    Rounding depends on their number, so a machine with fewer cores runs as many, only slower. Rules
-    hand them and the device on as resources, as params of another value would make results stale.
-    """
+    """CPU threads of a training or decoding, as stated: rounding depends on their number."""
     return options.cores or settings.models[wildcards.model].training.threads
 
 
-# Resources of a job that translates or scores text by a model.
+# Of a job that translates or scores text by a model: resources, as other params make results stale.
 ON_DEVICE = {
     "gpu": 0 if options.device == "cpu" else 1,
     "device": options.device,

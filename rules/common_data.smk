@@ -113,11 +113,7 @@ def gpus(wildcards):
 
 
 def tables_of_text(wildcards):
-    """The tables of a text that a training takes, by the names of its options, and its beginning.
-
-    Only models over words replace unknown ones by the dictionary, unless the task has them copied;
-    some select their vocabulary; some read truecased text; some start from another model.
-    """
+    """The tables of a text that a training takes, by the names of its options, and its beginning."""
     task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
     start = settings.models[wildcards.model].training.start
     if start is not None:

@@ -110,10 +110,8 @@ PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
 
 
 def finished(paths):
-    """Those files that exist, and all where `paper` asks: what shows them starts no training.
-
-    The history of a training that goes on, or was killed, does not count as one that exists.
-    """
+    """Those files that exist, and all where `paper` asks: what shows them starts no training."""
+    # The history of a training that goes on, or was killed, does not count as one that exists.
     records = {path: path.replace("history.jsonl", "training.json") for path in paths}
     if is_asked("paper"):
         return list(records)
@@ -146,11 +144,7 @@ ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
 
 def table_contents(name):
-    """All that a table is made from but its scores, as plain values.
-
-    Of runs that are not there it is what trainings take, and why those that failed have. The script
-    reads the configuration itself: what is stated of it here makes a table again when it changes.
-    """
+    """All that a table is made from but its scores: a change of it makes the table again."""
     cells = CELLS[name]
     failures = failures_of(cells, layout, LOGS, lambda path: Path(prefixed(path)))
     return {
