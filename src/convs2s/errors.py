@@ -18,7 +18,7 @@ class UserError(Exception):
 
         Such characters are written as Python writes them in a string, all others as they are.
         """
-        shown = (one if one.isprintable() else repr(one)[1:-1] for one in message)
+        shown = (letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
         super().__init__("".join(shown))
 
 

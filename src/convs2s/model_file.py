@@ -113,7 +113,8 @@ def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDesc
     if description.shortlist is not None:
         arrays = description.shortlist.offsets, description.shortlist.candidates
         tensors |= {
-            name: torch.from_numpy(one) for name, one in zip(CANDIDATE_TENSORS, arrays, strict=True)
+            name: torch.from_numpy(array)
+            for name, array in zip(CANDIDATE_TENSORS, arrays, strict=True)
         }
     save_tensors(path, tensors, {"format": FORMAT, **fields})
 

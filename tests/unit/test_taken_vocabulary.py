@@ -37,7 +37,7 @@ def test_codes_and_types_are_the_models_and_counts_the_texts(model: Path, tmp_pa
     _, description = load_model(model)
     take_codes(model=model, output=tmp_path / "codes")
     assert read_codes(tmp_path / "codes") == description.bpe_codes
-    taken = {"model": model, "words": words(tmp_path), "kind": "bpe"}
+    taken = {"model": model, "words": words(tmp_path), "vocabulary": "bpe"}
     for side, types in (
         ("source", description.source_types),
         ("target", description.target_types),
@@ -57,12 +57,12 @@ def test_a_model_of_words_gives_a_word_task_its_words(tmp_path: Path) -> None:
         take_codes(model=model, output=tmp_path / "codes")
     output, table = tmp_path / "en.tsv", tmp_path / "counts.tsv"
     write_counts(table, [("w3", 7), ("unheard", 9)])
-    take_vocabulary(model=model, words=table, side="source", kind="word", output=output)
+    take_vocabulary(model=model, words=table, side="source", vocabulary="word", output=output)
     counts = dict(read_counts(output))
     assert counts["w3"] == 7
     assert "unheard" not in counts
     with pytest.raises(UserError, match="is of the kind word: write `kind: word`"):
-        take_vocabulary(model=model, words=table, side="source", kind="bpe", output=output)
+        take_vocabulary(model=model, words=table, side="source", vocabulary="bpe", output=output)
 
 
 def test_what_a_model_file_does_not_hold_is_refused(model: Path, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_a_model_file_does_not_hold_is_refused(model: Path, tmp_path: Path)
             model=threshold,
             words=words(tmp_path),
             side="source",
-            kind="bpe",
+            vocabulary="bpe",
             output=tmp_path / "en.tsv",
         )
     others = [f"other{number}" for number in range(len(description.target_types))]

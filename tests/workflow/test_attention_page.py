@@ -114,7 +114,7 @@ def test_outputs_side_by_side(page: Page, tmp_path: Path, pictures: Path) -> Non
         ["a red car .", f"no {HOSTILE}"],
         ["two red cars .", f"yes {HOSTILE}"],
         ["two red cars .", f"no {HOSTILE}"],
-        kind="tokenized",
+        form="tokenized",
         names=("old.fr", "new.fr"),
         most=9,
         source=["zwei rote Autos .", "nein"],

@@ -13,6 +13,6 @@ with job(snakemake):
         model=Path(snakemake.input.model),
         words=Path(snakemake.input.words),
         side=snakemake.params.side,
-        kind=snakemake.params.kind,
+        vocabulary=snakemake.params.kind,
         output=Path(snakemake.output[0]),
     )

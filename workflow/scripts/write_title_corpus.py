@@ -10,11 +10,11 @@ snakemake: Any
 
 with job(snakemake):
     counts = Path(snakemake.output.counts)
-    found = write_title_corpus(
+    summary = write_title_corpus(
         records=snakemake.params.titles["files"],
         one_in=snakemake.params.titles["one_in"],
         downloads=Path(snakemake.params.downloads),
         outputs=counts.parent,
         counts=counts,
     )
-    print(found)
+    print(summary)

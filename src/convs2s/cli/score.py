@@ -63,7 +63,7 @@ def _score_compare(arguments: argparse.Namespace) -> None:
         baseline,
         system,
         *references,
-        kind="tokenized" if arguments.tokenized else "detokenized",
+        form="tokenized" if arguments.tokenized else "detokenized",
         names=(str(paths[0]), str(paths[1])),
     )
     for path, side in zip(paths, (result.baseline, result.system), strict=True):
@@ -95,7 +95,7 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         list(read_lines(arguments.baseline)),
         list(read_lines(arguments.system)),
         *(list(read_lines(path)) for path in arguments.reference),
-        kind="tokenized" if arguments.tokenized else "detokenized",
+        form="tokenized" if arguments.tokenized else "detokenized",
         names=(str(arguments.baseline), str(arguments.system)),
         most=arguments.most,
         source=None if arguments.source is None else list(read_lines(arguments.source)),

@@ -146,8 +146,8 @@ def alternatives(schema: Schema) -> list[Schema]:
 
 def constant_kind(schema: Schema) -> str | None:
     """Return the kind by which a branch of a union is known, if it is known by one."""
-    kind: str | None = schema.get("properties", {}).get("kind", {}).get("const")
-    return kind
+    constant: str | None = schema.get("properties", {}).get("kind", {}).get("const")
+    return constant
 
 
 def choices(schema: Schema) -> list[str]:

@@ -102,7 +102,7 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
     jobs_of_one = set().union(*jobs.values())
     all_jobs = {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob(_TRAININGS)}
     printed = {name: printed_cost(settings, settings.paper[name]) for name in cells}
-    stated = dict.fromkeys(one for cost in printed.values() for one in cost.stated)
+    stated = dict.fromkeys(known for cost in printed.values() for known in cost.stated)
     unstated = frozenset().union(*(cost.unstated for cost in printed.values()))
     return PaperCosts(
         exhibits={name: _cost(runs, expectation, jobs[name]) for name, runs in trained.items()},

@@ -26,7 +26,7 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
     ``http://`` and ``https://`` of a file have the same place: its source is the one that
     config/downloads.yaml knows, whichever a task names, so that its checksum holds.
     """
-    references = {one for task in settings.tasks.values() for one in task.references()}
+    references = {name for task in settings.tasks.values() for name in task.references()}
     references |= settings.model_references()
     files = {file.location for file in map(parse_file_reference, references) if file.is_url}
     # Of http:// and https:// of one place the latter counts, where neither is known.

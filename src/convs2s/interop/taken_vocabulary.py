@@ -33,7 +33,12 @@ def take_codes(*, model: Path, output: Path) -> None:
 
 
 def take_vocabulary(
-    *, model: Path, words: Path, side: Literal["source", "target"], kind: str, output: Path
+    *,
+    model: Path,
+    words: Path,
+    side: Literal["source", "target"],
+    vocabulary: str,
+    output: Path,
 ) -> None:
     """Write one side's vocabulary of a model, with how often the task's own text has each type.
 
@@ -41,14 +46,14 @@ def take_vocabulary(
         model: the model file.
         words: how often each word of the side's training text occurs.
         side: which side.
-        kind: ``bpe`` or ``word``: what the task says of its vocabulary.
+        vocabulary: ``bpe`` or ``word``: what the task says of its vocabulary.
         output: the table to write, in the model's order.
 
     Raises:
         UserError: it is no model, of another kind, or has a threshold that its file does not state.
     """
     description = describe_model(model)
-    if (description.bpe_codes is None) != (kind == "word"):
+    if (description.bpe_codes is None) != (vocabulary == "word"):
         stated = "word" if description.bpe_codes is None else "bpe"
         raise UserError(f"{model}: its vocabulary is of the kind {stated}: write `kind: {stated}`")
     if description.splittable is not None:

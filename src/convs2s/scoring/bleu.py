@@ -34,7 +34,7 @@ from sacrebleu.significance import PairedTest, Result
 
 from convs2s.errors import UserError
 
-BleuKind = Literal["tokenized", "detokenized"]
+BleuForm = Literal["tokenized", "detokenized"]
 
 SAMPLES = 1000  # resamples of a comparison; sacrebleu's own default
 
@@ -60,7 +60,7 @@ _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 # Characters that sacrebleu must not split at become surrogates, which no text in UTF-8 holds: words
 # stay as different as they were.
 _SURROGATES = {ord(blank): 0xD800 + n for n, blank in enumerate(SEPARATORS + WIDE_BLANKS)}
-_NO_BLANKS: dict[BleuKind, dict[int, int]] = {
+_NO_BLANKS: dict[BleuForm, dict[int, int]] = {
     "tokenized": _SURROGATES,
     "detokenized": {ord(blank): _SURROGATES[ord(blank)] for blank in SEPARATORS},
 }
@@ -146,9 +146,9 @@ class SentenceBleu:
     than the sentence do not count.
     """
 
-    def __init__(self, kind: BleuKind) -> None:
+    def __init__(self, form: BleuForm) -> None:
         """Take the words as they are (``tokenized``) or as mteval-v13a does."""
-        self._metric = _ScriptBleu(kind, smooth_method="exp", effective_order=True)
+        self._metric = _ScriptBleu(form, smooth_method="exp", effective_order=True)
 
     def __call__(self, hypothesis: str, *references: str) -> float:
         """Return the score of one sentence against one or more references."""
@@ -160,19 +160,19 @@ def compare(
     baseline: Sequence[str],
     system: Sequence[str],
     *references: Sequence[str],
-    kind: BleuKind = "tokenized",
+    form: BleuForm = "tokenized",
     samples: int = SAMPLES,
     names: tuple[str, str] = ("baseline", "system"),
 ) -> Comparison:
     """Test whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
 
     The test set is drawn anew ``samples`` times; sacrebleu's seed is in the signature. The
-    references are one or more lists of lines, in the form that ``kind`` asks for; ``names`` are
+    references are one or more lists of lines, in the form that ``form`` asks for; ``names`` are
     what errors call the two systems.
     """
     _check_lines(baseline, references, names[0])
     _check_lines(system, references, names[1])
-    metrics = {"BLEU": _multi_bleu() if kind == "tokenized" else _mteval()}
+    metrics = {"BLEU": _multi_bleu() if form == "tokenized" else _mteval()}
     systems = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, metrics, references, test_type="bs", n_samples=samples)
     signatures, columns = test()
@@ -244,7 +244,7 @@ class _ScriptBleu(BLEU):
 
     def __init__(
         self,
-        kind: BleuKind,
+        form: BleuForm,
         *,
         smooth_method: str,
         lowercase: bool = False,
@@ -252,18 +252,18 @@ class _ScriptBleu(BLEU):
         max_ngram_order: int = 4,
     ) -> None:
         super().__init__(
-            tokenize="none" if kind == "tokenized" else "13a",
+            tokenize="none" if form == "tokenized" else "13a",
             smooth_method=smooth_method,
             effective_order=effective_order,
             max_ngram_order=max_ngram_order,
             # sacrebleu need not warn of text that is tokenized on purpose
-            force=kind == "tokenized" or effective_order,
+            force=form == "tokenized" or effective_order,
         )
-        self._kind, self._lowers = kind, lowercase
+        self._form, self._lowers = form, lowercase
 
     def _preprocess_segment(self, sent: str) -> str:
         if not sent.isprintable():  # nearly every line is; the only blank in it is the space
-            sent = sent.translate(_NO_BLANKS[self._kind])
+            sent = sent.translate(_NO_BLANKS[self._form])
         words: str = self.tokenizer(sent)
         # mteval-v13a.pl lowers what it has decoded: "&AMP;" is no entity
         return words.translate(_LOWER) if self._lowers else words
@@ -273,7 +273,7 @@ class _ScriptBleu(BLEU):
         signature = super().get_signature()
         if self._lowers:
             signature.update("case", "lc-ascii")
-        if self._kind == "tokenized":
+        if self._form == "tokenized":
             signature.update("tok", "none-ascii")
         return signature
 

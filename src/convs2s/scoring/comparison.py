@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
-from convs2s.scoring.bleu import SAMPLES, BleuKind, Comparison, SentenceBleu, compare
+from convs2s.scoring.bleu import SAMPLES, BleuForm, Comparison, SentenceBleu, compare
 from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.text_table import aligned, heading, underlined
 from convs2s.scoring.translations import read_translations
@@ -41,25 +41,25 @@ def compare_models(
     as ``baseline`` and ``system``.
     """
     references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
-    results: dict[BleuKind, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}
+    results: dict[BleuForm, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}
     for run, paths in pairs.items():
         systems = [read_translations(path) for path in paths]
-        lines: dict[BleuKind, list[list[str]]] = {
+        lines: dict[BleuForm, list[list[str]]] = {
             "tokenized": [[" ".join(line.words) for line in system] for system in systems],
             "detokenized": [[line.text for line in system] for system in systems],
         }
         names = str(paths[0]), str(paths[1])
-        for kind, runs in results.items():
+        for form, runs in results.items():
             runs[run] = compare(
-                *lines[kind], references[kind], kind=kind, samples=samples, names=names
+                *lines[form], references[form], form=form, samples=samples, names=names
             )
     count = len(references["detokenized"])
     about = {"stand_in": stand_in, **header, "test_set": test_set, "samples": samples}
     bleu = {}
-    for kind, runs in results.items():
+    for form, runs in results.items():
         trees = {run: asdict(comparison) for run, comparison in runs.items()}
         signatures = [tree.pop("signature") for tree in trees.values()]
-        bleu[kind] = {
+        bleu[form] = {
             "signature": signatures[0],
             "baseline": mean_and_deviation([run.baseline.score for run in runs.values()]),
             "system": mean_and_deviation([run.system.score for run in runs.values()]),
@@ -76,15 +76,15 @@ def _report(
     stand_in: str | None,
     header: Mapping[str, str],
     title: str,
-    results: Mapping[BleuKind, Mapping[str, Comparison]],
+    results: Mapping[BleuForm, Mapping[str, Comparison]],
 ) -> Iterator[str]:
     yield from heading(stand_in, header)
     yield from underlined(title)
     columns = ["", f"{header['baseline']} (95%)", f"{header['system']} (95%)"]
-    for number, (kind, runs) in enumerate(results.items()):
+    for number, (form, runs) in enumerate(results.items()):
         if number:
             yield ""
-        yield f"{kind} BLEU  {next(iter(runs.values())).signature}"
+        yield f"{form} BLEU  {next(iter(runs.values())).signature}"
         rows = [
             [run, *_scores(result), f"{result.difference:+.2f}", f"{result.p_value:.4f}"]
             for run, result in runs.items()
@@ -171,19 +171,19 @@ def compare_outputs(
     baseline: Sequence[str],
     system: Sequence[str],
     *references: Sequence[str],
-    kind: BleuKind,
+    form: BleuForm,
     names: tuple[str, str],
     most: int,
     source: Sequence[str] | None = None,
 ) -> OutputComparison:
     """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
 
-    The references are one or more lists of lines, in the form that ``kind`` asks for.
+    The references are one or more lists of lines, in the form that ``form`` asks for.
     """
-    whole = compare(baseline, system, *references, kind=kind, names=names)
+    whole = compare(baseline, system, *references, form=form, names=names)
     if source is not None and len(source) != len(system):
         raise UserError(f"the source has {len(source)} lines, but {names[1]} has {len(system)}")
-    score = SentenceBleu(kind)
+    score = SentenceBleu(form)
     differing = []
     for number, (first, second, *texts) in enumerate(
         zip(baseline, system, *references, strict=True), start=1

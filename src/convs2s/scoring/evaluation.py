@@ -136,13 +136,15 @@ class RougeEvaluation:
     def by_name(self, scores: RougeScores) -> dict[str, Score]:
         """Return the scores of the measure by the names that reports print."""
         part = ROUGE_PARTS[self.measure]
-        return {f"{name} {part}": scores[kind][self.measure] for kind, name in ROUGE_NAMES.items()}
+        return {
+            f"{name} {part}": scores[variant][self.measure] for variant, name in ROUGE_NAMES.items()
+        }
 
     def measures(self) -> dict[str, object]:
         """Return what runs must share; equal leads mean equal sources and references."""
         leads = {
-            f"the lead baseline's {name} F1": self.lead.rouge[kind]["f1"].score
-            for kind, name in ROUGE_NAMES.items()
+            f"the lead baseline's {name} F1": self.lead.rouge[variant]["f1"].score
+            for variant, name in ROUGE_NAMES.items()
         }
         return {
             "lines": self.lines,

@@ -13,7 +13,7 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
-    BleuKind,
+    BleuForm,
     Score,
     SentenceBleu,
     detokenized_bleu,
@@ -56,7 +56,7 @@ COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
 def first_and_oracle(
     groups: Iterable[Group],
     references: Sequence[Sequence[str]],
-    kind: BleuKind,
+    form: BleuForm,
     read: Reader = str,
 ) -> tuple[list[str], list[str]]:
     """Choose from an n-best list by its own score, and the best that could be chosen.
@@ -66,11 +66,11 @@ def first_and_oracle(
     highest smoothed BLEU of its own, of equal ones the one that the list prefers. Where that scores
     less than the list's own choice, as in sets of a few sentences, it is the list's own.
 
-    The references are one or more lists of lines in the form that ``kind``, the BLEU to choose by,
+    The references are one or more lists of lines in the form that ``form``, the BLEU to choose by,
     asks for; ``read`` brings a hypothesis's text into that form. A list that has not a hypothesis
     of each of their sentences is refused with a UserError.
     """
-    sentence_bleu, first, chosen = SentenceBleu(kind), list[str](), list[str]()
+    sentence_bleu, first, chosen = SentenceBleu(form), list[str](), list[str]()
     for number, group in enumerate(every_sentence(groups)):
         texts = [read(hypothesis.text) for hypothesis in reranked(group, own_score)]
         first.append(texts[0])
@@ -79,7 +79,7 @@ def first_and_oracle(
             chosen.append(max(texts, key=lambda text: sentence_bleu(text, *lines)))
     if not first:
         raise UserError("the n-best list is empty: give one with a hypothesis of each sentence")
-    metric = tokenized_bleu if kind == "tokenized" else detokenized_bleu
+    metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
     of_first = metric(first, *references)
     is_better = metric(chosen, *references).score >= of_first.score
     return first, chosen if is_better else first
@@ -124,7 +124,7 @@ def rescore_n_best(
     write_json(json, {**about, "bleu": bleu, "manifest": manifest})
     kinds = ("tokenized BLEU", "detokenized BLEU")
     rows = [[CHOICES[name], *map(str, bleu[name].by_name().values())] for name in choices]
-    signatures = (f"{kind}: {score.signature}" for kind, score in bleu["first"].by_name().items())
+    signatures = (f"{form}: {score.signature}" for form, score in bleu["first"].by_name().items())
     report = [
         *heading(stand_in, header),
         *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),

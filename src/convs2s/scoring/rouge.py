@@ -158,19 +158,21 @@ def rouge_items(
 
 def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
-    columns = [(kind, part) for kind in ROUGE_NAMES for part in ROUGE_PARTS]
-    values = np.array([[getattr(item[kind], part) for kind, part in columns] for item in items])
+    columns = [(variant, part) for variant in ROUGE_NAMES for part in ROUGE_PARTS]
+    values = np.array(
+        [[getattr(item[variant], part) for variant, part in columns] for item in items]
+    )
     generator, lines = np.random.default_rng(_SEED), len(values)
     drawn = (generator.integers(lines, size=lines) for _ in range(samples))
     means = [np.bincount(rows, minlength=lines) @ values / lines for rows in drawn]
     ends = np.quantile(means, _QUANTILES, axis=0)
     table = 100 * np.stack([values.mean(axis=0), *ends]).reshape(3, len(ROUGE_NAMES), -1)
     return {
-        kind: {
+        variant: {
             part: RougeScore(float(mean), signature, float(low), float(high))
-            for part, (mean, low, high) in zip(ROUGE_PARTS, of_kind.T, strict=True)
+            for part, (mean, low, high) in zip(ROUGE_PARTS, of_variant.T, strict=True)
         }
-        for kind, of_kind in zip(ROUGE_NAMES, table.transpose(1, 0, 2), strict=True)
+        for variant, of_variant in zip(ROUGE_NAMES, table.transpose(1, 0, 2), strict=True)
     }
 
 

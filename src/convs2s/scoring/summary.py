@@ -72,11 +72,11 @@ def summarize_runs(
             summary[name] = _averaged([tree[name] for tree in trees.values()])
         if isinstance(evaluation, RougeEvaluation):
             summary["difference"] = {
-                kind: {
-                    part: summary["rouge"][kind][part]["mean"] - score.score
+                variant: {
+                    part: summary["rouge"][variant][part]["mean"] - score.score
                     for part, score in parts.items()
                 }
-                for kind, parts in evaluation.lead.rouge.items()
+                for variant, parts in evaluation.lead.rouge.items()
             }
         summaries[test] = {**summary, "runs": trees}
     write_json(json, {"stand_in": stand_in, **header, "tests": summaries})
@@ -159,12 +159,12 @@ def _test_set(test: str, runs: Runs) -> Iterator[str]:
             [
                 name,
                 *(
-                    f"{fmean(run.rouge[kind][part].score for run in by_rouge):.2f}"
+                    f"{fmean(run.rouge[variant][part].score for run in by_rouge):.2f}"
                     for part in ROUGE_PARTS
                 ),
-                *(f"{by_rouge[0].lead.rouge[kind][part].score:.2f}" for part in ROUGE_PARTS),
+                *(f"{by_rouge[0].lead.rouge[variant][part].score:.2f}" for part in ROUGE_PARTS),
             ]
-            for kind, name in ROUGE_NAMES.items()
+            for variant, name in ROUGE_NAMES.items()
         ]
         parts = ROUGE_PARTS.values()
         yield from aligned(["on average", *parts, *(f"lead's {part}" for part in parts)], rows)

@@ -181,7 +181,7 @@ def test_compare_finds_a_difference_that_is_there() -> None:
 
 
 def test_compare_finds_none_between_equals() -> None:
-    result = compare(HYPOTHESIS, HYPOTHESIS, REFERENCE, kind="detokenized", samples=50)
+    result = compare(HYPOTHESIS, HYPOTHESIS, REFERENCE, form="detokenized", samples=50)
     assert result.p_value == 1
     assert "tok:13a" in result.signature
 

@@ -149,7 +149,7 @@ def found(most: int = 10, source: list[str] | None = None) -> OutputComparison:
         BASELINE,
         SYSTEM,
         REFERENCE,
-        kind="tokenized",
+        form="tokenized",
         names=("old", "new"),
         most=most,
         source=source,
@@ -183,7 +183,7 @@ def test_lines_go_from_the_largest_gain_to_the_largest_loss() -> None:
 
 def test_the_whole_is_the_paired_bootstraps() -> None:
     one = found()
-    assert one.whole == compare(BASELINE, SYSTEM, REFERENCE, kind="tokenized")
+    assert one.whole == compare(BASELINE, SYSTEM, REFERENCE, form="tokenized")
     assert (one.lines, one.same) == (4, 1)
     assert one.better + one.worse <= 3
     text = "\n".join(found(source=["s1", "s2", "s3", "s4"]).as_text())
@@ -198,5 +198,5 @@ def test_files_of_different_lengths_are_refused() -> None:
         found(source=["s1"])
     with pytest.raises(UserError, match="old: 3 lines"):
         compare_outputs(
-            BASELINE[:3], SYSTEM, REFERENCE, kind="tokenized", names=("old", "new"), most=1
+            BASELINE[:3], SYSTEM, REFERENCE, form="tokenized", names=("old", "new"), most=1
         )

@@ -37,7 +37,7 @@ class ShownCell:
 
     text: str
     number: float | None  # its value, by which it is sorted; None without one
-    kind: str  # paper, ours, absent (of ours, without a value) or text
+    origin: str  # paper, ours, absent (of ours, without a value) or text
     runs: tuple[Training, ...] = ()  # the trainings that it rests on
 
 
@@ -62,7 +62,7 @@ class ShownTable:
 
     def count(self, origin: str) -> int:
         """Return how many cells are of a kind."""
-        return sum(cell.kind == origin for row in self.rows for cell in row)
+        return sum(cell.origin == origin for row in self.rows for cell in row)
 
 
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
