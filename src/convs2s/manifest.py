@@ -3,6 +3,7 @@
 import platform
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -14,10 +15,14 @@ PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu
 
 def manifest() -> dict[str, object]:
     """Return the versions, the git revision (with ``+`` if files differ) and the processor."""
+    versions: dict[str, str | None] = dict.fromkeys(PACKAGES)
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     return {
         "convs2s": __version__,  # a job finds this package by its path, installed or not
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": versions,
         "revision": revision(Path(__file__).resolve().parents[2]),
         "processor": processor(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -51,13 +56,6 @@ def revision(root: Path) -> str | None:
             return None
         answers.append(done.stdout.strip())
     return answers[0] + ("+" if answers[1] else "")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def processor() -> str:

@@ -89,8 +89,8 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
 # of ten, from word counts to token stores; `make test-all` submits all.
 COUNTED = " ".join(
     f"results/demo_en_fr/corpus/{path}"
-    for language in ("en", "fr")
-    for path in (f"clean/valid.{language}.zst", f"words/{language}.tsv.zst")
+    for side in ("source", "target")
+    for path in (f"clean/valid.{side}.zst", f"words/{side}.tsv.zst")
 )
 
 

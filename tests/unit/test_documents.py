@@ -13,6 +13,7 @@ from convs2s.files.text import write_lines
 from tests.support.pages import Block, blocks
 
 ELSEWHERE = {
+    "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",
     "convs2s export-results results/": "tests/unit/publish/test_results.py",
     "convs2s import fairseq": "tests/golden/test_interop.py",
     "convs2s mirror FOLDER": "tests/unit/mirror",

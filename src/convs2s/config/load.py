@@ -72,6 +72,13 @@ def load(
         name: table.filled() for name, table in folders.named(Table, "config/paper.yaml").items()
     }
     model_settings, scale = _read_models(folders, models, scale, paper)
+    entries = folders.content("config/downloads.yaml") or []
+    if not isinstance(entries, list):
+        raise UserError("config/downloads.yaml: expected a list of downloads, each with its url")
+    downloads = [
+        validated(Download, entry, f"config/downloads.yaml: download {number}")
+        for number, entry in enumerate(entries, start=1)
+    ]
     settings = Settings(
         options=options,
         scale=scale,
@@ -81,7 +88,7 @@ def load(
         paper=paper,
         claims=folders.named(Claim, "config/claims.yaml"),
         phrases=folders.named(Phrases, "config/phrases.yaml"),
-        downloads=_read_downloads(folders),
+        downloads={download.url: download for download in downloads},
         costs=folders.section(Costs, "config/costs.yaml"),
     )
     check_references(settings, origins.get("tasks", "config.yaml"))
@@ -326,15 +333,3 @@ def _extended(entries: Entries, name: str, file: str) -> Values:
     for part in reversed(names):
         entry = merged(entry, entries[part])
     return entry
-
-
-def _read_downloads(folders: _Folders) -> dict[str, Download]:
-    file = "config/downloads.yaml"
-    entries = folders.content(file) or []
-    if not isinstance(entries, list):
-        raise UserError(f"{file}: expected a list of downloads, each with its url")
-    checked = [
-        validated(Download, entry, f"{file}: download {number}")
-        for number, entry in enumerate(entries, start=1)
-    ]
-    return {download.url: download for download in checked}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.config.file_reference import Download, known_download, local_path, parse_file_reference
+from convs2s.config.file_reference import known_download, local_path, parse_file_reference
 from convs2s.config.messages import unknown
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
@@ -30,7 +30,16 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
     references |= settings.model_references()
     files = {file.location for file in map(parse_file_reference, references) if file.is_url}
     # Of http:// and https:// of one place the latter counts, where neither is known.
-    return {str(local_path(url, Path())): _source(url, settings.downloads) for url in sorted(files)}
+    sources = {}
+    for url in sorted(files):
+        source, known = (
+            DownloadSource(url, None, None, None),
+            known_download(url, settings.downloads),
+        )
+        if known is not None:
+            source = DownloadSource(known.url, known.bytes, known.sha256, known.md5)
+        sources[str(local_path(url, Path()))] = source
+    return sources
 
 
 def source_of(path: str, place: str, sources: Mapping[str, DownloadSource]) -> DownloadSource:
@@ -41,10 +50,3 @@ def source_of(path: str, place: str, sources: Mapping[str, DownloadSource]) -> D
     if place not in sources:
         raise UserError(f"{path}: {unknown('download', place, sources)}")
     return sources[place]
-
-
-def _source(url: str, known: Mapping[str, Download]) -> DownloadSource:
-    download = known_download(url, known)
-    if download is None:
-        return DownloadSource(url, None, None, None)
-    return DownloadSource(download.url, download.bytes, download.sha256, download.md5)

@@ -124,19 +124,18 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        named = error.filename is not None and error.errno not in FULL  # a copy names its source
-        elsewhere = named and not _is_on_the_way(error.filename, path)
-        if error.errno not in _OF_THE_OUTPUT or elsewhere:
+        if error.errno not in _OF_THE_OUTPUT:
             raise
+        # Of a full disk a copy names its source. Else a file that lies neither beside the output or
+        # deeper, nor is a folder above it, has nothing to do with it.
+        if error.filename is not None and error.errno not in FULL:
+            output = path.absolute()
+            place = Path(error.filename).absolute() if isinstance(error.filename, str) else None
+            if place is None or not (
+                place.is_relative_to(output.parent) or output.is_relative_to(place)
+            ):
+                raise
         raise cannot_be_written(path, error.strerror or str(error)) from None
-
-
-def _is_on_the_way(name: str | bytes | int, path: Path) -> bool:
-    """Say whether a file lies beside an output or deeper, or is a folder above it, to be made."""
-    if not isinstance(name, str):
-        return False
-    place, output = Path(name).absolute(), path.absolute()
-    return place.is_relative_to(output.parent) or output.is_relative_to(place)
 
 
 def cannot_be_written(path: Path, reason: str) -> UserError:

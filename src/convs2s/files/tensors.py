@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,21 +82,16 @@ def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> st
     shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
     stated = _json({"description": description, "tensors": shapes})
     digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
+    contents = (tensor.reshape(-1).view(torch.uint8).numpy().data for _, tensor in ordered)
+    pieces = (
+        data[start : start + _PIECE_BYTES]
+        for data in contents
+        for start in range(0, len(data), _PIECE_BYTES)
+    )
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for sum_of_piece in pool.map(_sha256, _pieces(tensor for _, tensor in ordered)):
-            digest.update(sum_of_piece)
+        for piece in pool.map(hashlib.sha256, pieces):
+            digest.update(piece.digest())
     return digest.hexdigest()
-
-
-def _pieces(tensors: Iterable[Tensor]) -> Iterator[memoryview]:
-    for tensor in tensors:
-        data = tensor.reshape(-1).view(torch.uint8).numpy().data
-        for start in range(0, len(data), _PIECE_BYTES):
-            yield data[start : start + _PIECE_BYTES]
-
-
-def _sha256(data: memoryview) -> bytes:
-    return hashlib.sha256(data).digest()
 
 
 def _description(path: Path, stored: Any) -> dict[str, Any]:

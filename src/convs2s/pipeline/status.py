@@ -158,7 +158,13 @@ def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
         )
     ended = _ended_training(progress, holder)
     if ended["condition"] == "crashed":
-        ended["log"] = tuple(_read_ends(_training_log(run))[1][-SHOWN_LINES:])
+        # The log of the workflow's job, else what the trainer keeps.
+        log = run / STATE / LOG_NAME
+        if len(run.parts) > 4 and run.parts[-3] == "models":
+            of_job = Path("logs", run.parts[-4], run.parts[-2], run.name, "train.log")
+            if (run.parents[3] / of_job).is_file():
+                log = run.parents[3] / of_job
+        ended["log"] = tuple(_read_ends(log)[1][-SHOWN_LINES:])
     return TrainingStatus(**figures | ended)
 
 
@@ -248,16 +254,6 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
                 if name.endswith(".log"):
                     path = f"{folder}/{name}"
                     yield Path(path), prefix + path[start : -len(".log")]
-
-
-def _training_log(run: Path) -> Path:
-    """Return the log of a run's training: the workflow's job, else what the trainer keeps."""
-    if len(run.parts) > 4 and run.parts[-3] == "models":
-        results, task = run.parents[3], run.parts[-4]
-        log = results / "logs" / task / run.parts[-2] / run.name / "train.log"
-        if log.is_file():
-            return log
-    return run / STATE / LOG_NAME
 
 
 def _is_held(path: Path) -> bool:

@@ -92,7 +92,13 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
         if output.suffix == ".zip":
-            _pack(staged, output)
+            # The bytes of the archive depend on those of the files alone.
+            with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+                for file in _files(staged):
+                    member = zipfile.ZipInfo(file)
+                    member.compress_type = zipfile.ZIP_DEFLATED
+                    member.external_attr = 0o644 << 16
+                    archive.writestr(member, (staged / file).read_bytes())
         else:
             staged.rename(output)
 
@@ -152,13 +158,3 @@ def _name(path: Path, start: Path) -> str:
 def _files(folder: Path) -> Sequence[str]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path.relative_to(folder).as_posix() for path in paths]
-
-
-def _pack(folder: Path, output: Path) -> None:
-    """Write a folder's files as a zip archive; its bytes depend on theirs alone."""
-    with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        for name in _files(folder):
-            member = zipfile.ZipInfo(name)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = 0o644 << 16
-            archive.writestr(member, (folder / name).read_bytes())

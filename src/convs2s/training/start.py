@@ -1,7 +1,7 @@
 """The model that a training begins with: where it lies, whether it fits, and what it brings."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from convs2s.config.file_reference import Download, known_download, parse_file_reference
@@ -78,7 +78,11 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
         yield "its vocabulary has another threshold or other glossaries"
     for side, types in (("source", model.source_types), ("target", model.target_types)):
         if types != data.types[side]:
-            first = _first_difference(types, data.types[side])
+            ours = data.types[side]
+            first = f"it has {len(types):,} types, the task {len(ours):,}"
+            if len(types) == len(ours):
+                number = next(index for index, token in enumerate(types) if token != ours[index])
+                first = f"type {number + 1:,} is {types[number]!r}, the task's {ours[number]!r}"
             yield f"its {side} vocabulary differs: {first}; {advice}"
     if model.truecasers != words_of_truecasers(job, data):
         yield "its truecaser differs"
@@ -102,13 +106,6 @@ def _codes(owner: str, codes: str | None) -> str:
         return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
     return f"{owner} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
-
-
-def _first_difference(model: Sequence[str], task: Sequence[str]) -> str:
-    if len(model) != len(task):
-        return f"it has {len(model):,} types, the task {len(task):,}"
-    number = next(index for index, token in enumerate(model) if token != task[index])
-    return f"type {number + 1:,} is {model[number]!r}, the task's {task[number]!r}"
 
 
 def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:

@@ -212,7 +212,13 @@ class Trainer:
             last = self.state.epoch - 1
             first = last - min(average, len(self.state.history)) + 1  # a model's own are not here
             files = [self.folder.epoch_file(epoch) for epoch in range(first, last + 1)]
-            weights = _mean([load_tensors(file)[0] for file in files])
+            states = [load_tensors(file)[0] for file in files]
+            weights = {  # the mean is computed in float64, in the order of the states
+                name: torch.stack([state[name].double() for state in states])
+                .mean(0)
+                .to(first.dtype)
+                for name, first in states[0].items()
+            }
             best = None  # that of the mean is not known
         self.network.load_state_dict(weights)
         loss = self.updater.validate(self.valid) if best is None else best
@@ -248,11 +254,3 @@ class Trainer:
             self.network.load_state_dict(parts["network"])
             optimizer = self.updater.optimizer
             restore_optimizer(optimizer, self.network, parts["optimizer"], self.state)
-
-
-def _mean(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the mean of several states' tensors, computed in float64, in their order."""
-    return {
-        name: torch.stack([state[name].double() for state in states]).mean(0).to(tensor.dtype)
-        for name, tensor in states[0].items()
-    }
