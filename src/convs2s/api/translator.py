@@ -1,6 +1,6 @@
 """A model in memory, for programs and notebooks: texts in, translations and scores out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -131,7 +131,15 @@ class Translator:
             UserError: a text or a setting is not what it should be, or there is no attention.
         """
         checked = check_texts(texts, "texts")
-        lines = self._lines.searching_by(self._settings(settings))
+        for name in sorted(OF_A_MODEL & settings.keys()):
+            raise UserError(f"translate: {name}: is a setting of the model: give it to load")
+        stated = {name: getattr(self._lines.settings, name) for name in OF_A_MODEL} | settings
+        if not self.attends:
+            stated.setdefault("replace_unknown", False)
+        search = validated(DecodingSettings, stated, "translate")
+        if isinstance(search.length_penalty, TunedLengthPenalty):
+            raise UserError("translate: length_penalty: expected a number")
+        lines = self._lines.searching_by(search)
         asked = validated(_Results, {"n_best": n_best, "attention": attention}, "translate")
         if asked.attention and not self.attends:
             raise UserError("translate: attention: a model of kind lstm has none: leave it out")
@@ -160,17 +168,6 @@ class Translator:
             source, target = (check_text(text, f"pairs:{number}") for text in pair)
             checked.append((source, target))
         return list(score_pairs(self._scorer, checked))
-
-    def _settings(self, stated: Mapping[str, object]) -> DecodingSettings:
-        """Return the settings of a call, with those that the models were loaded with."""
-        for name in sorted(OF_A_MODEL & stated.keys()):
-            raise UserError(f"translate: {name}: is a setting of the model: give it to load")
-        loaded = {name: getattr(self._lines.settings, name) for name in OF_A_MODEL}
-        default = {} if self.attends else {"replace_unknown": False}
-        settings = validated(DecodingSettings, {**loaded, **default, **stated}, "translate")
-        if isinstance(settings.length_penalty, TunedLengthPenalty):
-            raise UserError("translate: length_penalty: expected a number")
-        return settings
 
     def __repr__(self) -> str:
         """Say what it is: task, languages, how many networks, where."""

@@ -74,13 +74,8 @@ def plan_batches(
     """Plan one epoch: sort by length, cut into batches, shuffle the batches.
 
     Pairs of equal lengths come in random order before the cut, so that batches differ between
-    epochs. The plan is a function of the lengths, the limits and the generator's state alone.
-
-    Args:
-        source_lengths: (N,), each at least 1.
-        target_lengths: (N,), each at least 1.
-        limits: of a batch, and of its micro-batches, which may be batches of their own.
-        generator: the epoch's own.
+    epochs. The plan is a function of the lengths (N,), each at least 1, of the limits and of the
+    state of the epoch's own generator.
     """
     count = len(source_lengths)
     order: Order = np.arange(count, dtype=np.int32 if count <= INT32_ROWS else np.int64)
@@ -155,10 +150,8 @@ def cut(
 def cut_starts(lengths: Lengths, sentences: int | None, tokens: int | None) -> Indices:
     """Return where each run of a greedy cut starts: every run takes all rows that it can hold.
 
-    Args:
-        lengths: (N,), each at least 1.
-        sentences: the most rows of a run, or None.
-        tokens: the most padded tokens of a run, or None; one row may have more.
+    ``lengths`` is (N,), each at least 1. A run has so many rows and so many padded tokens at most;
+    one row may have more tokens. None sets no bound.
     """
     most = sentences or max(len(lengths), 1)
     if tokens is None:
@@ -184,13 +177,9 @@ def collate(
     sources: Indices | None = None,
     multiple: int = 1,
 ) -> Batch:
-    """Read rows of the store and pad them on the right to the longest of each side.
+    """Read rows of the store and pad them on the right to the longest, or to the next ``multiple``.
 
-    Args:
-        store: the pairs.
-        rows: those of the batch.
-        sources: for each row of the store that whose source is read in its place; None: its own.
-        multiple: pad to the next multiple of so many tokens.
+    ``sources`` says for each row of the store whose source is read in its place; None: its own.
     """
     read = rows if sources is None else sources[rows]
     source, target = (

@@ -33,20 +33,13 @@ def extract_corpus(
     output: Sides,
     hold_out: HoldOutPart | None = None,
 ) -> int:
-    """Write the pairs of files of one split as one file per side, in their order.
+    """Write the pairs of files of one split as one file per side, in their order; return how many.
 
-    Both outputs appear, or none; memory does not grow with the corpus.
-
-    Args:
-        pairs: (source, target) references as the configuration has them; sgm files give segments.
-        downloads: the folder where what is referred to by URL has been put.
-        output: where the two sides go.
-        hold_out: the part to take, where validation text is split off from training text (the
-            paper's section 4.1: 0.5-1% of it; counted before any cleaning, as the authors'
-            preparation scripts do). None takes every pair.
-
-    Returns:
-        The number of pairs written.
+    Both outputs appear, or none; memory does not grow with the corpus. ``pairs`` are (source,
+    target) references as the configuration has them; sgm files give segments. What is referred to
+    by URL lies in ``downloads``. ``hold_out`` is the part to take, where validation text is split
+    off from training text (the paper's section 4.1: 0.5-1% of it; counted before any cleaning, as
+    the authors' preparation scripts do).
 
     Raises:
         UserError: a file or member is missing or refused, a line is not UTF-8 or overlong, the two
@@ -71,11 +64,8 @@ def extract_corpus(
 def extract_reference(*, pairs: Sequence[tuple[str, str]], downloads: Path, output: Path) -> int:
     """Write a further reference of a test set, line N of it beside line N of the target.
 
-    Of ``pairs``, (target, reference), the targets' lines are counted alone. The number of lines is
-    returned.
-
-    Raises:
-        UserError: a file is missing or malformed, or has another number of lines than the target.
+    Of ``pairs``, (target, reference), the targets' lines are counted alone; a UserError says that
+    the numbers of lines differ. The number of lines is returned.
     """
     return write_lines(output, (line for _, line in _read_pairs(pairs, downloads)))
 
@@ -84,10 +74,7 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
     """Split two parallel files into contiguous ranges of lines of nearly equal length.
 
     The shards end to end are the input, whatever their number. All appear, or none. The number of
-    pairs is returned.
-
-    Raises:
-        UserError: the sides differ in their number of lines, or have fewer than there are shards.
+    pairs is returned; a UserError says that the sides differ in it, or have fewer than shards.
     """
     count, other = (sum(1 for _ in read_lines(side, mark=NO_MARK)) for side in (source, target))
     if count != other:

@@ -81,17 +81,12 @@ def build_vocabulary(
     glossaries: Sequence[str],
     minimum_count: int,
 ) -> None:
-    """Write one side's vocabulary, the most frequent types first.
+    """Write one side's vocabulary, the most frequent types first, at most ``size``.
 
-    Args:
-        words: how often each word of the side's training text occurs.
-        bpe_codes: BPE codes, or None for words.
-        output: the table to write.
-        size: the most types, or None for all.
-        threshold: tokens that occur less often are split again (Sennrich et al. 2016); 0 for none.
-        glossaries: patterns of words that BPE leaves whole.
-        minimum_count: types that occur less often are left out; where there is a threshold, tokens
-            that do are split again as well.
+    Types that occur less often than ``minimum_count`` are left out. Where there is a ``threshold``,
+    tokens that occur less often are split again (Sennrich et al. 2016). ``words`` says how often
+    each word of the side's training text occurs; ``glossaries`` are patterns of words that BPE
+    leaves whole.
     """
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:
@@ -122,9 +117,7 @@ def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings)
 def line_encoder(bpe: Bpe | None, vocabulary: Vocabulary) -> Callable[[str], list[int]]:
     """Return what turns a line of a side into the indices of its tokens, ``</s>`` at the end.
 
-    Args:
-        bpe: what splits the line's words; None keeps them whole.
-        vocabulary: the side's types; a token or word that is none of them is ``<unk>``.
+    Without BPE, words are whole. A token or word that the vocabulary has not is ``<unk>``.
     """
 
     @lru_cache(_CACHED_WORDS)
@@ -164,7 +157,7 @@ def binarize(
         description: a JSON file of the fields of `StoreDescription`, to write.
         metadata: what a reader must know of the text.
         most_tokens: pairs with more on a side, ``</s>`` not counted, are dropped, which is counted
-            and said; None drops none. A training could not number their positions.
+            and said. A training could not number their positions.
         rows: the pairs to take, counted from 0; None for all.
     """
     codes: list[Path | None] = [*bpe_codes] or [None]

@@ -28,14 +28,9 @@ _TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
 def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
     """Yield a field of each JSON line as one line of text, its blanks single spaces.
 
-    Args:
-        lines: the file's lines.
-        field: NAME of a text, or of a list of texts, which are joined by spaces; NAME[N] of item N
-            of a list, counted from 0: an empty line where the list is shorter.
-        name: how errors call the file.
-
-    Raises:
-        UserError: a line is no JSON object, has no such field, or that is no text.
+    ``field`` is NAME of a text, or of a list of texts, which are joined by spaces; NAME[N] of item
+    N of a list, counted from 0: an empty line where the list is shorter. A UserError has the
+    ``name`` of the file and the line that is no JSON object, or has no such text.
     """
     match = _FIELD.fullmatch(field)
     if not match:
@@ -74,13 +69,8 @@ def read_columns(
 ) -> Iterator[tuple[str, ...]]:
     """Yield columns of a tab-separated table, whose quoted fields may hold tabs and line feeds.
 
-    Args:
-        lines: the table's lines without their line feeds; the first one names the columns.
-        columns: those wanted.
-        name: how errors call the table.
-
-    Raises:
-        UserError: a column is missing, a row has too few fields, or a quote is never closed.
+    The first line names the columns. A UserError has the ``name`` of the table: a column is
+    missing, a row has too few fields, or a quote is never closed.
     """
     rows = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
@@ -120,14 +110,10 @@ class Segment(str):
 
 
 def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
-    """Yield the text of each segment, in the order of the file.
+    """Yield the text of each segment of a file, in its order.
 
-    Args:
-        lines: the file's lines.
-        name: how errors call the file.
-
-    Raises:
-        UserError: a ``<seg>`` is not closed or not opened (with its line), or there is none.
+    A UserError names the line of a ``<seg>`` that is not closed or not opened, or says that there
+    is none.
     """
     opened = count = number = length = 0
     document = own = None

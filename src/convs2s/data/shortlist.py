@@ -44,14 +44,11 @@ class Shortlist:
         frequent: int,
         most: int,
     ) -> "Shortlist":
-        """Number a table of words.
+        """Number a table of source words, each with its candidates, the best first.
 
-        Args:
-            table: source words with their candidates, the best first.
-            source: the source vocabulary; other words are left out, as the model reads ``<unk>``.
-            target: the target vocabulary; other words are left out.
-            frequent: most frequent types that are always selected.
-            most: candidates of a source word that are kept.
+        Words that a vocabulary does not have are left out, as the model reads ``<unk>``.
+        ``frequent`` is the number of most frequent types that are always selected, ``most`` that of
+        the candidates of a source word.
         """
         rows: list[list[int]] = [[] for _ in range(len(source))]
         for word, words in table:

@@ -82,11 +82,9 @@ def block_rows(block: str, rows: int) -> range:
 
 
 def join_stores(parts: Sequence[Path], path: Path) -> None:
-    """Write stores end to end as one, in whole record batches.
+    """Write stores end to end as one: byte for byte what ``write_store`` makes of all their rows.
 
-    Args:
-        parts: stores of the rows that :func:`block_rows` gives, less those that were dropped.
-        path: what to write: byte for byte what ``write_store`` makes of all their rows.
+    They hold the rows that :func:`block_rows` gives, less those that were dropped.
     """
     rest = _SCHEMA.empty_table()
     with _new_store(path) as writer:

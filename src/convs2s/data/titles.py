@@ -54,14 +54,10 @@ class TitleCounts:
 def write_title_corpus(
     *, records: Sequence[str], downloads: Path, one_in: int, outputs: Path, counts: Path
 ) -> TitleCounts:
-    """Write the pairs of train, valid and test, and how many there are.
+    """Write the pairs of train, valid and test as ``TITLE_FILES``, and how many there are.
 
-    Args:
-        records: tables of papers, as the configuration names them; an id's first record counts.
-        downloads: the folder where what is referred to by URL has been put.
-        one_in: one paper in this many is for test, another one for validation.
-        outputs: the folder of the files that ``TITLE_FILES`` names.
-        counts: where the numbers go.
+    ``records`` are tables of papers, as the configuration names them; an id's first record counts.
+    One paper in ``one_in`` is for test, another one for validation.
 
     Raises:
         UserError: a table is missing or malformed, or a part would be empty.

@@ -28,12 +28,7 @@ ALLOWED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is read of a checkpoint.
-
-    Attributes:
-        arguments: the network's settings by the names of fairseq's command line.
-        weights: the parameters and buffers by fairseq's names.
-    """
+    """What is read of a checkpoint: the settings and weights, by fairseq's names."""
 
     arguments: dict[str, Any]
     weights: dict[str, Tensor]

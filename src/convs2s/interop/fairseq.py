@@ -61,13 +61,9 @@ CODERS = ("encoder", "decoder")
 
 @dataclass(frozen=True)
 class FairseqFiles:
-    """What makes up a model of fairseq's.
+    """What makes up a model of fairseq's; without BPE codes it is one over whole words.
 
-    Attributes:
-        checkpoint: the file that fairseq-train wrote.
-        source_dictionary: dict.LANGUAGE.txt, a type and its count a line.
-        target_dictionary: the same of the target side.
-        bpe_codes: BPE codes, or None for a model over whole words.
+    The dictionaries are dict.LANGUAGE.txt, a type and its count a line.
     """
 
     checkpoint: Path
@@ -86,12 +82,8 @@ def import_fairseq(
 ) -> None:
     """Write the model file of a network that fairseq trained.
 
-    Args:
-        files: the model's.
-        output: the model file to write.
-        task: the name that the model file gives as its task.
-        languages: of both sides; None takes those that the checkpoint states.
-        preparation: name of the recipe from raw text to the words that the codes split.
+    Its languages are those that the checkpoint states, unless others are given. ``preparation`` is
+    the name of the recipe from raw text to the words that the codes split.
 
     Raises:
         UserError: a file is missing or something else, or they do not fit together.
@@ -141,18 +133,10 @@ def import_released(
     languages: Mapping[str, str],
     preparation: str,
 ) -> None:
-    """Write the model file of a task's released model.
+    """Write the model file of a task's released model, as ``import_fairseq`` does.
 
-    Args:
-        references: the section ``released`` of a task: model, dictionaries and BPE codes.
-        downloads: the folder where what is referred to by URL has been put.
-        output: the model file to write.
-        task: the name that the model file gives as its task.
-        languages: of both sides.
-        preparation: name of the recipe from raw text to the words that the codes split.
-
-    Raises:
-        UserError: a file or member is missing or refused; the disk is full or read-only, or such.
+    ``references`` is the section ``released`` of the task. What is referred to by URL lies in
+    ``downloads``.
     """
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -326,15 +310,10 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
-    """Return fairseq's weights under our names and in our layout.
+    """Return fairseq's weights, of any version, under our names and in our layout.
 
-    Args:
-        weights: a checkpoint's, of any version.
-        network: a network of the same architecture; its own weights are not read.
-        name: what a message begins with.
-
-    Raises:
-        UserError: the weights are not those of such a network.
+    The network has the same architecture; its own weights are not read. A UserError, which begins
+    with ``name``, says that the weights are not those of such a network.
     """
     given = upgraded(weights)
     expected = {their_name(ours): ours for ours, _ in network.named_parameters()}

@@ -42,12 +42,8 @@ def take_vocabulary(
 ) -> None:
     """Write one side's vocabulary of a model, with how often the task's own text has each type.
 
-    Args:
-        model: the model file.
-        words: how often each word of the side's training text occurs.
-        side: which side.
-        vocabulary: ``bpe`` or ``word``: what the task says of its vocabulary.
-        output: the table to write, in the model's order.
+    ``words`` says how often each word of the side's training text occurs, ``vocabulary`` is ``bpe``
+    or ``word``, as the task states it. The table is in the model's order.
 
     Raises:
         UserError: it is no model, of another kind, or has a threshold that its file does not state.

@@ -58,13 +58,9 @@ def render_page(
     programs: Iterable[str] = (),
     styles: Iterable[str] = (),
 ) -> str:
-    """Return a page.
+    """Return a page: a template with its content, every text of which is escaped.
 
-    Args:
-        template: its name.
-        content: what it shows; every text in it is escaped.
-        programs: JavaScript, in the order to run.
-        styles: style sheets, the later one wins.
+    ``programs`` are JavaScript, in the order to run; of ``styles`` the later one wins.
     """
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "data"),
@@ -80,12 +76,7 @@ def render_page(
 def show_in_report(*, source: Path, output: Path) -> None:
     """Write a page of Snakemake's report, which shows HTML but only offers text for download.
 
-    Args:
-        source: plain text or Markdown, shown as it stands; or a page, which stays as it is.
-        output: the page to write.
-
-    Raises:
-        UserError: the source is missing or not UTF-8.
+    Plain text or Markdown is shown as it stands; a page stays as it is.
     """
     text = "".join(f"{line}\n" for line in read_lines(source))
     if source.suffix != ".html":

@@ -69,11 +69,9 @@ _TERMS: Entity = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a file of numbers says of its making.
+    """What a file of numbers says of its making: path -> SHA-256 of what it was computed from.
 
-    Attributes:
-        checksums: path of each file that it was computed from -> SHA-256.
-        versions: of software, the code's revision and the machine, as JSON.
+    ``versions`` are of software, the code's revision and the machine, as JSON.
     """
 
     checksums: Mapping[str, str]
@@ -98,13 +96,9 @@ def read_measurement(path: Path) -> Measurement | None:
 def crate(
     folder: Path, name: str, files: Sequence[str], measured: Mapping[str, Measurement]
 ) -> Entity:
-    """Return the metadata of a folder's files.
+    """Return the metadata of a folder's files, whose paths below it have slashes.
 
-    Args:
-        folder: the archive's root.
-        name: of what was exported.
-        files: the paths below the folder, with slashes.
-        measured: path of each file of numbers -> what it says of its making.
+    ``measured`` is what each file of numbers says of its making.
     """
     digests = {file: sha256(folder / file) for file in files}
     software = _software(measured.values())

@@ -49,12 +49,9 @@ The `card.md` of each run says how and on what its model was trained.
 
 
 def export_results(folder: Path, output: Path, *, with_text: bool = True) -> None:
-    """Write what a results folder's numbers rest on.
+    """Write what the numbers of a folder of results rest on into a new folder, or NAME.zip.
 
-    Args:
-        folder: of a task, such as results/demo_en_fr, or of all tasks.
-        output: a name that ends in .zip, or that of a folder to make.
-        with_text: whether source sentences and references go along; the data's license decides.
+    ``with_text`` says whether source sentences and references go along; the data's license decides.
 
     Raises:
         UserError: there are no scores, the output exists, or a file is not the one that was scored.

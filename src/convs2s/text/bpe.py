@@ -87,17 +87,15 @@ class Glossaries:
         """Return the parts of a word, in order: what a pattern matches is a part of its own."""
         parts = [word]
         for text, whole, part in self._patterns:
-            parts = [inner for outer in parts for inner in _split(outer, text, whole, part)]
+            outer, parts = parts, []
+            for piece in outer:
+                with _limited(text, piece):
+                    cuts = [0, len(piece)]
+                    if not whole.match(piece, timeout=GLOSSARY_SECONDS):
+                        matches = part.finditer(piece, timeout=GLOSSARY_SECONDS)
+                        cuts[1:1] = [place for match in matches for place in match.span()]
+                parts += [piece[start:end] for start, end in pairwise(cuts) if start < end]
         return parts
-
-
-def _split(word: str, text: str, whole: regex.Pattern[str], part: regex.Pattern[str]) -> list[str]:
-    with _limited(text, word):
-        if whole.match(word, timeout=GLOSSARY_SECONDS):
-            return [word]
-        matches = part.finditer(word, timeout=GLOSSARY_SECONDS)
-        cuts = [place for match in matches for place in match.span()]
-    return [word[start:end] for start, end in pairwise([0, *cuts, len(word)]) if start < end]
 
 
 @contextmanager

@@ -53,7 +53,6 @@ def write_report(
     entries = read_ledger(beside["ledger.jsonl"])
     trained = trainings(entries, paths)
     maps = list[PagePart]()
-
     for example in (read_example(path) for path in paths if path.name.endswith(".example.json")):
         tokens = example.source_tokens, example.target_tokens
         panels = attention_maps(example.weights, *tokens, has_legend=False)
@@ -65,22 +64,25 @@ def write_report(
         picture = beside.get(f"{name}.svg")
         attention = maps if name == attention_of else ()
         exhibits.append(_exhibit(settings, name, shown, trained, picture, attention))
-    folder = output.parent
-    logs = {
-        run.anchor: folder.parent / "logs" / run.task / run.model / run.run / "train.log"
-        for run in trained.values()
-    }
+    logs = {}
+    for run in trained.values():
+        log = output.parent.parent / "logs" / run.task / run.model / run.run / "train.log"
+        if log.is_file():
+            logs[run.anchor] = Path(os.path.relpath(log, output.parent)).as_posix()
+    models = list[PagePart]()  # the trainings, with learning curves of those with a history
+    for (task, model), group in groupby(trained, key=lambda names: names[:2]):
+        runs = [trained[names] for names in group]
+        known = {run.run: run.epochs for run in runs if run.epochs}
+        panels = learning_curves(known) if known else []
+        charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
+        models.append({"task": task, "model": model, "runs": runs, "charts": charts})
     content = {
         "scale": settings.options.scale,
         "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
         "claims": read_claims(beside["claims.json"]),
-        "models": _models(trained),
-        "logs": {
-            anchor: Path(os.path.relpath(log, folder)).as_posix()
-            for anchor, log in logs.items()
-            if log.is_file()
-        },
+        "models": models,
+        "logs": logs,
         "examples": examples(entries, paths),
         "total": cost_of(trained.values()),
         "environment": environment(trained.values()),
@@ -141,15 +143,3 @@ def _exhibit(
         "attention": attention,
         "cost": cost_of(run for row in table.rows for cell in row for run in cell.runs),
     }
-
-
-def _models(trained: Trainings) -> list[PagePart]:
-    """Return the trainings by task and model, with learning curves of those with a history."""
-    models = list[PagePart]()
-    for (task, model), group in groupby(trained, key=lambda names: names[:2]):
-        runs = [trained[names] for names in group]
-        known = {run.run: run.epochs for run in runs if run.epochs}
-        panels = learning_curves(known) if known else []
-        charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
-        models.append({"task": task, "model": model, "runs": runs, "charts": charts})
-    return models
