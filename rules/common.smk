@@ -78,18 +78,17 @@ container: options.container
 STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
 
-def waits_for_files(task):
-    """Whether files that a user puts there, as their license keeps them from downloads, are missing."""
-    files = map(parse_file_reference, on_disk.tasks[task].needed_references())
-    return any(not file.is_url and not Path(file.location).exists() for file in files)
-
-
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
 # here that there will be one. What waits for licensed files is left out: asked for by name, such a
 # task says which files those are.
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
 HAS_GPU = options.device == "cuda" or bool(GRANTED_GPUS)
-WAITING = set(filter(waits_for_files, {cell.task for table in CELLS.values() for cell in table}))
+WAITING = {
+    task
+    for task in {cell.task for table in CELLS.values() for cell in table}
+    for file in map(parse_file_reference, on_disk.tasks[task].needed_references())
+    if not file.is_url and not Path(file.location).exists()
+}
 
 # The ledger that somebody published, and its runs: what it holds is not made here.
 with failures_in_one_line():
@@ -97,16 +96,14 @@ with failures_in_one_line():
     PUBLISHED = published_runs(PUBLISHED_FILE)
 
 
-def is_published(file, measure):
-    """Return whether a run's number comes from the published ledger; what was run here does not."""
-    return (file.fingerprint, measure) in PUBLISHED and not is_there(file.path)
-
-
 def to_make(cell):
     """Return a cell with the runs that are made here; None where there is nothing to make."""
     has_list = cell.n_best_file is None or is_there(cell.n_best_file)  # a user's own may be missing
-    is_possible = has_list and cell.can_be_made(HAS_GPU, WAITING)
-    return cell.drop_published_runs(is_published) if is_possible else None
+    if not (has_list and cell.can_be_made(HAS_GPU, WAITING)):
+        return None
+    return cell.drop_published_runs(  # what was run here counts before what is published
+        lambda file, measure: (file.fingerprint, measure) in PUBLISHED and not is_there(file.path)
+    )
 
 
 PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}

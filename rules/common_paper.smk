@@ -171,11 +171,8 @@ PAPER_FIGURES = [layout.paper(f"{name}.svg") for name in FIGURES if can_be_drawn
 
 def reported_plot(path, caption, name):
     """A plot of a run, with its place and text in Snakemake's report."""
-    labels, text = {
-        "model": "{model}",
-        "run": "{run}",
-        "plot": name,
-    }, f"../workflow/report/{caption}.rst"
+    labels = {"model": "{model}", "run": "{run}", "plot": name}
+    text = f"../workflow/report/{caption}.rst"
     return report(f"<model>/{{run}}/{path}.svg", caption=text, category="{task}", labels=labels)
 
 

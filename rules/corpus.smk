@@ -49,8 +49,7 @@ use rule extract_corpus as extract_reference with:
 
 rule shard_corpus:
     input:
-        source="<results>/{task}/corpus/raw/train.source.zst",
-        target="<results>/{task}/corpus/raw/train.target.zst",
+        multiext("<results>/{task}/corpus/raw/train", source=".source.zst", target=".target.zst"),
     output:
         source=intermediate(
             expand("<results>/{{task}}/corpus/raw/train.{shard}.source.zst", shard=PARTS)
@@ -68,8 +67,7 @@ rule shard_corpus:
 
 rule tokenize_and_filter:
     input:
-        source="<results>/{task}/corpus/raw/{part}.source.zst",
-        target="<results>/{task}/corpus/raw/{part}.target.zst",
+        multiext("<results>/{task}/corpus/raw/{part}", source=".source.zst", target=".target.zst"),
     output:
         sides=expand("<results>/{{task}}/corpus/clean/{{part}}.{side}.zst", side=SIDES),
         report="<results>/{task}/corpus/clean/{part}.json",

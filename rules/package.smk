@@ -33,19 +33,16 @@ IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT.resolve(), ROOT.resolv
 def require_package():
     """End with one line where an import would find no package, or one of another version."""
     package = find_spec("convs2s")
+    need = f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}"
     # A folder of that name that is no package, such as a clone's, has no origin.
     if package is None or package.origin is None:
         sys.exit(
-            f"error: the Python package convs2s is neither in {ROOT / 'src'} nor installed: "
-            f"install convs2s {PACKAGE_VERSION}, or deploy the whole repository"
+            f"{need}, in {ROOT / 'src'} or installed: install it, or deploy all of the repository"
         )
     version = runpy.run_path(package.origin)["__version__"]
     if version != PACKAGE_VERSION:
-        sys.exit(
-            f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}, but "
-            f"{Path(package.origin).parent} is {version}: install {PACKAGE_VERSION}, or deploy the "
-            "workflow of that version"
-        )
+        place = Path(package.origin).parent
+        sys.exit(f"{need}, but {place} is {version}: install it, or deploy that version's workflow")
 
 
 # Jobs run the workflow's own package, installed or not. One that is installed beside a deployed

@@ -1,4 +1,7 @@
-"""What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper."""
+"""What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper.
+
+A rule that runs nothing is local of itself.
+"""
 
 import json
 
@@ -11,7 +14,6 @@ TABLES = expand("<results>/paper/{page}.md", page=[*CELLS, "claims", "costs"])
 rule download:
     input:
         local_files(file for task in STAGE_TASKS for file in tasks[task].needed_references()),
-    localrule: True
 
 
 rule prepare:
@@ -19,50 +21,42 @@ rule prepare:
         [folder.store(split) for folder in TRAINED_FOLDERS for split in ("train", "valid")],
         [folder.dataset_counts for folder in TRAINED_FOLDERS],
         {layout.task(task.text_name).pair_counts for task in TRAINED},
-    localrule: True
 
 
 rule align:
     input:
         {layout.task(task.text_name).dictionary for task in TRAINED if task.has_dictionary},
-    localrule: True
 
 
 rule train:
     input:
         [str(Path(path).parent / "model.safetensors") for path in TRANSLATIONS],
-    localrule: True
 
 
 rule decode:
     input:
         TRANSLATIONS,
-    localrule: True
 
 
 rule evaluate:
     input:
         [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS],
-    localrule: True
 
 
 rule speed:
     input:
         [path for cell in PLANNED["table3"] for path in cell.paths],
         "<results>/paper/table3.md",
-    localrule: True
 
 
 rule tables:
     input:
         TABLES,
-    localrule: True
 
 
 rule figures:
     input:
         [plot for task in STAGE_TASKS for plot in plots_of(task)],
-    localrule: True
 
 
 rule paper:
@@ -74,7 +68,6 @@ rule paper:
         [f"{run}/model.safetensors" for run in PAPER_RUNS],
         CURVES,
         "<results>/paper/report.html",
-    localrule: True
 
 
 rule report:

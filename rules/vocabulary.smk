@@ -139,8 +139,7 @@ use rule binarize as binarize_block with:
 
 rule count_dataset:
     input:
-        train="<results>/{task}/dataset/train.json",
-        valid="<results>/{task}/dataset/valid.json",
+        multiext("<results>/{task}/dataset/", train="train.json", valid="valid.json"),
     output:
         "<results>/{task}/dataset/counts.txt",
     log:
