@@ -125,3 +125,9 @@ def tables_of_text(wildcards):
     if task.preparation.truecase:
         tables["truecasers"] = [folder.truecaser(side) for side in SIDES]
     return tables
+
+
+def table_options(wildcards):
+    """Those tables as options of a training's command."""
+    tables = tables_of_text(wildcards).items()
+    return " ".join(f"--{name} {' '.join(map(prefixed, paths))}" for name, paths in tables)

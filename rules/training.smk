@@ -66,10 +66,7 @@ rule train_model:
         nodes=options.nodes,
     params:
         folder=lambda w: prefixed(layout.task(w.task).path),
-        tables=lambda w: " ".join(
-            f"--{name} {' '.join(map(prefixed, paths))}"
-            for name, paths in tables_of_text(w).items()
-        ),
+        tables=table_options,
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
     shell:
         logged(TRAIN + TIME_LIMIT, before=LOG_OF_ALL_TRIES)

@@ -169,10 +169,11 @@ def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
     costs(multi30k, {name: cells(multi30k, name) for name in multi30k.paper}, Path("benchmarks"))
     stated = "".join(rules(root))
     for stem in ("decode", "bleu", "rouge", "example", "{device}.speed", "nbest", "length_penalty"):
-        path = f'"<benchmarks>/{{task}}/{{model}}/{{run}}/{{testset}}.{{decoding}}.{stem}.tsv"'
+        # A job's benchmark has the name of its log (rules/fingerprints.smk).
+        path = f'"<logs>/{{task}}/{{model}}/{{run}}/{{testset}}.{{decoding}}.{stem}.log"'
         assert path in stated
     for name in ("{testset}.scored", "{testset}.rescored", "phrases.{phrases}"):
-        assert f'"<benchmarks>/{{task}}/{{model}}/{{run}}/{name}.tsv"' in stated
+        assert f'"<logs>/{{task}}/{{model}}/{{run}}/{name}.log"' in stated
     assert len({measure.file for measure in MEASURES.values()}) == 9
 
 
