@@ -216,8 +216,8 @@ class Trainer:
             weights = {  # the mean is computed in float64, in the order of the states
                 name: torch.stack([state[name].double() for state in states])
                 .mean(0)
-                .to(first.dtype)
-                for name, first in states[0].items()
+                .to(value.dtype)
+                for name, value in states[0].items()
             }
             best = None  # that of the mean is not known
         self.network.load_state_dict(weights)
