@@ -89,8 +89,8 @@ def plots_of(task):
     translations = headline_files(task, "jsonl")
     runs = [] if tasks[task].released else sorted({str(Path(p).parent) for p in translations})
     first = translations[0].removesuffix(".jsonl")
-    kind = settings.models[tasks[task].headline.model].architecture.kind
-    lines = [] if kind == "lstm" else options.plots.sentences  # an LSTM has no attention
+    architecture = settings.models[tasks[task].headline.model].architecture
+    lines = [] if architecture.kind == "lstm" else options.plots.sentences  # it has no attention
     attention = [f"{first}.attention{line}" for line in lines]
     return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
 
