@@ -14,8 +14,8 @@ from tests.support.slurm import Slurm
 MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
 
 # This cluster has no accounting (docs/cluster.md), and asks questions that one of many users would
-# mind, but a test would wait for. A limit of submissions by the minute has Snakemake stay until that
-# minute is over (docs/operations.md).
+# mind, but a test would wait for. A limit of submissions by the minute would have Snakemake stay
+# until that minute is over (docs/operations.md).
 BY_THE_SECOND = {"max-jobs-per-timespan": "10/1s"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "slurm": BY_THE_SECOND
