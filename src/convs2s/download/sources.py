@@ -32,11 +32,8 @@ def sources_by_place(settings: Settings) -> dict[str, DownloadSource]:
     # Of http:// and https:// of one place the latter counts, where neither is known.
     sources = {}
     for url in sorted(files):
-        source, known = (
-            DownloadSource(url, None, None, None),
-            known_download(url, settings.downloads),
-        )
-        if known is not None:
+        source = DownloadSource(url, None, None, None)
+        if known := known_download(url, settings.downloads):
             source = DownloadSource(known.url, known.bytes, known.sha256, known.md5)
         sources[str(local_path(url, Path()))] = source
     return sources
