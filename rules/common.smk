@@ -22,16 +22,13 @@ pathvars:
     downloads=scale.downloads_below("<results>"),
     logs="<results>/logs",
     benchmarks="<results>/benchmarks",
+    corpus="<results>/{task}/corpus",
+    model="<results>/{task}/models/{model}",
 
 
 # As another workflow has them, where its `module` states pathvars.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
 LOGS, BENCHMARKS = map(workflow.pathvars.apply, ("<logs>", "<benchmarks>"))
-
-
-pathvars:
-    model=layout.task("{task}").run("{model}", "").rstrip("/"),
-
 
 # What the documented interface of Snakemake does not tell. It puts the `prefix` of a module before
 # the paths of inputs, outputs and logs, wherever they come from; paths among params, and those that
@@ -126,20 +123,14 @@ PARTS = [f"{number}-of-{options.shards}" for number in range(1, options.shards +
 
 
 wildcard_constraints:
+    **dict.fromkeys(["model", "baseline", "system", "scorer"], alternatives(settings.models)),
+    **dict.fromkeys(["run", "scorer_run"], f"{RUN_PATTERN}|released"),
+    **dict.fromkeys(["shard", "block"], alternatives(PARTS)),
+    **dict.fromkeys(["split", "testset"], "[a-z][a-z0-9_]*"),
     task=alternatives(tasks),
     side=alternatives(SIDES),
     lang="[a-z]+(_[a-z]+)?",
-    split="[a-z][a-z0-9_]*",
-    testset="[a-z][a-z0-9_]*",
-    model=alternatives(settings.models),
-    baseline=alternatives(settings.models),
-    system=alternatives(settings.models),
-    scorer=alternatives(settings.models),
-    run=f"{RUN_PATTERN}|released",
     seed=SEED_PATTERN,
-    scorer_run=f"{RUN_PATTERN}|released",
-    shard=alternatives(PARTS),
-    block=alternatives(PARTS),
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
     metric="bleu|rouge",

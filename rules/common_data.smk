@@ -51,12 +51,6 @@ def sources_of(wildcards):
     return local_files(reference for pair in pairs for reference in pair)
 
 
-def hold_out(wildcards):
-    """Which training pairs a split takes, where validation is held out from training."""
-    part = tasks[wildcards.task].hold_out_of(wildcards.split)
-    return part and (part.every, part.held)
-
-
 def dataset_metadata(wildcards):
     """What stands beside the token stores of the wildcards' task."""
     metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
@@ -99,9 +93,7 @@ def to_binarize(wildcards):
 def gpus(wildcards):
     """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
 
-    Where fewer are granted, Snakemake lowers the number to that. It tells a cluster's job nothing
-    of --resources, but there the scheduler tells which GPUs it has granted: those of one node. What
-    is submitted asks for those of all nodes.
+    A submission asks for those of all nodes; its job is told by the scheduler which it was granted.
     """
     if options.device == "cpu":
         return 0

@@ -34,12 +34,9 @@ def runs_to_compare(side):
 
 def references_of(wildcards):
     """All references of the wildcards' test set as they were published: the target side first."""
-    first = test_side("raw", "target")(wildcards)
+    first = test_side("raw", "target")(wildcards).removesuffix(".target.zst")
     further = range(1, tasks[wildcards.task].reference_count(wildcards.testset))
-    return [
-        first,
-        *(first.replace(".target.zst", f".reference{number}.target.zst") for number in further),
-    ]
+    return [f"{first}{part}.target.zst" for part in ["", *(f".reference{n}" for n in further)]]
 
 
 def headline_scores(wildcards):
@@ -134,11 +131,6 @@ def cells_made_here():
     return {name: plain_cells(table) for name, table in PLANNED.items()}
 
 
-def plain_sections(sections):
-    """Sections of the configuration by name, as plain values."""
-    return {name: section.model_dump(mode="json") for name, section in sections.items()}
-
-
 # What a page says of the scale that it is of, as plain values.
 ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
@@ -156,8 +148,8 @@ def table_contents(name):
     }
 
 
-LAYERS_FIGURE, EXAMPLE_FIGURE = "figure2", "figure3"
-PHRASE_FIGURE, LENGTH_FIGURE = "lstm_figure2", "lstm_figure3"
+FIGURES = ("figure2", "figure3", "lstm_figure2", "lstm_figure3")
+LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE = FIGURES
 
 
 def can_be_drawn(name):
@@ -165,7 +157,6 @@ def can_be_drawn(name):
     return any(cell.decoding or cell.phrases for cell in PLANNED.get(name, []))
 
 
-FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
 PAPER_FIGURES = [layout.paper(f"{name}.svg") for name in FIGURES if can_be_drawn(name)]
 
 

@@ -14,17 +14,16 @@ rule extract_corpus:
     input:
         sources_of,
     output:
-        multiext("<results>/{task}/corpus/raw/{split}", ".source.zst", ".target.zst"),
+        multiext(r"<corpus>/raw/{split,(?!train\.)[a-z][a-z0-9_]*}", ".source.zst", ".target.zst"),
     log:
         "<logs>/{task}/extract_corpus/{split}.log",
     wildcard_constraints:
         task=OWN_TEXT,
-        split=r"(?!train\.)[a-z][a-z0-9_]*",
     conda:
         "../envs/text.yaml"
     params:
         pairs=lambda w: on_disk.tasks[w.task].file_pairs(w.split),
-        hold_out=hold_out,
+        hold_out=lambda w: (part := tasks[w.task].hold_out_of(w.split)) and tuple(part),
         downloads=on_disk.scale.downloads_dir,
     script:
         "../workflow/scripts/extract_corpus.py"
@@ -32,15 +31,12 @@ rule extract_corpus:
 
 use rule extract_corpus as extract_training_corpus with:
     output:
-        intermediate(expand("<results>/{{task}}/corpus/raw/{{split}}.{side}.zst", side=SIDES)),
-    wildcard_constraints:
-        task=OWN_TEXT,
-        split="train",
+        intermediate(expand("<corpus>/raw/{{split,train}}.{side}.zst", side=SIDES)),
 
 
 use rule extract_corpus as extract_reference with:
     output:
-        "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
+        "<corpus>/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
         "<logs>/{task}/extract_reference/{split}.reference{number}.log",
     params:
@@ -49,14 +45,10 @@ use rule extract_corpus as extract_reference with:
 
 rule shard_corpus:
     input:
-        multiext("<results>/{task}/corpus/raw/train", source=".source.zst", target=".target.zst"),
+        multiext("<corpus>/raw/train", source=".source.zst", target=".target.zst"),
     output:
-        source=intermediate(
-            expand("<results>/{{task}}/corpus/raw/train.{shard}.source.zst", shard=PARTS)
-        ),
-        target=intermediate(
-            expand("<results>/{{task}}/corpus/raw/train.{shard}.target.zst", shard=PARTS)
-        ),
+        source=intermediate(expand("<corpus>/raw/train.{shard}.source.zst", shard=PARTS)),
+        target=intermediate(expand("<corpus>/raw/train.{shard}.target.zst", shard=PARTS)),
     log:
         "<logs>/{task}/shard_corpus.log",
     conda:
@@ -67,10 +59,10 @@ rule shard_corpus:
 
 rule tokenize_and_filter:
     input:
-        multiext("<results>/{task}/corpus/raw/{part}", source=".source.zst", target=".target.zst"),
+        multiext("<corpus>/raw/{part}", source=".source.zst", target=".target.zst"),
     output:
-        sides=expand("<results>/{{task}}/corpus/clean/{{part}}.{side}.zst", side=SIDES),
-        report="<results>/{task}/corpus/clean/{part}.json",
+        sides=expand("<corpus>/clean/{{part}}.{side}.zst", side=SIDES),
+        report="<corpus>/clean/{part}.json",
     log:
         "<logs>/{task}/tokenize_and_filter/{part}.log",
     wildcard_constraints:
@@ -88,19 +80,17 @@ rule tokenize_and_filter:
 use rule tokenize_and_filter as tokenize_and_filter_shard with:
     output:
         # Spelt out again: temp() has no effect on the outputs of another rule.
-        sides=intermediate(
-            expand("<results>/{{task}}/corpus/clean/{{part}}.{side}.zst", side=SIDES)
-        ),
-        report=intermediate("<results>/{task}/corpus/clean/{part}.json"),
+        sides=intermediate(expand("<corpus>/clean/{{part}}.{side}.zst", side=SIDES)),
+        report=intermediate("<corpus>/clean/{part}.json"),
     wildcard_constraints:
         part=f"train.({alternatives(PARTS)})",
 
 
 rule gather_shards:
     input:
-        shards=collect("<results>/{{task}}/corpus/clean/train.{shard}.{{side}}.zst", shard=PARTS),
+        shards=collect("<corpus>/clean/train.{shard}.{{side}}.zst", shard=PARTS),
     output:
-        "<results>/{task}/corpus/clean/train.{side}.zst",
+        "<corpus>/clean/train.{side}.zst",
     log:
         "<logs>/{task}/gather_shards/{side}.log",
     conda:
@@ -111,11 +101,11 @@ rule gather_shards:
 
 rule count_pairs:
     input:
-        shards=collect("<results>/{{task}}/corpus/clean/train.{shard}.json", shard=PARTS),
-        valid="<results>/{task}/corpus/clean/valid.json",
+        shards=collect("<corpus>/clean/train.{shard}.json", shard=PARTS),
+        valid="<corpus>/clean/valid.json",
     output:
-        total="<results>/{task}/corpus/clean/train.json",
-        table="<results>/{task}/corpus/counts.txt",
+        total="<corpus>/clean/train.json",
+        table="<corpus>/counts.txt",
     log:
         "<logs>/{task}/count_pairs.log",
     conda:
@@ -128,9 +118,9 @@ rule count_pairs:
 
 rule tokenize_file:
     input:
-        raw="<results>/{task}/corpus/raw/{testset}.{side}.zst",
+        raw="<corpus>/raw/{testset}.{side}.zst",
     output:
-        "<results>/{task}/corpus/tok/{testset}.{side}.zst",
+        "<corpus>/tok/{testset}.{side}.zst",
     log:
         "<logs>/{task}/tokenize_file/{testset}.{side}.log",
     conda:
@@ -163,9 +153,9 @@ rule write_title_corpus:
 
 rule learn_truecaser:
     input:
-        text="<results>/{task}/corpus/clean/train.{side}.zst",
+        text="<corpus>/clean/train.{side}.zst",
     output:
-        "<results>/{task}/corpus/truecaser.{side}.tsv",
+        "<corpus>/truecaser.{side}.tsv",
     log:
         "<logs>/{task}/learn_truecaser.{side}.log",
     conda:
@@ -176,10 +166,10 @@ rule learn_truecaser:
 
 rule truecase_file:
     input:
-        text="<results>/{task}/corpus/clean/{split}.{side}.zst",
-        truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",
+        text="<corpus>/clean/{split}.{side}.zst",
+        truecaser="<corpus>/truecaser.{side}.tsv",
     output:
-        "<results>/{task}/corpus/truecased/{split,train|valid}.{side}.zst",
+        "<corpus>/truecased/{split,train|valid}.{side}.zst",
     log:
         "<logs>/{task}/truecase_file/{split}.{side}.log",
     conda:

@@ -1,9 +1,7 @@
 """Files from elsewhere; the demo corpora and the miniature mirror, which the package holds."""
 
-DEMO_FILES = [f"en_fr/{split}" for split in ("train", "valid", "test")]
-DEMO_FILES += [
-    f"clauses_en_fr/{split}" for split in ("train", "valid", "test_filtered", "test_rest")
-]
+DEMO_FILES = expand("en_fr/{s}", s=["train", "valid", "test"])
+DEMO_FILES += expand("clauses_en_fr/{s}", s=["train", "valid", "test_filtered", "test_rest"])
 
 
 rule download_file:

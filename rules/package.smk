@@ -32,17 +32,15 @@ IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT.resolve(), ROOT.resolv
 
 def require_package():
     """End with one line where an import would find no package, or one of another version."""
-    package = find_spec("convs2s")
-    need = f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}"
     # A folder of that name that is no package, such as a clone's, has no origin.
-    if package is None or package.origin is None:
-        sys.exit(
-            f"{need}, in {ROOT / 'src'} or installed: install it, or deploy all of the repository"
-        )
-    version = runpy.run_path(package.origin)["__version__"]
+    file = getattr(find_spec("convs2s"), "origin", None)
+    version = runpy.run_path(file)["__version__"] if file else None
     if version != PACKAGE_VERSION:
-        place = Path(package.origin).parent
-        sys.exit(f"{need}, but {place} is {version}: install it, or deploy that version's workflow")
+        need = f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}"
+        place = (
+            f"but {Path(file).parent} is {version}" if file else f"in {ROOT / 'src'} or installed"
+        )
+        sys.exit(f"{need}, {place}: install it, or deploy all of that version's repository")
 
 
 # Jobs run the workflow's own package, installed or not. One that is installed beside a deployed

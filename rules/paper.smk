@@ -55,7 +55,9 @@ rule write_claims:
         "../envs/plot.yaml"
     params:
         # Not read by the script: a change of what is stated writes the claims again.
-        stated=lambda w: [plain_sections(settings.claims), plain_sections(settings.paper), ABOVE],
+        claims=lambda w: {name: claim.model_dump_json() for name, claim in settings.claims.items()},
+        paper=lambda w: {name: table.model_dump_json() for name, table in settings.paper.items()},
+        above=ABOVE,
     script:
         "../workflow/scripts/write_claims.py"
 

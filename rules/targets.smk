@@ -1,7 +1,4 @@
-"""What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper.
-
-A rule that runs nothing is local of itself.
-"""
+"""What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper."""
 
 import json
 

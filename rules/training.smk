@@ -15,9 +15,6 @@ TRAIN = (
     " --output {output.model} {params.tables} {resources.machine} --workers {resources.gpu}"
 )
 
-# Where the trainer itself keeps what it says.
-LOG_OF_ALL_TRIES = "$(dirname {output.model})/state/train.log"
-
 OF_A_TRAINING = {
     "mem_mb": lambda w, attempt: attempt * 16000,
     "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
@@ -69,7 +66,7 @@ rule train_model:
         tables=table_options,
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
     shell:
-        logged(TRAIN + TIME_LIMIT, before=LOG_OF_ALL_TRIES)
+        logged(TRAIN + TIME_LIMIT, before="$(dirname {output.model})/state/train.log")
 
 
 rule measure_training_speed:

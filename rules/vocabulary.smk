@@ -8,9 +8,9 @@ LEARNS_VOCABULARY = tasks.keys() - TAKES_VOCABULARY
 rule count_words:
     input:
         text=lambda w: training_text(w)[w.side],
-        pairs="<results>/{task}/corpus/clean/train.json",
+        pairs="<corpus>/clean/train.json",
     output:
-        intermediate("<results>/{task}/corpus/words/{block}.{side}.tsv.zst"),
+        intermediate("<corpus>/words/{block}.{side}.tsv.zst"),
     log:
         "<logs>/{task}/count_words/{block}.{side}.log",
     conda:
@@ -21,9 +21,9 @@ rule count_words:
 
 rule add_word_counts:
     input:
-        tables=collect("<results>/{{task}}/corpus/words/{block}.{{side}}.tsv.zst", block=PARTS),
+        tables=collect("<corpus>/words/{block}.{{side}}.tsv.zst", block=PARTS),
     output:
-        "<results>/{task}/corpus/words/{side}.tsv.zst",
+        "<corpus>/words/{side}.tsv.zst",
     log:
         "<logs>/{task}/add_word_counts/{side}.log",
     conda:
@@ -36,12 +36,11 @@ rule learn_bpe:
     input:
         words=words_of_codes,
     output:
-        "<results>/{task}/vocabulary/codes{suffix}",
+        r"<results>/{task}/vocabulary/codes{suffix,(\.[a-z]+(_[a-z]+)?)?}",
     log:
         "<logs>/{task}/learn_bpe{suffix}.log",
     wildcard_constraints:
         task=alternatives(LEARNS_VOCABULARY),
-        suffix=r"(\.[a-z]+(_[a-z]+)?)?",
     conda:
         "../envs/text.yaml"
     resources:
@@ -112,11 +111,9 @@ rule binarize:
     input:
         unpack(to_binarize),
     output:
-        multiext("<results>/{task}/dataset/{part}", store=".arrow", description=".json"),
+        multiext("<results>/{task}/dataset/{part,valid}", store=".arrow", description=".json"),
     log:
         "<logs>/{task}/binarize/{part}.log",
-    wildcard_constraints:
-        part="valid",
     conda:
         "../envs/text.yaml"
     params:
