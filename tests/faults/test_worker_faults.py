@@ -55,7 +55,7 @@ def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path
 
     for sent, code, says in (
         (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),
-        (signal.SIGTERM, 75, "SIGTERM was received: run the same command again"),
+        (signal.SIGHUP, 75, "training is not finished: SIGHUP was received; saved in epoch"),
     ):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         wait_for_a_state(process, jobs[0].output.parent / "state")

@@ -75,7 +75,7 @@ def logged(command: str, before: str) -> str:
     log = "(trap '' TERM USR1 INT HUP; exec tee -a {log})"
     return (
         f"if [ -f {before} ]; then cat {before} > {{log}}; fi; "
-        f"trap : TERM USR1 INT; {command} 2>&1 | {log}"
+        f"trap : TERM USR1 INT HUP; {command} 2>&1 | {log}"
     )
 
 

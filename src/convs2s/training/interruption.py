@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
-"""What schedulers send before they kill, and Ctrl-C."""
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
+"""What schedulers send before they kill, Ctrl-C, and a terminal that is closed."""
 
 LONGEST_MARGIN, SHORTEST_MARGIN = 10.0, 0.5
 """Minutes before a time limit at which the last state is written: a tenth of it between these."""
@@ -27,6 +27,12 @@ def end_of_job(environment: Mapping[str, str]) -> float | None:
     """Return when the scheduler ends this job, in seconds since 1970; None if it does not say."""
     stated = environment.get(END_OF_SLURM_JOB, "")
     return float(stated) if stated.isdecimal() else None
+
+
+def signals_to_handle() -> list[signal.Signals]:
+    """Return the signals that stop a training; under nohup a closed terminal does not."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
 
 
 class Interruption:

@@ -27,7 +27,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from convs2s.devices import VISIBLE, lock_folder, own_gpus, pick_device
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.training.identity import TrainingJob
-from convs2s.training.interruption import handling
+from convs2s.training.interruption import handling, signals_to_handle
 from convs2s.training.run import train
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
@@ -38,9 +38,6 @@ JOIN_SECONDS = 600  # How long the first node to be ready waits for the others
 
 SHUTDOWN_SECONDS = 120
 """How long workers may take to write a state after a signal before they are killed."""
-
-TOLD_TO_WORKERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
-"""Those that workers are told of, to write a last state."""
 
 
 def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
@@ -127,7 +124,7 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     endings = [
         "--max-restarts=0",
-        f"--signals-to-handle={','.join(number.name for number in TOLD_TO_WORKERS)}",
+        f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
         f"--shutdown-timeout={SHUTDOWN_SECONDS}",
     ]
     try:
@@ -179,7 +176,7 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         # srun forwards SIGUSR1 to all nodes, while SIGTERM has it kill them.
         started[0].send_signal(signal.SIGUSR1)
 
-    with handling(TOLD_TO_WORKERS, forward):
+    with handling(signals_to_handle(), forward):
         # In a session of its own, as srun takes a signal to the group of this process for an order
         # to kill all nodes at once.
         process = subprocess.Popen(

@@ -4,6 +4,7 @@ Nothing here is drawn at random: what is read follows from the rows alone, so th
 is resumed reads what it would have read.
 """
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +18,9 @@ import torch
 from torch import Tensor
 
 from convs2s.config.model import BatchLimits, Recipe
-from convs2s.data.batches import Batch, Indices, collate, cut
+from convs2s.data.batches import Batch, Indices, collate, cut, cut_starts
 from convs2s.data.shortlist import Shortlist, Types, places_of
-from convs2s.data.store import TokenStore
+from convs2s.data.store import Lengths, TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.training.workers import Workers
 
@@ -62,24 +63,40 @@ def split_batch(
 ) -> list[MicroBatch]:
     """Split a batch into what a device takes at a time, worker by worker in turn.
 
-    Micro-batch i is worker i % workers'. The largest ones are halved until every worker has as
-    many, or until all of them are single pairs.
+    Micro-batch i is worker i % workers'. For several workers they are as few as every worker has
+    the same number of, and cut where the slowest has the least to do, padding included. Where that
+    leaves fewer, or too large ones, the largest are halved, down to single pairs.
     """
-    longest = np.array([max(map(len, store[int(row)])) for row in rows], np.int32)
-    runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
+    sides = np.array([list(map(len, store[int(row)])) for row in rows], np.int32)  # (B, 2)
+    longest, whole = sides.max(1), np.arange(len(rows))
+    runs = cut(whole, longest, None, micro_batch_tokens)
+    if workers > 1:
+        both, shares = sides.sum(1), -(-len(runs) // workers) * workers
+        runs = cut(whole, both, None, _smallest_bound(both, shares))
     sizes = [len(run) * int(longest[run].max()) for run in runs]
-    while len(runs) % workers and len(runs) < len(rows):
+    while len(runs) < len(rows):
         largest = max(
             (index for index, run in enumerate(runs) if len(run) > 1), key=lambda i: sizes[i]
         )
+        if len(runs) % workers == 0 and sizes[largest] <= (micro_batch_tokens or sizes[largest]):
+            break
         middle = (len(runs[largest]) + 1) // 2
-        both = [runs[largest][:middle], runs[largest][middle:]]
-        runs[largest : largest + 1] = both
-        sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in both]
+        halves = [runs[largest][:middle], runs[largest][middle:]]
+        runs[largest : largest + 1] = halves
+        sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in halves]
     return [
         MicroBatch(rows[run], (index,), size)
         for index, (run, size) in enumerate(zip(runs, sizes, strict=True))
     ]
+
+
+def _smallest_bound(lengths: Lengths, runs: int) -> int:
+    """Return the fewest padded tokens of a run with which a greedy cut makes at most ``runs``."""
+    longest = int(lengths.max())
+    bounds = range(len(lengths) * longest)
+    return bisect_left(
+        bounds, True, lo=longest, key=lambda tokens: len(cut_starts(lengths, None, tokens)) <= runs
+    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
 from convs2s.training.finished import export, megabytes, size_of
 from convs2s.training.identity import TrainingJob, identity
-from convs2s.training.interruption import SIGNALS, Interruption, end_of_job, handling
+from convs2s.training.interruption import Interruption, end_of_job, handling, signals_to_handle
 from convs2s.training.log import log, speaking_as
 from convs2s.training.progress import EVENTS, EventFile, Watch
 from convs2s.training.start import begin
@@ -70,7 +70,7 @@ def _train(job: TrainingJob) -> None:
         )
         if workers.is_first:
             log_start(trainer)
-        with handling(SIGNALS, stop.note):
+        with handling(signals_to_handle(), stop.note):
             trainer.run()
         result = trainer.result()
         if workers.is_first:

@@ -29,7 +29,11 @@ TIMEOUT = timedelta(minutes=30)
 """How long a worker waits for one on another machine that has gone without a word."""
 
 BUCKET = 1 << 21
-"""Numbers of a bucket: 8 MB of float32, of which a network takes many, and an exchange few."""
+"""Numbers of a bucket on a CPU: 8 MB of float32, many to a network, few exchanges of gloo."""
+
+GPU_BUCKETS = (1 << 18, 25 << 18)
+"""Numbers of a GPU's first bucket and of each other one, 1 and 25 MB of float32: what
+DistributedDataParallel sums by NCCL. A small first one starts early, few large ones cost less."""
 
 ALIGNED = 32
 """Each gradient starts at a multiple of so many numbers, where vector instructions like it."""
@@ -155,14 +159,17 @@ class Gradients:
         # The pass finishes first what the network uses last.
         several = self._parameters[::-1] if workers.count > 1 else []
         sizes = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in several]
+        first, others = GPU_BUCKETS if several and several[0].is_cuda else (BUCKET, BUCKET)
         start = 0
         while start < len(several):
-            end = start + 1
-            while end < len(several) and sum(sizes[start : end + 1]) <= BUCKET:
+            end, most = start + 1, others if start else first
+            while end < len(several) and sum(sizes[start : end + 1]) <= most:
                 end += 1
             flat = several[0].new_zeros(sum(sizes[start:end]), requires_grad=False)
             parts = zip(several[start:end], flat.split(sizes[start:end]), strict=True)
-            views = {owner: part[: owner.numel()].view_as(owner) for owner, part in parts}
+            views = {
+                owner: part.narrow(0, 0, owner.numel()).view_as(owner) for owner, part in parts
+            }
             self._buckets.append(_Bucket(flat, views))
             start = end
         self._bucket_of = {owner: bucket for bucket in self._buckets for owner in bucket.views}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.pipeline.process import logged
-from convs2s.training.interruption import Interruption, end_of_job, margin
+from convs2s.training.interruption import Interruption, end_of_job, margin, signals_to_handle
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,15 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_closed_terminal_stops_a_training_but_under_nohup(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert signal.SIGHUP in signals_to_handle()
+    monkeypatch.setattr(signal, "getsignal", {signal.SIGHUP: signal.SIG_IGN}.get)
+    assert signals_to_handle() == [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
 def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
     tmp_path: Path, name: str
 ) -> None:

@@ -7,9 +7,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from convs2s.config.model import BatchLimits
+from convs2s.data.batches import Indices, plan_batches
+from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.build import build_network
@@ -19,7 +22,7 @@ from convs2s.training.launch import launch, torchrun_options
 from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from convs2s.training.workers import Workers
+from convs2s.training.workers import Gradients, Workers
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
 
@@ -134,9 +137,47 @@ def test_every_worker_has_as_many_micro_batches(
     assert all(one.size <= (tokens or one.size) or len(one.rows) == 1 for one in found)
 
 
+@pytest.fixture(scope="module")
+def batches() -> list[tuple[TokenStore, Indices]]:
+    """Some batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
+    generator = np.random.default_rng(1)
+    sources = np.clip(generator.lognormal(3.1, 0.62, 50_000), 1, 170).astype(np.int32) + 1
+    targets = np.clip(sources * generator.lognormal(0.1, 0.22, 50_000), 1, 175).astype(np.int32) + 1
+    plan = plan_batches(sources, targets, BatchLimits(sentences=256), generator)
+    store = [
+        (range(source), range(target))
+        for source, target in zip(sources.tolist(), targets.tolist(), strict=True)
+    ]
+    return [(cast(TokenStore, store), rows) for rows in plan[:40]]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 8, 16])
+def test_workers_have_even_shares(batches: list[tuple[TokenStore, Indices]], workers: int) -> None:
+    slowest, mean = 0, 0.0
+    for store, rows in batches:
+        parts = split_batch(store, rows, 4000, workers)
+        assert [row for part in parts for row in part.rows] == list(rows)
+        assert all(part.size <= 4000 for part in parts)
+        sizes = []  # padded tokens of both sides
+        for part in parts:
+            sides = zip(*(store[row] for row in part.rows), strict=True)
+            sizes.append(len(part.rows) * sum(max(map(len, side)) for side in sides))
+        slowest += max(sum(sizes[rank::workers]) for rank in range(workers))
+        mean += sum(sizes) / workers
+    assert slowest <= 1.05 * mean
+
+
 def test_fewer_pairs_than_workers_are_a_micro_batch_each(task: Path) -> None:
     store = TrainingData.read(task).train
     assert [len(one.rows) for one in split_batch(store, np.arange(3), None, 8)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", [8] * 10), ("cuda", [2, 24, 24, 24, 6])])
+def test_buckets_are_as_large_as_the_backend_likes(device: str, expected: list[int]) -> None:
+    with FakeTensorMode():
+        parameters = [nn.Parameter(torch.empty(512, 1024, device=device)) for _ in range(40)]
+        buckets = Gradients(parameters, Workers(0, 8))._buckets
+    assert [bucket.flat.nbytes >> 20 for bucket in buckets] == expected
 
 
 def scaled_gradients(task: Path, scaling: str) -> dict[str, Tensor]:
