@@ -58,8 +58,9 @@ from convs2s.pipeline.process import (
     provide_environment,
     release_stale_locks,
 )
-from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, shorten_messages
+from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, outlive_reader, shorten_messages
 
+outlive_reader(logger)
 provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
 
 # What another workflow locks and configures is its own affair.

@@ -69,10 +69,11 @@ def logged(command: str, before: str) -> str:
     """Return a rule's shell command that also goes to its log, and outlives a scheduler's signals.
 
     A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
-    SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says. The log
-    begins with the file ``before`` of earlier tries, as Snakemake removes that of the last one.
+    SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says, also where
+    nobody reads the terminal's copy any more (``| head``). The log begins with the file ``before``
+    of earlier tries, as Snakemake removes that of the last one.
     """
-    log = "(trap '' TERM USR1 INT HUP; exec tee -a {log})"
+    log = "(trap '' TERM USR1 INT HUP PIPE; exec tee -a {log})"
     return (
         f"if [ -f {before} ]; then cat {before} > {{log}}; fi; "
         f"trap : TERM USR1 INT HUP; {command} 2>&1 | {log}"

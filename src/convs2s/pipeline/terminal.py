@@ -5,10 +5,13 @@ plugins among installed packages, and the workflow also runs from a checkout tha
 """
 
 import logging
+import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any, TextIO
 
 import psutil
 
@@ -67,10 +70,63 @@ class ShortFormat(logging.Formatter):
         return self._whole.format(record)
 
 
+class OutlivingStream:
+    """A stream that falls silent once its reader has gone, as that of ``| head`` does."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Take the stream that is written to."""
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write a text."""
+        with self._outliving():
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Write what is still in the stream's memory."""
+        with self._outliving():
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Return whether this is a terminal."""
+        return self._stream.isatty()
+
+    @contextmanager
+    def _outliving(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            # As Python's documentation advises (module signal, "Note on SIGPIPE"). What is still in
+            # memory, and what jobs say that start later, goes to the null device as well.
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self._stream.fileno())
+            os.close(null)
+
+
 def event_of(record: logging.LogRecord) -> str:
     """Return the event that a message of Snakemake's tells of; nothing where it states none."""
     event = getattr(record, "event", None)
     return "" if event is None else str(event.value)
+
+
+def terminals(logger: logging.Logger) -> list[logging.StreamHandler[Any]]:
+    """Return the handlers by which a logger speaks on the terminal, its log files aside."""
+    return [
+        handler
+        for handler in logger.handlers
+        if isinstance(handler, logging.StreamHandler)
+        and not isinstance(handler, logging.FileHandler)
+    ]
+
+
+def outlive_reader(logger: logging.Logger) -> None:
+    """Have a logger of Snakemake's go on in silence where nobody reads the terminal's lines.
+
+    Its handler raises BrokenPipeError, also in the thread that a job has ended in: Snakemake would
+    never learn of that end, and wait for ever.
+    """
+    for handler in terminals(logger):
+        handler.setStream(OutlivingStream(handler.stream))
 
 
 def shorten_messages(logger: logging.Logger) -> None:
@@ -80,9 +136,8 @@ def shorten_messages(logger: logging.Logger) -> None:
     """
     shown = ShortMessages()
     if not logger.isEnabledFor(logging.DEBUG):  # as --verbose has it
-        for handler in logger.handlers:
-            is_terminal = isinstance(handler, logging.StreamHandler)
-            if is_terminal and not isinstance(handler, logging.FileHandler) and handler.formatter:
+        for handler in terminals(logger):
+            if handler.formatter:
                 handler.addFilter(shown)
                 handler.setFormatter(ShortFormat(handler.formatter, shown))
 

@@ -1,12 +1,13 @@
 """What Snakemake's messages become on a terminal."""
 
 import logging
+import os
 from enum import Enum
 from typing import Any
 
 import pytest
 
-from convs2s.pipeline.terminal import GOES_ON, ShortFormat, ShortMessages
+from convs2s.pipeline.terminal import GOES_ON, ShortFormat, ShortMessages, outlive_reader
 
 
 class Kind(Enum):
@@ -51,3 +52,19 @@ def test_errors_stay_whole_until_ctrl_c() -> None:
     shown.is_interrupted = True
     assert said(shown, "Error in rule a", **error) == ""
     assert said(shown, "Terminating processes on user request, this might take") == GOES_ON
+
+
+def test_a_terminal_that_nobody_reads_falls_silent() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stream:
+        handler = logging.StreamHandler(stream)
+        record = logging.makeLogRecord({"msg": "a line"})
+        logger = logging.Logger("terminal")
+        logger.addHandler(handler)
+        outlive_reader(logger)
+        handler.emit(record)
+        assert os.read(reader, 100) == b"a line\n"
+        os.close(reader)
+        handler.stream.write("a line\n" * 10_000)  # more than the stream keeps in memory
+        handler.stream.flush()
+        os.write(writer, b"of a job that starts later\n")
