@@ -5,6 +5,7 @@ It lies beside the rooms, as trainings, decodings, the API and commands all ask 
 
 import ctypes
 import os
+import re
 import sys
 import tempfile
 import time
@@ -20,28 +21,70 @@ from convs2s.files.locks import try_lock, wait_for_lock
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
+_GRANTS = {
+    VISIBLE: r"\s*(\d|GPU-|MIG-)",
+    "SLURM_JOB_GPUS": r"\d",
+    "NVIDIA_VISIBLE_DEVICES": "GPU-|MIG-",
+}
+"""Variables by which a job is granted GPUs -> how a value that names one begins."""
+
 SECONDS_BETWEEN_TRIES = 2.0
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # Parameters of glibc's mallopt, of malloc.h
 OF_ITS_OWN = 1 << 30  # Bytes of an allocation that goes back to the system once it is freed
 
 
-def pick_device(name: str) -> str:
+def pick_device(name: str, workers: int = 1) -> str:
     """Return the device that ``auto`` stands for on this machine, or the name itself.
 
     A GPU multiplies matrices of float32 in TF32 from then on: several times as fast, factors
     rounded to 10 bits.
 
     Raises:
-        UserError: ``cuda`` is asked for where there is none.
+        UserError: torch can use no GPU where ``cuda`` is asked for, or ``auto`` in a job that was
+            granted GPUs or for several workers, which compute on a CPU only if that is stated.
     """
     available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise UserError("device cuda: this machine has no CUDA device; set device to auto or cpu")
+    if name != "cpu" and not available:
+        need = gpus_granted(os.environ)
+        if not need and workers > 1:
+            need = f"{workers} workers"
+        if need or name == "cuda":
+            asked = f"device {name}{need and f' for {need}'}"
+            raise UserError(
+                f"{asked}: torch can use no GPU: {why_no_gpu()}; else set device to cpu"
+            )
     device = ("cuda" if available else "cpu") if name == "auto" else name
     if device == "cuda":
         torch.set_float32_matmul_precision("high")
     return device
+
+
+def gpus_granted(environment: Mapping[str, str]) -> str:
+    """Return the variable by which a scheduler grants this job GPUs, as NAME=VALUE, or nothing.
+
+    CUDA_VISIBLE_DEVICES decides where it is set, also to nothing. Slurm's own names the job's GPUs
+    (sbatch(1), output environment variables), NVIDIA's device plugin for Kubernetes their UUIDs.
+    """
+    for name, pattern in _GRANTS.items():
+        if re.match(pattern, environment.get(name, "")):
+            return f"{name}={environment[name]}"
+        if name == VISIBLE and name in environment:
+            break
+    return ""
+
+
+def why_no_gpu() -> str:
+    """Return why torch can use no GPU here, and what to do."""
+    build = f"torch {torch.__version__}"
+    if not torch.backends.cuda.is_built():
+        return f"{build} is built for CPUs alone: install its build for your GPUs (docs/install.md)"
+    build += f" is built for CUDA {torch.version.cuda}"
+    try:
+        torch.cuda.init()
+    except RuntimeError as error:  # it names the driver where that is too old, or missing
+        return f"{build} and says: {str(error).partition('. ')[0]}: see docs/install.md"
+    return f"{build} and sees none: see nvidia-smi"
 
 
 def worker_device(device: str, environment: Mapping[str, str]) -> str:

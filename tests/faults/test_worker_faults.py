@@ -66,6 +66,7 @@ def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path
         said = process.communicate(timeout=120)[1]
         assert process.returncode == code, said
         assert says in said
+        assert ": 2 workers by gloo on the CPU, fp32\n" in said
         assert not jobs[0].output.exists()
         assert [far for _, far in sockets] == [0, 0, 0]  # no server for the network
         assert sum(near for near, _ in sockets) > 0

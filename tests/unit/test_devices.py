@@ -112,6 +112,56 @@ def test_granted_gpus_are_counted(value: str, count: int) -> None:
     assert granted_gpus({"CUDA_VISIBLE_DEVICES": value}) == count
 
 
+GRANTS = {
+    "CUDA_VISIBLE_DEVICES": "0,1",
+    "SLURM_JOB_GPUS": "2,3",
+    "NVIDIA_VISIBLE_DEVICES": "GPU-5f0e",
+}
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which torch can use no GPU, and a job that was granted none."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name in GRANTS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("name", GRANTS)
+def test_granted_gpus_that_torch_cannot_use_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert pick_device("auto") == "cpu"
+    monkeypatch.setenv(name, GRANTS[name])
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
+    says = rf"device auto for {name}={GRANTS[name]}: torch can use no GPU: torch \S+ is built for "
+    with pytest.raises(UserError, match=says + r"CPUs alone: install .*; else set device to cpu$"):
+        pick_device("auto")
+    assert pick_device("cpu", 8) == "cpu"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as is typed where a GPU shall not be used
+    assert pick_device("auto") == "cpu"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert pick_device("auto") == "cpu"
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_several_workers_take_a_cpu_only_where_it_is_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def old_driver() -> None:
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040). Bye")
+
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
+    monkeypatch.setattr(torch.cuda, "init", old_driver)
+    says = r"device auto for 8 workers: torch can use no GPU: .* \(found version 11040\): see docs"
+    with pytest.raises(UserError, match=says):
+        pick_device("auto", 8)
+    with pytest.raises(UserError, match="device cuda: torch can use no GPU"):
+        pick_device("cuda")
+    assert pick_device("cpu", 8) == "cpu"
+
+
 def test_a_gpu_multiplies_float32_in_tf32_and_a_cpu_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -63,8 +63,7 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
         if present:
             gpus = own_gpus(os.environ, present, workers, lock_folder())
             os.environ[VISIBLE] = ",".join(resources.enter_context(gpus))
-        else:
-            pick_device(job.device)
+        pick_device(job.device, nodes * workers)
         if meeting is not None:
             os.environ["OMP_NUM_THREADS"] = str(job.threads)
             try:

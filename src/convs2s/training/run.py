@@ -53,6 +53,7 @@ def _train(job: TrainingJob) -> None:
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         if workers.is_first:
             data.check_checksums()
+            log(place_line(job, device, workers.count))
         workers.wait()  # for the lock and the checksums
         choose_kernel(job, network, folder, device, workers)
         trainer = Trainer(
@@ -149,11 +150,23 @@ def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
     return Watch(folder.progress, history, events)
 
 
+def place_line(job: TrainingJob, device: str, workers: int) -> str:
+    """Return a training's first line: when, where, on what and how it computes."""
+    number = os.environ.get("SLURM_JOB_ID")
+    place = f"{os.uname().nodename}{'' if number is None else f', Slurm job {number}'}"
+    computing, precision, backend = "the CPU", str(job.recipe.precision), "gloo"
+    if torch.device(device).type == "cuda":
+        computing, backend = torch.cuda.get_device_name(device), "nccl"
+        precision += " (products in TF32)" if precision == "fp32" else ""
+    count = f"{workers} workers by {backend}" if workers > 1 else "1 worker"
+    return (
+        f"{datetime.now():%Y-%m-%d %H:%M:%S}, process {os.getpid()} on {place}: "
+        f"{count} on {computing}, {precision}"
+    )
+
+
 def log_start(trainer: Trainer) -> None:
     """Log which states of other trainings are left alone, and where this one goes on and why."""
-    job = os.environ.get("SLURM_JOB_ID")
-    place = f"{os.uname().nodename}{'' if job is None else f', Slurm job {job}'}"
-    log(f"{datetime.now():%Y-%m-%d %H:%M:%S}, process {os.getpid()} on {place}")
     for line in trainer.folder.differences():
         log(f"{line}: not loaded")
     if trainer.state.updates:

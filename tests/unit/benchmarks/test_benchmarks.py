@@ -56,7 +56,7 @@ def test_without_a_gpu_it_says_so_in_one_line(root: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
-    assert "this machine has no CUDA device" in done.stderr
+    assert "torch can use no GPU" in done.stderr
 
 
 @pytest.mark.slow

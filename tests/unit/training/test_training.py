@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -210,6 +211,7 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
     assert not killed.exists()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "going on in epoch" in done.stderr
+    assert re.search(r"process \d+ on \S+: 1 worker on the CPU, fp32\n", done.stderr)
     assert sha256(killed) == sha256(undisturbed)
 
 

@@ -218,6 +218,18 @@ def test_a_node_joins_the_others_at_a_store_that_none_of_them_holds() -> None:
     assert any("is_host=0" in option for option in options)
 
 
+def test_workers_on_gpus_that_cuda_cannot_use_are_refused(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    job = tiny.job(task, tmp_path / "model.safetensors", device="auto")
+    for counted in (0, 2):  # by CUDA, and by the driver's own library
+        monkeypatch.setattr(torch.cuda, "device_count", lambda counted=counted: counted)
+        with pytest.raises(UserError, match=r"device auto for CUDA_VISIBLE_DEVICES=0,1: torch can"):
+            launch(job, 1, 2, ["train", "folder"])
+
+
 def test_several_nodes_are_refused_outside_of_a_job(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
