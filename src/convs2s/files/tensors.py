@@ -3,25 +3,38 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import safe_open
 from torch import Tensor
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.atomic import atomic_path, cannot_be_written
+from convs2s.files.atomic import atomic_path
 
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
 
 DIGEST = "digest"
 """Key of a description: SHA-256 of the tensors and of everything else that it says."""
+
+_TYPES = {
+    torch.bool: "BOOL",
+    torch.uint8: "U8",
+    torch.int8: "I8",
+    torch.int16: "I16",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int32: "I32",
+    torch.float32: "F32",
+    torch.float64: "F64",
+    torch.int64: "I64",
+}
+"""Types of tensors -> their names in a file, in the order of its format."""
 
 _PIECE_BYTES = 16 << 20
 """Bytes that one thread sums up at a time."""
@@ -30,20 +43,24 @@ _PIECE_BYTES = 16 << 20
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 
-    A UserError says that the file cannot be written; what stood under its name still does.
+    They are those of safetensors' own writer, which takes all tensors at once from the memory of
+    the CPU. Here those of a GPU are there in turn.
+
+    Raises:
+        UserError: the file cannot be written; what stood under its name still does.
     """
-    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     stated = json.loads(_json(description))  # as it will be read
-    text = _json({**stated, DIGEST: _digest(contiguous, stated)})
-    with atomic_path(path) as temporary:
-        try:
-            save_file(contiguous, temporary, {METADATA_KEY: text})
-        except SafetensorError as error:
-            raise cannot_be_written(path, str(error)) from None
-        # safetensors makes files that their owner alone can read; ours are for whom umask says.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+    unknown = _header(tensors, {**stated, DIGEST: "0" * hashlib.sha256().digest_size * 2})
+    digests: dict[str, list[bytes]] = {}
+    with atomic_path(path) as temporary, temporary.open("wb") as stream, _hashing() as pool:
+        stream.write(unknown)
+        for name in _order(tensors):
+            content = _content(tensors[name].detach().cpu().contiguous())
+            started = _start_digests(pool, content)
+            stream.write(content)
+            digests[name] = [piece.result() for piece in started]
+        stream.seek(0)
+        stream.write(_header(tensors, {**stated, DIGEST: _combined(tensors, stated, digests)}))
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -76,21 +93,61 @@ def _json(description: Mapping[str, Any]) -> str:
     return json.dumps(description, sort_keys=True, ensure_ascii=False)
 
 
+def _order(tensors: Mapping[str, Tensor]) -> list[str]:
+    """Return the names as they follow in a file: widest types first, so that all are aligned."""
+    types = list(_TYPES)
+    return sorted(tensors, key=lambda name: (-types.index(tensors[name].dtype), name))
+
+
+def _header(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> bytes:
+    """Return what a file begins with (github.com/huggingface/safetensors, "Format")."""
+    parts: dict[str, Any] = {"__metadata__": {METADATA_KEY: _json(description)}}
+    end = 0
+    for name in _order(tensors):
+        tensor, start = tensors[name], end
+        end += tensor.nbytes
+        kind, shape = _TYPES[tensor.dtype], list(tensor.shape)
+        parts[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _content(tensor: Tensor) -> memoryview:
+    return tensor.reshape(-1).view(torch.uint8).numpy().data
+
+
+def _hashing() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count())
+
+
+def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future[bytes]]:
+    """Start to sum up the pieces of a tensor's bytes."""
+    starts = range(0, len(content), _PIECE_BYTES)
+    pieces = (content[start : start + _PIECE_BYTES] for start in starts)
+    return [pool.submit(lambda piece: hashlib.sha256(piece).digest(), piece) for piece in pieces]
+
+
 def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> str:
     """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
+    with _hashing() as pool:
+        started = {name: _start_digests(pool, _content(part)) for name, part in tensors.items()}
+    digests = {name: [piece.result() for piece in pieces] for name, pieces in started.items()}
+    return _combined(tensors, description, digests)
+
+
+def _combined(
+    tensors: Mapping[str, Tensor],
+    description: Mapping[str, Any],
+    digests: Mapping[str, Sequence[bytes]],
+) -> str:
+    """Return the digest by those of the pieces of each tensor."""
     ordered = sorted(tensors.items())
     shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
     stated = _json({"description": description, "tensors": shapes})
     digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
-    contents = (tensor.reshape(-1).view(torch.uint8).numpy().data for _, tensor in ordered)
-    pieces = (
-        data[start : start + _PIECE_BYTES]
-        for data in contents
-        for start in range(0, len(data), _PIECE_BYTES)
-    )
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for piece in pool.map(hashlib.sha256, pieces):
-            digest.update(piece.digest())
+    for name, _ in ordered:
+        digest.update(b"".join(digests[name]))
     return digest.hexdigest()
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import torch
 
 from convs2s.data.vocabulary import Vocabulary
-from convs2s.devices import keep_freed_memory, pick_device, worker_device
+from convs2s.devices import keep_freed_memory, pick_device, return_freed_memory, worker_device
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_json
 from convs2s.models.build import build_network
@@ -43,13 +43,14 @@ def train(job: TrainingJob) -> None:
 def _train(job: TrainingJob) -> None:
     launcher = os.getppid() if is_worker() else None
     stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))  # the clock starts here
-    keep_freed_memory()
+    device = worker_device(pick_device(job.device), os.environ)
+    if device == "cpu":
+        keep_freed_memory()
     torch.set_num_threads(job.threads)
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
     first_epoch = begin(job, data, network)
     folder = StateFolder(job.output.parent / STATE, identity(job, data.checksums))
-    device = worker_device(pick_device(job.device), os.environ)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         if workers.is_first:
             data.check_checksums()
@@ -69,6 +70,7 @@ def _train(job: TrainingJob) -> None:
             watch=watch_of(job, folder) if workers.is_first else None,
             first_epoch=first_epoch,
         )
+        return_freed_memory()  # of how it was made: on a GPU it has left all of this memory
         if workers.is_first:
             log_start(trainer)
         with handling(signals_to_handle(), stop.note):

@@ -1,0 +1,63 @@
+"""What a worker keeps in the memory of the CPU where it computes elsewhere."""
+
+import gc
+import re
+from pathlib import Path
+
+import pytest
+
+from convs2s.training import run
+from convs2s.training.identity import TrainingJob
+from convs2s.training.schedule import TrainerState
+from convs2s.training.trainer import Trainer
+from tests.support import tiny
+from tests.support.together import start
+
+STATUS = Path("/proc/self/status")
+
+WIDE = {"encoder": [{"layers": 1, "width": 16, "kernel": 3}]} | {
+    "decoder": [{"layers": 10, "width": 512, "kernel": 3}]
+}
+
+
+def own_memory() -> int:
+    """Bytes of memory that no file lies behind."""
+    line = re.search(r"RssAnon:\s+(\d+)", STATUS.read_text())
+    assert line is not None
+    return int(line[1]) << 10
+
+
+class StartedError(Exception):
+    """A training has been started, which was all that was to be seen of it."""
+
+
+def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
+    """Start to train on a device that needs no memory; return what is kept, and the parameters."""
+    sizes: list[tuple[int, int]] = []
+
+    def stop(self: Trainer) -> TrainerState:
+        parameters = list(self.network.parameters())
+        assert {one.device.type for one in parameters} == {"meta"}
+        gc.collect()
+        sizes.append((own_memory(), sum(one.nbytes for one in parameters)))
+        raise StartedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "worker_device", lambda *_: "meta")
+        patch.setattr(Trainer, "run", stop)
+        for job in jobs:
+            with pytest.raises(StartedError):
+                run.train(job)
+    return sizes
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="Linux tells what a process keeps")
+def test_the_parameters_are_not_kept_where_they_were_made(tmp_path: Path) -> None:
+    task = tiny.prepare(tmp_path / "task")
+    jobs = [  # the first one starts the libraries
+        tiny.job(task, tmp_path / str(number) / "model", settings)
+        for number, settings in enumerate((tiny.settings(), tiny.settings(WIDE)))
+    ]
+    [[(tiny_kept, _), (kept, parameters)]] = start(tmp_path / "at", 1, memory_of_a_start, jobs)
+    assert parameters > 48 << 20
+    assert kept - tiny_kept < 0.25 * parameters
