@@ -34,7 +34,10 @@ spec:
             limits: {memory: ${3}M, nvidia.com/gpu: $5}
           volumeMounts:
             - {name: work, mountPath: "$volume"}
+            - {name: shared-memory, mountPath: /dev/shm} # of NCCL's workers; else it has 64 MB
       volumes:
+        - name: shared-memory
+          emptyDir: {medium: Memory} # counts as memory of the job
         - name: work
           persistentVolumeClaim: {claimName: "$claim"}
 END

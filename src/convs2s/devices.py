@@ -1,4 +1,4 @@
-"""Where to compute, GPUs that no other training on this machine computes on, and memory.
+"""Where to compute, GPUs that no other job on this machine computes on, and memory.
 
 It lies beside the rooms, as trainings, decodings, the API and commands all ask it.
 """
@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -42,7 +43,8 @@ def pick_device(name: str, workers: int = 1) -> str:
 
     Raises:
         UserError: torch can use no GPU where ``cuda`` is asked for, or ``auto`` in a job that was
-            granted GPUs or for several workers, which compute on a CPU only if that is stated.
+            granted GPUs or for several workers, which compute on a CPU only if that is stated; or
+            torch has no code for the GPU.
     """
     available = torch.cuda.is_available()
     if name != "cpu" and not available:
@@ -56,6 +58,7 @@ def pick_device(name: str, workers: int = 1) -> str:
             )
     device = ("cuda" if available else "cpu") if name == "auto" else name
     if device == "cuda":
+        check_architecture()
         torch.set_float32_matmul_precision("high")
     return device
 
@@ -87,12 +90,84 @@ def why_no_gpu() -> str:
     return f"{build} and sees none: see nvidia-smi"
 
 
+def check_architecture() -> None:
+    """Refuse a GPU, the current one of this process, that this build of torch has no code for.
+
+    Code for a compute capability runs on later ones of the same first digit; PTX ("compute_...")
+    is compiled for any later one (CUDA C++ Programming Guide, "Binary Compatibility").
+
+    Raises:
+        UserError: the GPU is older than all code, or newer where there is no PTX.
+    """
+    names = torch.cuda.get_arch_list()
+    parts = (re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name) for name in names)
+    compiled = [(part[1], (int(part[2]), int(part[3]))) for part in parts if part]
+    if not compiled:  # as of ROCm, whose names are others
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own words for it, eight lines
+        own = torch.cuda.get_device_capability()
+    runs = (code <= own and (form == "compute" or code[0] == own[0]) for form, code in compiled)
+    if not any(runs):
+        raise UserError(
+            f"{_gpu()}: this build of torch, {torch.__version__}, has code for "
+            f"{' '.join(names)} alone: install one for this GPU "
+            "(docs/install.md), or set device to cpu"
+        )
+
+
+def check_precision(precision: str, device: str) -> None:
+    """Refuse bf16 on a GPU that has none (compute capability below 8.0): torch would emulate it.
+
+    Raises:
+        UserError: the current GPU of this process has none.
+    """
+    is_on_gpu = torch.device(device).type == "cuda"
+    if precision == "bf16" and is_on_gpu and not has_bf16():
+        raise UserError(f"precision: bf16: {_gpu()} has no bf16: state precision: fp32")
+
+
+def has_bf16() -> bool:
+    """Return whether the current GPU of this process computes in bf16 by itself."""
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+
+
+def _gpu() -> str:
+    major, minor = torch.cuda.get_device_capability()
+    return f"{torch.cuda.get_device_name()} (compute capability {major}.{minor})"
+
+
+@contextmanager
+def held_device(name: str, *, waits: bool = True) -> Iterator[str]:
+    """Hold a GPU that is free, as trainings hold theirs, while the block runs; yield the device.
+
+    This process sees that GPU alone from then on, so nothing may have started CUDA before. Without
+    a GPU, or on a CPU, nothing is held.
+
+    Args:
+        name: ``auto``, ``cpu`` or ``cuda``.
+        waits: as of ``own_gpus``.
+
+    Raises:
+        UserError: as of ``pick_device`` and ``own_gpus``.
+    """
+    # Counting does not start CUDA, which would fix the GPUs that this process sees.
+    present = 0 if name == "cpu" else torch.cuda.device_count()
+    if not present:
+        yield pick_device(name)
+        return
+    with own_gpus(os.environ, present, 1, lock_folder(), waits=waits) as gpus:
+        os.environ[VISIBLE] = gpus[0]
+        yield pick_device(name)
+
+
 def worker_device(device: str, environment: Mapping[str, str]) -> str:
     """Return a worker's own device: on a GPU machine, the one of its number there."""
     if device == "cpu" or "LOCAL_RANK" not in environment:
         return device
     own = f"cuda:{environment['LOCAL_RANK']}"
     torch.cuda.set_device(own)
+    check_architecture()
     return own
 
 
@@ -106,7 +181,7 @@ def lock_folder() -> Path:
 
 @contextmanager
 def own_gpus(
-    environment: Mapping[str, str], present: int, wanted: int, folder: Path
+    environment: Mapping[str, str], present: int, wanted: int, folder: Path, *, waits: bool = True
 ) -> Iterator[list[str]]:
     """Hold GPUs while the block runs, after waiting until they are free; yield their names.
 
@@ -119,6 +194,7 @@ def own_gpus(
         present: number of GPUs that this process sees.
         wanted: number of GPUs to hold.
         folder: where the locks of this machine are.
+        waits: whether to wait for GPUs that others hold; else they are shared, and that is said.
 
     Raises:
         UserError: fewer are visible than are wanted, or the folder is not this user's own.
@@ -135,10 +211,13 @@ def own_gpus(
         return
     with ExitStack() as locks, _own_folder(folder) as opened:
         names = _lock_free_gpus(visible, wanted, opened, locks)
-        if len(names) < wanted:
+        if len(names) < wanted and not waits:
+            names = visible[:wanted]
+            print(f"other jobs hold all GPUs: sharing {', '.join(names)} with one", file=sys.stderr)
+        elif len(names) < wanted:
             print(f"waiting for {wanted} of the GPUs {', '.join(visible)}", file=sys.stderr)
         while len(names) < wanted:
-            locks.close()  # all or none: two trainings that held half each would wait for ever
+            locks.close()  # all or none: two jobs that held half each would wait for ever
             time.sleep(SECONDS_BETWEEN_TRIES)
             names = _lock_free_gpus(visible, wanted, opened, locks)
         yield names

@@ -8,9 +8,20 @@ import pytest
 import torch
 
 from convs2s import devices
-from convs2s.devices import lock_folder, own_gpus, pick_device
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.translate import load_ensemble
+from convs2s.devices import (
+    check_architecture,
+    check_precision,
+    lock_folder,
+    own_gpus,
+    pick_device,
+    worker_device,
+)
 from convs2s.errors import UserError
 from convs2s.pipeline.process import granted_gpus
+from convs2s.training.run import train
+from tests.support import tiny
 
 
 def test_two_trainings_on_two_gpus_get_one_each(tmp_path: Path) -> None:
@@ -170,3 +181,79 @@ def test_a_gpu_multiplies_float32_in_tf32_and_a_cpu_does_not(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert (pick_device("cpu"), asked) == ("cpu", [])
     assert (pick_device("auto"), asked) == ("cuda", ["high"])
+
+
+CU130 = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"
+CU126 = "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
+
+
+def have_gpu(
+    monkeypatch: pytest.MonkeyPatch, name: str, capability: tuple[int, int], compiled: str = ""
+) -> None:
+    """Let this machine have a GPU, and torch code for architectures."""
+    monkeypatch.setattr(torch.cuda, "get_arch_list", compiled.split)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: name)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda name: None)
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", lambda name: None)
+    has_bf16 = capability >= (8, 0)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
+
+
+@pytest.mark.parametrize(
+    ("capability", "compiled", "runs"),
+    [
+        ((7, 0), CU130, False),
+        ((7, 0), CU126, True),
+        ((7, 5), CU130, True),
+        ((8, 9), CU130, True),  # by the code for 8.6
+        ((9, 0), CU126, True),
+        ((10, 3), CU130, True),
+        ((12, 1), CU130, True),
+        ((13, 0), CU130, True),  # by PTX
+        ((12, 0), CU126, False),
+        ((9, 0), "gfx90a gfx942", True),  # of ROCm
+    ],
+)
+def test_a_gpu_that_torch_has_no_code_for_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], compiled: str, runs: bool
+) -> None:
+    have_gpu(monkeypatch, "a GPU", capability, compiled)
+    if runs:
+        check_architecture()
+    else:
+        with pytest.raises(UserError):
+            check_architecture()
+
+
+def test_who_has_a_volta_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    have_gpu(monkeypatch, "Tesla V100-SXM2-16GB", (7, 0), CU130)
+    expected = (
+        r"^Tesla V100-SXM2-16GB \(compute capability 7.0\): this build of torch, \S+, has code "
+        rf"for {CU130} alone: install one for this GPU \(docs/install.md\), or set device to cpu$"
+    )
+    with pytest.raises(UserError, match=expected):
+        pick_device("auto")
+    with pytest.raises(UserError, match=expected):
+        worker_device("cuda", {"LOCAL_RANK": "1"})
+
+
+def test_bf16_is_refused_on_a_gpu_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    have_gpu(monkeypatch, "Tesla T4", (7, 5), CU130)
+    task = tiny.prepare(tmp_path / "task")
+    check_precision("fp32", "cuda")
+    check_precision("bf16", "cpu")
+    expected = r"precision: bf16: Tesla T4 \(compute capability 7.5\) has no bf16: state precision"
+    with pytest.raises(UserError, match=expected):
+        load_ensemble([tmp_path / "no model"], "cuda", DecodingSettings(precision="bf16"))
+    with pytest.raises(UserError, match=expected):
+        train(
+            tiny.job(
+                task, tmp_path / "model.safetensors", tiny.settings(precision="bf16"), device="cuda"
+            )
+        )
+    have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
+    check_precision("bf16", "cuda:1")

@@ -96,8 +96,12 @@ def test_a_job_runs_in_the_image_and_again_with_more_memory(
         "requests": {"cpu": 4, "memory": "8000M"},
         "limits": {"memory": "8000M", "nvidia.com/gpu": 0},
     }
-    (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
-    assert mount["name"] == volume["name"]
+    volumes = {volume.pop("name"): volume for volume in pod["volumes"]}
+    mounted = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
+    assert mounted == {
+        "/work": {"persistentVolumeClaim": {"claimName": "convs2s"}},
+        "/dev/shm": {"emptyDir": {"medium": "Memory"}},
+    }
     assert first["spec"]["template"]["spec"]["activeDeadlineSeconds"] == 60 * 60
 
 

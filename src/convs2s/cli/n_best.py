@@ -81,23 +81,24 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     import torch
 
     from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
-    from convs2s.devices import pick_device
+    from convs2s.devices import held_device
 
     stated = {"length_penalty": arguments.length_penalty}
     alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
     form: Form = arguments.form
-    scorer = PairScorer.load(arguments.model, pick_device(arguments.device), form)
-    write_utf8()
-    if arguments.n_best is not None:
-        groups = read_groups(arguments.n_best)
-        sources = read_lines(arguments.source)
-        for hypothesis in score_groups(scorer, sources, groups, arguments.feature, alpha):
-            print(hypothesis.line())
-        return
-    print("log_probability\ttokens")
-    for score in score_pairs(scorer, read_line_pairs(arguments.source, arguments.target)):
-        print(f"{score.log_probability:.9g}\t{score.tokens}")
+    with held_device(arguments.device, waits=False) as device:
+        scorer = PairScorer.load(arguments.model, device, form)
+        write_utf8()
+        if arguments.n_best is not None:
+            groups = read_groups(arguments.n_best)
+            sources = read_lines(arguments.source)
+            for hypothesis in score_groups(scorer, sources, groups, arguments.feature, alpha):
+                print(hypothesis.line())
+            return
+        print("log_probability\ttokens")
+        for score in score_pairs(scorer, read_line_pairs(arguments.source, arguments.target)):
+            print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
 def add_rerank(command: argparse.ArgumentParser) -> None:

@@ -70,17 +70,22 @@ def _count(text: str) -> int:
 
 def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
+    from convs2s.devices import held_device
+
+    if arguments.input is None and (arguments.output or arguments.workers > 1):
+        raise UserError("--output and --workers are for files: name one with --input")
+    with held_device(arguments.device, waits=False) as device:
+        _translate_on(device, arguments)
+
+
+def _translate_on(device: str, arguments: argparse.Namespace) -> None:
     import torch
 
     from convs2s.decoding.long_files import identity_of, translate_long_file
     from convs2s.decoding.streams import ChunkTranslator, translate_stream
     from convs2s.decoding.translate import LineTranslator
-    from convs2s.devices import pick_device
 
     settings = decoding_settings(arguments)
-    device = pick_device(arguments.device)
-    if arguments.input is None and (arguments.output or arguments.workers > 1):
-        raise UserError("--output and --workers are for files: name one with --input")
     if arguments.n_best is not None:
         settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
     if arguments.workers > 1 and device != "cpu":
@@ -146,17 +151,20 @@ def _serve(arguments: argparse.Namespace) -> None:
             f"serve: {' and '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
             "clone: pip install -c constraints.txt -e '.[serve]')"
         )
+    from convs2s.devices import held_device
     from convs2s.serving.server import serve
 
     stated = {name: getattr(arguments, name) for name in ServerSettings.model_fields}
-    serve(
-        arguments.model,
-        decoding_settings(arguments),
-        validated(ServerSettings, stated, "options"),
-        device=arguments.device,
-        threads=arguments.threads,
-        pretokenized=arguments.pretokenized,
-    )
+    settings = validated(ServerSettings, stated, "options")
+    with held_device(arguments.device, waits=False) as device:
+        serve(
+            arguments.model,
+            decoding_settings(arguments),
+            settings,
+            device=device,
+            threads=arguments.threads,
+            pretokenized=arguments.pretokenized,
+        )
 
 
 def add_attention(command: argparse.ArgumentParser) -> None:

@@ -21,9 +21,9 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.progress import counted
-from convs2s.decoding.translate import load_ensemble, prepare_translator
+from convs2s.decoding.translate import load_ensemble, translator_of_job
 from convs2s.decoding.words import Form, Splitter, warn_if_overlong
-from convs2s.devices import pick_device
+from convs2s.devices import held_device
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import ModelDescription
@@ -241,15 +241,15 @@ def list_n_best(
 
     Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
     """
-    translator = prepare_translator(models, settings, device=device, threads=threads)
-    translations = translator.translate(read_lines(source), n_best=sys.maxsize)
     alpha = settings.alpha
-    lines = (
-        n_best_line(best.line, " ".join(best.words), best.score, len(best.tokens) + 1, alpha)
-        for translation in counted(translations, " lines")
-        for best in translation.n_best
-    )
-    write_lines(output, lines)
+    with translator_of_job(models, settings, device=device, threads=threads) as translator:
+        translations = translator.translate(read_lines(source), n_best=sys.maxsize)
+        lines = (
+            n_best_line(best.line, " ".join(best.words), best.score, len(best.tokens) + 1, alpha)
+            for translation in counted(translations, " lines")
+            for best in translation.n_best
+        )
+        write_lines(output, lines)
 
 
 def score_n_best(
@@ -268,7 +268,8 @@ def score_n_best(
     ``length_penalty``.
     """
     torch.set_num_threads(threads)
-    scorer = PairScorer.load(models, pick_device(device), "words")
-    groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
-    scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
-    write_lines(output, (row.line() for row in scored))
+    with held_device(device) as own:
+        scorer = PairScorer.load(models, own, "words")
+        groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
+        scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
+        write_lines(output, (row.line() for row in scored))

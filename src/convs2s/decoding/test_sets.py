@@ -10,7 +10,7 @@ import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.progress import counted
-from convs2s.decoding.translate import prepare_translator
+from convs2s.decoding.translate import translator_of_job
 from convs2s.files.text import atomic_text, read_lines, write_json
 
 
@@ -25,8 +25,10 @@ def decode_test_set(
     threads: int,
 ) -> None:
     """Translate a file of raw text to JSON lines of ``Translation``'s fields and to plain text."""
-    translator = prepare_translator(models, settings, device=device, threads=threads)
     with ExitStack() as stack:
+        translator = stack.enter_context(
+            translator_of_job(models, settings, device=device, threads=threads)
+        )
         as_json, as_text = (stack.enter_context(atomic_text(path)) for path in (lines, text))
         for translation in counted(translator.translate(read_lines(source)), " lines"):
             as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
@@ -50,16 +52,16 @@ def time_decoding(
     after a batch has been translated, so that nothing is set up while it runs. Other processes of
     the machine slow it down. ``manifest`` is what else the number depends on.
     """
-    translator = prepare_translator(models, settings, device=device, threads=threads)
-    lines = list(read_lines(source))
-    for _ in translator.translate(lines[: settings.batch_sentences]):
-        pass
-    print(f"timing the translation of {len(lines):,} lines", flush=True)
-    started = time.perf_counter()
-    # All together: batches come from the whole set, as in the paper.
-    tokens = sum(len(best.tokens) + 1 for best in translator.translate(lines, chunk=len(lines)))
-    seconds = time.perf_counter() - started
-    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
+    with translator_of_job(models, settings, device=device, threads=threads) as translator:
+        lines = list(read_lines(source))
+        for _ in translator.translate(lines[: settings.batch_sentences]):
+            pass
+        print(f"timing the translation of {len(lines):,} lines", flush=True)
+        started = time.perf_counter()
+        # All together: batches come from the whole set, as in the paper.
+        tokens = sum(len(best.tokens) + 1 for best in translator.translate(lines, chunk=len(lines)))
+        seconds = time.perf_counter() - started
+        name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
     batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"
     signature = f"{name}, {threads} CPU threads, {translator.settings.precision}, {batches}"

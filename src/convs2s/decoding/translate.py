@@ -1,6 +1,7 @@
 """Raw text in, text out: preparation, search, unknown words, and text again."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -17,7 +18,7 @@ from convs2s.decoding.inspection import AttentionMap, attention_map, layer_atten
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import Form, Replacement, Splitter, replace_unknown, warn_if_overlong
-from convs2s.devices import pick_device
+from convs2s.devices import check_precision, held_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.ensemble import Ensemble, ShortlistedTypes
@@ -258,12 +259,14 @@ class LineTranslator:
         return sum(not token.endswith("@@") for token in tokens[:position])
 
 
-def prepare_translator(
+@contextmanager
+def translator_of_job(
     models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
-) -> LineTranslator:
-    """Return the translator of a job, and give this process its threads."""
+) -> Iterator[LineTranslator]:
+    """Yield the translator of a job, which holds its GPU, and give this process its threads."""
     torch.set_num_threads(threads)
-    return LineTranslator(models, settings, pick_device(device), threads=threads)
+    with held_device(device) as own:
+        yield LineTranslator(models, settings, own, threads=threads)
 
 
 def load_ensemble(
@@ -273,9 +276,10 @@ def load_ensemble(
 
     A UserError refuses models that do not fit together or cannot compute in the precision here.
     """
+    settings = settings or DecodingSettings()
+    check_precision(settings.precision, device)
     loaded = [load_model(path, device) for path in models]
     networks, common = [network for network, _ in loaded], loaded[0][1]
-    settings = settings or DecodingSettings()
     precision = chosen_precision(settings, networks, device)
     for path, (_, description) in zip(models, loaded, strict=True):
         for name in ALIKE:

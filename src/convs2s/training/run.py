@@ -7,7 +7,13 @@ from datetime import datetime
 import torch
 
 from convs2s.data.vocabulary import Vocabulary
-from convs2s.devices import keep_freed_memory, pick_device, return_freed_memory, worker_device
+from convs2s.devices import (
+    check_precision,
+    keep_freed_memory,
+    pick_device,
+    return_freed_memory,
+    worker_device,
+)
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_json
 from convs2s.models.build import build_network
@@ -44,6 +50,7 @@ def _train(job: TrainingJob) -> None:
     launcher = os.getppid() if is_worker() else None
     stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))  # the clock starts here
     device = worker_device(pick_device(job.device), os.environ)
+    check_precision(job.recipe.precision, device)
     if device == "cpu":
         keep_freed_memory()
     torch.set_num_threads(job.threads)

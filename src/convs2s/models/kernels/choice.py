@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.devices import has_bf16
 from convs2s.errors import UserError
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
@@ -95,8 +96,7 @@ def chosen_precision(
         return settings.precision
     precision: Precision = "fp32"
     if device != "cpu":
-        has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
-        precision = "bf16" if has_bf16 else "fp32"
+        precision = "bf16" if has_bf16() else "fp32"
     else:
         has_lstm = any(isinstance(network, Lstm) for network in networks)  # which has no int8
         candidates = [name for name in precisions() if name != "int8" or not has_lstm]
