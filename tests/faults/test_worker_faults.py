@@ -1,6 +1,7 @@
 """Two workers, of which one vanishes: the others end, and the same command goes on."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -36,6 +37,33 @@ def workers_of(process: Process) -> dict[str, int]:
     """The workers of a launcher: rank -> process."""
     found = {child: environment(child) for child in children(process.pid)}
     return {own["RANK"]: child for child, own in found.items() if "RANK" in own}
+
+
+LAUNCHED = """
+import sys
+from convs2s.cli.main import main
+from convs2s.training import heartbeat
+heartbeat.SECONDS_BETWEEN_LOOKS = 0.2
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_a_frozen_worker_is_killed_and_the_others_end(tmp_path: Path) -> None:
+    task = tiny.prepare(tmp_path / "task")
+    settings = tiny.settings(maximum_epochs=1000, checkpoint_minutes=1e-9)
+    (tmp_path / "settings.json").write_text(json.dumps(settings.training_settings()))
+    command = [sys.executable, "-c", LAUNCHED, "train", str(task), "--device", "cpu"]
+    command += ["--settings", str(tmp_path / "settings.json"), "--threads", "1", "--workers", "2"]
+    command += ["--output", str(tmp_path / "model.safetensors")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_for_a_state(process, tmp_path / "state")
+    frozen = workers_of(process)["1"]
+    os.kill(frozen, signal.SIGSTOP)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1, said
+    assert f"process {frozen}, a worker, is frozen: no sign of life for 4.8 s: killed\n" in said
+    assert "worker 1 was ended by SIGKILL, and the others with it; the last state is intact" in said
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from convs2s.devices import VISIBLE, check_precision, lock_folder, own_gpus, pick_device
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import handling, signals_to_handle
 from convs2s.training.run import train
@@ -64,6 +65,13 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
             gpus = own_gpus(os.environ, present, workers, lock_folder())
             os.environ[VISIBLE] = ",".join(resources.enter_context(gpus))
         check_precision(job.recipe.precision, pick_device(job.device, nodes * workers))
+        if meeting is None and workers == 1:
+            train(job)
+            return
+        folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="convs2s-")))
+        os.environ[HEARTBEATS] = str(folder / "heartbeats")
+        (folder / "heartbeats").mkdir()
+        resources.enter_context(ending_frozen_workers(folder / "heartbeats"))
         if meeting is not None:
             os.environ["OMP_NUM_THREADS"] = str(job.threads)
             try:
@@ -71,10 +79,7 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
             except UserError as error:
                 node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
                 raise type(error)(f"{node}: {error}") from None
-        elif workers == 1:
-            train(job)
         else:
-            folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="convs2s-")))
             os.environ.update(worker_environment(folder, job.threads))
             torchrun(torchrun_options(1, workers, folder), command)
 

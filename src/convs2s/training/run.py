@@ -23,6 +23,7 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
 from convs2s.training.finished import export, megabytes, size_of
+from convs2s.training.heartbeat import beating
 from convs2s.training.identity import TrainingJob, identity
 from convs2s.training.interruption import Interruption, end_of_job, handling, signals_to_handle
 from convs2s.training.log import log, speaking_as
@@ -30,7 +31,7 @@ from convs2s.training.progress import EVENTS, EventFile, Watch
 from convs2s.training.start import begin
 from convs2s.training.state_folder import STATE, StateFolder
 from convs2s.training.trainer import Trainer, TrainingResult
-from convs2s.training.workers import Workers, is_worker, joined
+from convs2s.training.workers import Workers, is_worker, joined, worker_count
 
 
 def train(job: TrainingJob) -> None:
@@ -42,14 +43,14 @@ def train(job: TrainingJob) -> None:
         UserError: bad input, or training diverged.
         UnfinishedError: training stopped early, because of the time limit or a signal.
     """
-    with speaking_as(job.label, quiet=job.quiet):
+    with speaking_as(job.label, quiet=job.quiet), beating(os.environ):
         _train(job)
 
 
 def _train(job: TrainingJob) -> None:
     launcher = os.getppid() if is_worker() else None
     stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))  # the clock starts here
-    device = worker_device(pick_device(job.device), os.environ)
+    device = worker_device(pick_device(job.device, worker_count()), os.environ)
     check_precision(job.recipe.precision, device)
     if device == "cpu":
         keep_freed_memory()

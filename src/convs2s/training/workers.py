@@ -220,10 +220,19 @@ def is_worker() -> bool:
     return {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= set(os.environ)
 
 
+def worker_count() -> int:
+    """Return how many workers torchrun started, on all machines; 1 where it did not."""
+    return int(os.environ["WORLD_SIZE"]) if is_worker() else 1
+
+
 @contextmanager
 def joined(device: str) -> Iterator[Workers]:
-    """Meet the other workers that torchrun started, if it did, until the block ends."""
-    count = int(os.environ["WORLD_SIZE"]) if is_worker() else 1
+    """Meet the other workers that torchrun started, if it did, until the block ends.
+
+    Where it fails, what the others still take part in is aborted: a graceful end would wait for it
+    (github.com/pytorch/pytorch/issues/119797).
+    """
+    count = worker_count()
     if count == 1:
         yield ALONE
         return
@@ -237,5 +246,7 @@ def joined(device: str) -> Iterator[Workers]:
     )
     try:
         yield Workers(rank, count)
-    finally:
-        torch.distributed.destroy_process_group()
+    except BaseException:
+        torch.distributed.distributed_c10d._abort_process_group()
+        raise
+    torch.distributed.destroy_process_group()

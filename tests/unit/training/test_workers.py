@@ -228,6 +228,11 @@ def test_workers_on_gpus_that_cuda_cannot_use_are_refused(
         monkeypatch.setattr(torch.cuda, "device_count", lambda counted=counted: counted)
         with pytest.raises(UserError, match=r"device auto for CUDA_VISIBLE_DEVICES=0,1: torch can"):
             launch(job, 1, 2, ["train", "folder"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match="device auto for 8 workers: torch can use no GPU"):
+        launch(job, 1, 1, [])  # torchrun by hand
 
 
 def test_several_nodes_are_refused_outside_of_a_job(
