@@ -31,6 +31,23 @@ class KnownTraining(Section):
     """Where the figure comes from."""
 
 
+class GpuRates(Section):
+    """The peak rates of a GPU, as its maker states them, without sparsity."""
+
+    name: str
+    """Its name."""
+    fp32: PositiveFloat
+    """TFLOP/s in fp32."""
+    tf32: PositiveFloat | None = None
+    """TFLOP/s of matrices in TF32; null: it has none, and multiplies in fp32."""
+    bf16: PositiveFloat | None = None
+    """TFLOP/s of matrices in bf16; null: it has none."""
+    bandwidth: PositiveFloat
+    """GB/s of its memory."""
+    source: str
+    """Where the figures come from."""
+
+
 class Costs(Section):
     """What work costs, for the budget of "snakemake preflight".
 
@@ -63,6 +80,20 @@ class Costs(Section):
     """Pairs a second that one core aligns."""
     align_bytes: CostFigure
     """Bytes of memory for a pair that is aligned."""
+    sentence_tokens: CostFigure
+    """Tokens of a sentence of one side."""
+    share_of_peak: CostFigure
+    """Share of a GPU's matrix rate that products reach, for the estimates of GPUs."""
+    block_passes: CostFigure
+    """How often a training reads or writes as many numbers as the outputs of a block."""
+    block_operations: CostFigure
+    """Operations that the host starts for each block of a micro-batch, forward and backward."""
+    operation_seconds: CostFigure
+    """Seconds in which the host starts one of them."""
+    paper_gpu: GpuRates
+    """The GPU that the papers' hours are of."""
+    gpus: Items[GpuRates]
+    """GPUs for which the hours of the papers' trainings are estimated."""
     trainings: Items[KnownTraining]
     """Trainings whose time is known; the time of any other one is not."""
 

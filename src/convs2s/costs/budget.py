@@ -14,6 +14,7 @@ from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
+from convs2s.costs.roofline import Work, work_of
 from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
@@ -57,7 +58,7 @@ class TrainingCost:
     """The trainings of one model: their number, what each holds, and its hours if they are known.
 
     ``memory`` is in bytes, ``state_bytes`` of its model and of what its optimizer keeps; ``known``
-    is of one training, over all its devices.
+    is of one training, over all its devices; ``work`` is what a GPU has to do, of an LSTM None.
     """
 
     model: str
@@ -66,6 +67,7 @@ class TrainingCost:
     memory: float
     state_bytes: int
     known: KnownTraining | None
+    work: Work | None
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,8 @@ def _trainings(
         memory = _PROCESS_BYTES + numbers * _FLOAT_BYTES
         known = settings.costs.training(task.text_name, model)
         state = kept * parameters * _FLOAT_BYTES
-        trainings.append(TrainingCost(model, count, parameters, memory, state, known))
+        work = work_of(architecture, recipe, network, target)
+        trainings.append(TrainingCost(model, count, parameters, memory, state, known, work))
     return trainings
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from convs2s.config.costs import Costs
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, budgets, levels
 from convs2s.costs.exhibits import Cost, PaperCosts, costs
+from convs2s.costs.roofline import estimated_rows
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell
@@ -74,6 +76,7 @@ def preflight(
     lines = [
         *(exhibits_report(exhibits) if exhibits else ()),
         *report(of_tasks, settings.options.scale, this_machine, total),
+        *estimates(of_tasks, settings.costs),
     ]
     try:
         print("\n".join(lines), flush=True)
@@ -141,6 +144,23 @@ def report(
     if unknown:
         yield f"{_runs(unknown)} beside these: hours not known"
     yield "not counted: decoding and scoring, and memory of GPUs"
+
+
+def estimates(of_tasks: Sequence[Budget], costs: Costs) -> Iterator[str]:
+    """Yield what the trainings whose hours the papers state would take on GPUs of today."""
+    printed = {
+        cost.known: cost.work
+        for budget in of_tasks
+        for cost in budget.trainings
+        if cost.work and cost.known and cost.known.printed
+    }
+    if printed:
+        yield ""
+        yield from _titled("estimate, not measured: one training on one GPU, by its peak rates")
+        header = ["", "GPU", "precision", "tokens/s", "GPU-hours", "the paper's"]
+        hours = [_hours(known.hours) for known in printed for _ in costs.gpus]
+        rows = estimated_rows(printed.items(), costs.gpus, costs)
+        yield from _table(header, [[*row, paper] for row, paper in zip(rows, hours, strict=True)])
 
 
 def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:

@@ -1,5 +1,6 @@
 """What a run will take, and what cannot fit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from convs2s.config.load import load
 from convs2s.costs.budget import Budget, Stage, budgets, levels
 from convs2s.costs.exhibits import costs
-from convs2s.costs.preflight import Machine, exhibits_report, refusals, report
+from convs2s.costs.preflight import Machine, estimates, exhibits_report, refusals, report
+from convs2s.costs.roofline import estimate
 from tests.support.cells import cells
 from tests.support.user_task import TASK
 
@@ -176,3 +178,36 @@ def test_a_released_model_is_not_trained(here: Path) -> None:
     found = headline("wmt14_en_fr_released")
     assert "released model: nothing is trained" in text([found])
     assert (found.disk, found.training_hours("GPU")) == (0, 0)
+
+
+def test_the_papers_english_french_on_gpus_of_today(here: Path) -> None:
+    settings = load(here, {})
+    (training,) = headline("wmt14_en_fr").trainings
+    work, known = training.work, training.known
+    assert work is not None
+    assert known is not None
+    assert 6 * work.weights == pytest.approx(1.11e9, rel=0.02)  # FLOP a token, counted elsewhere
+    rates: dict[tuple[str, str, bool], float] = {}
+    for gpu in settings.costs.gpus:
+        for changes in ({}, {"precision": "bf16"}, {"precision": "bf16", "compile": True}):
+            recipe = work.recipe.model_copy(update=changes)
+            found = estimate(replace(work, recipe=recipe), known, gpu, settings.costs)
+            if found:
+                assert found.rate * found.hours == pytest.approx(10.9e6, rel=0.02)  # in all as many
+                rates[gpu.name, found.precision, recipe.compile] = found.rate
+    assert rates["H100", "tf32", False] == pytest.approx(100_000, rel=0.05)
+    assert 165_000 < rates["H100", "bf16", True] < 230_000
+    assert rates["A100", "tf32", False] > 5 * rates["V100", "fp32", False]
+    assert ("V100", "bf16", False) not in rates  # a GPU without bf16
+
+
+def test_hours_of_gpus_are_marked_as_an_estimate(here: Path) -> None:
+    costs_file = load(here, {}).costs
+    said = list(estimates([headline("wmt14_en_fr")], costs_file))
+    assert said[1] == "estimate, not measured: one training on one GPU, by its peak rates"
+    assert [line.split()[:3] for line in said[-3:]] == [
+        ["wmt14_en_fr", "H100", "tf32"],
+        ["wmt14_en_fr", "A100", "tf32"],
+        ["wmt14_en_fr", "V100", "fp32"],
+    ]
+    assert list(estimates([headline("demo_en_fr")], costs_file)) == []

@@ -1,0 +1,112 @@
+"""How long a training of a ConvS2S network would take on a GPU: an estimate by its peak rates.
+
+A roofline: the products run at a share of the GPU's matrix rate, all else at the rate of its
+memory; where the host starts operations more slowly than that, it decides. Nothing is measured.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from convs2s.config.architecture import Architecture
+from convs2s.config.costs import Costs, GpuRates, KnownTraining
+from convs2s.config.model import Recipe
+from convs2s.models.layers import Embedding
+from convs2s.models.network import Network
+
+_FLOPS_PER_WEIGHT = 6  # of a token: a multiply-add forward, two backward
+_BYTES = {"fp32": 4, "bf16": 2}
+_OPTIMIZER_PASSES = 12  # over all parameters in fp32: gradient, clipping, velocity, step
+_SCORE_PASSES = 6  # over the scores of all types in fp32: softmax and loss, and back
+_COMPILED = 1 / 3  # of the operations that the host starts, with `compile`
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an update of a recipe asks of a GPU.
+
+    Attributes:
+        weights: numbers that each token is multiplied by.
+        parameters: all numbers.
+        blocks: of encoder and decoder.
+        widths: their sum over the blocks.
+        types: of the target.
+        recipe: the training recipe.
+    """
+
+    weights: int
+    parameters: int
+    blocks: int
+    widths: int
+    types: int
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a GPU is expected to do with a training.
+
+    Attributes:
+        precision: in which it multiplies.
+        rate: target tokens a second.
+        hours: of the whole training.
+    """
+
+    precision: str
+    rate: float
+    hours: float
+
+
+def work_of(
+    architecture: Architecture, recipe: Recipe, network: Network, types: int
+) -> Work | None:
+    """Return the work of a network over so many target types; None for an LSTM."""
+    if architecture.kind == "lstm":
+        return None
+    layers = [*architecture.encoder_layers, *architecture.decoder_layers]
+    tables = (module for module in network.modules() if isinstance(module, Embedding))
+    looked_up = sum(table.numel() for module in tables for table in module.parameters())
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    widths = sum(layer.width for layer in layers)
+    return Work(parameters - looked_up, parameters, len(layers), widths, types, recipe)
+
+
+def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> Estimate | None:
+    """Return what a training whose hours a paper states would take; None without the precision."""
+    precision = work.recipe.precision
+    if precision == "bf16" and gpu.bf16 is None:
+        return None
+    seconds = _seconds_per_token(work, gpu, costs, precision)
+    stated = _seconds_per_token(work, costs.paper_gpu, costs, "fp32")
+    named = "tf32" if precision == "fp32" and gpu.tf32 else precision
+    return Estimate(named, 1 / seconds, known.hours * seconds / stated)
+
+
+def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) -> float:
+    """Return the seconds of one GPU that trains alone by a recipe, for each target token."""
+    batch, value = work.recipe.batch, _BYTES[precision]
+    limits = batch.tokens or math.inf, (batch.sentences or math.inf) * costs.sentence_tokens.value
+    tokens = min(limits)
+    micro_batches = math.ceil(tokens / (batch.micro_batch_tokens or math.inf))
+    peak = (gpu.bf16 if precision == "bf16" else gpu.tf32) or gpu.fp32
+    products = _FLOPS_PER_WEIGHT * work.weights * tokens / (costs.share_of_peak.value * peak * 1e12)
+    numbers = costs.block_passes.value * work.widths * value + _SCORE_PASSES * work.types * 4
+    moved = tokens * numbers + _OPTIMIZER_PASSES * work.parameters * 4
+    device = products + moved / (gpu.bandwidth * 1e9)
+    operations = micro_batches * work.blocks * costs.block_operations.value
+    host = operations * costs.operation_seconds.value * (_COMPILED if work.recipe.compile else 1)
+    return max(device, host) / tokens
+
+
+def estimated_rows(
+    trainings: Iterable[tuple[KnownTraining, Work]], gpus: Sequence[GpuRates], costs: Costs
+) -> Iterator[list[str]]:
+    """Yield a row for each training and GPU: model, GPU, precision, tokens a second, hours."""
+    for known, work in trainings:
+        for gpu in gpus:
+            expected = estimate(work, known, gpu, costs)
+            figures = ["has no bf16", "", ""]
+            if expected:
+                rate, hours = f"{expected.rate:,.0f}", f"{expected.hours:,.0f}"
+                figures = [expected.precision, rate, hours]
+            yield [known.model, gpu.name, *figures]
