@@ -88,8 +88,8 @@ class Costs(Section):
     """How often a training reads or writes as many numbers as the outputs of a block."""
     block_operations: CostFigure
     """Operations that the host starts for each block of a micro-batch, forward and backward."""
-    operation_seconds: CostFigure
-    """Seconds in which the host starts one of them."""
+    operation_microseconds: CostFigure
+    """Microseconds in which the host starts one of them."""
     paper_gpu: GpuRates
     """The GPU that the papers' hours are of."""
     gpus: Items[GpuRates]

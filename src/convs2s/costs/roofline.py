@@ -94,7 +94,8 @@ def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) 
     moved = tokens * numbers + _OPTIMIZER_PASSES * work.parameters * 4
     device = products + moved / (gpu.bandwidth * 1e9)
     operations = micro_batches * work.blocks * costs.block_operations.value
-    host = operations * costs.operation_seconds.value * (_COMPILED if work.recipe.compile else 1)
+    started = operations * (_COMPILED if work.recipe.compile else 1)
+    host = started * costs.operation_microseconds.value * 1e-6
     return max(device, host) / tokens
 
 
