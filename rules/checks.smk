@@ -10,7 +10,7 @@ from snakemake.cli import get_argument_parser
 from snakemake.io import strip_wildcard_constraints
 
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import check_file, check_mirrors, check_targets, task_warnings
+from convs2s.pipeline.asked import check_file, check_options, check_targets, task_warnings
 
 
 def check_asked_for(words):
@@ -30,7 +30,7 @@ def check_asked_for(words):
 # refused is it asked which ones are.
 if not IS_MODULE and workflow.is_main_process:
     with failures_in_one_line():
-        check_mirrors(options.mirrors)
+        check_options(options, workflow.resource_settings.default_resources or {})
         try:
             check_asked_for(sys.argv[1:])
         except UserError:

@@ -4,8 +4,9 @@ import os
 from dataclasses import asdict
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.costs.memory import requested_memory
 from convs2s.download.sources import source_of, sources_by_place
-from convs2s.pipeline.process import granted_gpus
+from convs2s.pipeline.process import granted_gpus, slurm_options
 
 with failures_in_one_line():
     # Place of a file below the downloads folder -> where it comes from and what is known of it.
@@ -91,17 +92,22 @@ def to_binarize(wildcards):
 
 
 def gpus(wildcards):
-    """GPUs of one training: what config.yaml says, else all that --resources gpu=N grants, else 1.
+    """GPUs of a training on each node: what config.yaml says, else all of --resources gpu=N, else 1.
 
-    A submission asks for those of all nodes; its job is told by the scheduler which it was granted.
+    A submission asks for them; its job is told by the scheduler which it was granted.
     """
     if options.device == "cpu":
         return 0
     if workflow.remote_exec and granted_gpus(os.environ):
         return granted_gpus(os.environ)
     if options.gpus is None and GRANTED_GPUS is not None:
-        return GRANTED_GPUS
-    return (options.gpus or 1) * (1 if workflow.remote_exec else options.nodes)
+        return GRANTED_GPUS // options.nodes
+    return options.gpus or 1
+
+
+def training_threads(wildcards):
+    """CPU threads of all workers on a node, each with as many as a training on a CPU."""
+    return threads(wildcards) * max(1, gpus(wildcards))
 
 
 def tables_of_text(wildcards):

@@ -59,6 +59,7 @@ from convs2s.pipeline.process import (
     release_stale_locks,
 )
 from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, outlive_reader, shorten_messages
+from convs2s.pipeline.tries import count_tries
 
 outlive_reader(logger)
 provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
@@ -80,3 +81,4 @@ if workflow.resource_settings.cores is None and workflow.resource_settings.nodes
 onstart:
     shorten_messages(logger)
     shell.prefix(DEAF_TO_INTERRUPTS)
+    count_tries(workflow.scheduler, "train_model")

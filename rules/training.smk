@@ -16,7 +16,7 @@ TRAIN = (
 )
 
 OF_A_TRAINING = {
-    "mem_mb": lambda w, attempt: attempt * 16000,
+    "mem_mb": lambda w, attempt: attempt * requested_memory(settings, w.task, w.model, gpus(w)),
     "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
     "machine": lambda w: (
         f"--device {options.device} --products {options.products} --threads {threads(w)}"
@@ -28,6 +28,8 @@ OF_A_TRAINING = {
 # plugin knows this by `mpi`, and takes `tasks` for those of each GPU unless it is told of those too.
 if options.nodes > 1:
     OF_A_TRAINING |= {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0}
+    default = (workflow.resource_settings.default_resources or {}).get("slurm_extra")
+    OF_A_TRAINING["slurm_extra"] = lambda w: slurm_options(gpus(w), default)
 
 
 rule write_model_settings:
@@ -56,10 +58,10 @@ rule train_model:
         "<logs>/{task}/{model}/seed{seed}/train.log",
     conda:
         "../envs/train.yaml"
-    threads: threads
+    threads: training_threads
     resources:
         **OF_A_TRAINING,
-        gpu=gpus,
+        gpu=lambda w: gpus(w) * (1 if workflow.remote_exec else options.nodes),
         nodes=options.nodes,
     params:
         folder=lambda w: prefixed(layout.task(w.task).path),

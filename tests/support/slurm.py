@@ -97,7 +97,7 @@ def missing_programs() -> list[str]:
 
 @contextmanager
 def running_slurm(
-    folder: Path, cpus: int = 8, memory: int = 64_000, gpus: int = 2
+    folder: Path, cpus: int = 8, memory: int = 64_000, gpus: tuple[int, int] = (2, 2)
 ) -> Iterator[Slurm]:
     """Starts a cluster of two nodes and ends it, with its jobs, on leaving.
 
@@ -105,7 +105,7 @@ def running_slurm(
         folder: An empty folder for everything that the cluster writes.
         cpus: CPUs that each node claims to have, whatever the machine has.
         memory: Memory that each node claims to have, in MB.
-        gpus: GPUs that each node claims to have; each is a link to /dev/null.
+        gpus: GPUs that each of the nodes claims to have; each is a link to /dev/null.
 
     Raises:
         TimeoutError: the nodes were not ready in time; the message holds the logs' ends.
@@ -123,17 +123,18 @@ def running_slurm(
         yield slurm
 
 
-def _configure(folder: Path, cpus: int, memory: int, gpus: int) -> None:
+def _configure(folder: Path, cpus: int, memory: int, gpus: tuple[int, int]) -> None:
     for name in ("state", "dev", "bin"):
         (folder / name).mkdir()
-    devices = [folder / "dev" / f"nvidia{index}" for index in range(gpus)]
+    devices = [folder / "dev" / f"nvidia{index}" for index in range(max(gpus))]
     for device in devices:
         device.symlink_to("/dev/null")
     controller_port, *ports = _free_ports(1 + len(NODES))
     host = socket.gethostname().partition(".")[0]
-    claims = {"host": host, "cpus": cpus, "memory": memory, "gpus": gpus}
+    claims = {"host": host, "cpus": cpus, "memory": memory}
     nodes = [
-        NODE.format(name=name, port=port, **claims) for name, port in zip(NODES, ports, strict=True)
+        NODE.format(name=name, port=port, gpus=count, **claims)
+        for name, port, count in zip(NODES, ports, gpus, strict=True)
     ]
     (folder / "slurm.conf").write_text(
         CONFIGURATION.format(
@@ -144,7 +145,11 @@ def _configure(folder: Path, cpus: int, memory: int, gpus: int) -> None:
             nodes="\n".join(nodes),
         )
     )
-    lines = [f"NodeName={node} Name=gpu File={device}\n" for node in NODES for device in devices]
+    lines = [
+        f"NodeName={node} Name=gpu File={device}\n"
+        for node, count in zip(NODES, gpus, strict=True)
+        for device in devices[:count]
+    ]
     (folder / "gres.conf").write_text("".join(lines))
     for name in CLIENTS:
         _wrap(folder, name)

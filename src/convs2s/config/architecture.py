@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -151,6 +152,30 @@ class ConvS2SArchitecture(Section):
         """Whether the output layer is a lookup table, some rows of which are used at a time."""
         return self.vocabulary_selection is not None
 
+    def count_parameters(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters for vocabularies of these sizes."""
+        width, stacks = self.embedding, (self.encoder_layers, self.decoder_layers)
+        attending = [
+            layer for layer, attends in zip(stacks[1], self.attends, strict=True) if attends
+        ]
+        if self.attention_weights == "shared":
+            attending = attending[:1]
+        maps = [(stacks[0][-1].width, width), (stacks[1][-1].width, self.output_embedding)]
+        for layer in attending:
+            maps += [(layer.width, width), (width, layer.width)]
+        for stack in stacks:
+            maps.append((width, stack[0].width))
+            for below, layer in pairwise((stack[0], *stack)):
+                maps.append((layer.kernel * below.width, 2 * layer.width))
+                if below.width != layer.width:
+                    maps.append((below.width, layer.width))
+        # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
+        of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
+        of_type = self.output_embedding + (1 if self.selects_vocabulary else 2)
+        positions = (self.source_positions or 0) + (self.target_positions or 0)
+        embedded = source_types + target_types + positions
+        return of_maps + of_type * target_types + width * embedded
+
 
 class LstmArchitecture(Section):
     """The LSTM network (Sutskever et al. 2014), all but its vocabularies."""
@@ -180,6 +205,14 @@ class LstmArchitecture(Section):
     def selects_vocabulary(self) -> bool:
         """Whether the output layer uses some of its rows at a time: an LSTM's never does."""
         return False
+
+    def count_parameters(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters for vocabularies of these sizes."""
+        inputs = self.embedding + (self.layers - 1) * self.cells  # of all layers of a side
+        gates = 4 * self.cells  # of a layer; each has two biases
+        of_layers = 2 * gates * (inputs + self.layers * (self.cells + 2))
+        embeddings = (source_types + target_types) * self.embedding
+        return of_layers + embeddings + target_types * (self.cells + 1)
 
 
 Architecture: TypeAlias = Annotated[

@@ -9,28 +9,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from convs2s.config.corpus import VocabularySettings
 from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
+from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
 from convs2s.costs.roofline import Work, work_of
 from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
 
-_FLOAT_BYTES = 4
-_TYPES_PER_MERGE = 1.12  # 44,463 types of 40,000 merges (WMT'14 English-French)
-_TYPES_OF_ALL = 50_000  # where every type is kept of text whose size is not known
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 _MARKED = {".sgm", ".jsonl", ".tar"}  # whose lines are no sentences
 _SECONDS_PER_HOUR = 3600
 
-# A training's process beside its network: torch, its libraries and what they keep. The demo's, of a
-# million parameters, holds 0.5 to 0.6 GB at most (its benchmark file, 2 cores, 2026-11-22).
-_PROCESS_BYTES = 400_000_000
-_OUTPUTS = 3  # of each token over all types: the scores, their softmax, its gradient
-_MICRO_BATCH_TOKENS = 4000  # where a recipe sets no limit
 _MOST_COUNTED_BYTES = 1_000_000_000  # of text whose lines are counted: a second's reading
 
 
@@ -154,7 +146,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
         # Each training keeps its model, its best and its last state; the next state is whole before
         # the last one goes.
         saved = sum(cost.runs * cost.state_bytes for cost in trainings)
-        kept = sum(cost.runs * 2 * cost.parameters * _FLOAT_BYTES for cost in trainings) + saved
+        kept = sum(cost.runs * 2 * cost.parameters * FLOAT_BYTES for cost in trainings) + saved
         memory = max((cost.memory for cost in trainings), default=0)
         stages.append(Stage("train", kept + saved, saved, 0, memory))
     results = Path(settings.scale.results_dir)
@@ -282,31 +274,16 @@ def _trainings(
     counts: dict[str, int] = {}
     for model, _ in sorted(runs):
         counts[model] = counts.get(model, 0) + 1
-    source, target = (_types(task.vocabulary, side, pairs) for side in ("source", "target"))
+    source, target = (types_of(task.vocabulary, side, pairs) for side in ("source", "target"))
     trainings = []
     for model, count in counts.items():
         architecture, recipe = settings.models[model].architecture, settings.models[model].training
         with shapes_alone():
             network = build_network(architecture, source, target)
-        parameters = sum(parameter.numel() for parameter in network.parameters())
-        kept = {"sgd": 1, "nesterov": 2, "adam": 3}[recipe.optimizer]  # numbers for each parameter
-        batch = recipe.batch
-        tokens = min(batch.tokens or math.inf, batch.micro_batch_tokens or _MICRO_BATCH_TOKENS)
-        # Of a parameter its gradient and what is kept; of a micro-batch its outputs.
-        numbers = (1 + kept) * parameters + _OUTPUTS * tokens * target
-        memory = _PROCESS_BYTES + numbers * _FLOAT_BYTES
+        parameters = architecture.count_parameters(source, target)
+        memory = worker_memory(recipe, parameters, target)
         known = settings.costs.training(task.text_name, model)
-        state = kept * parameters * _FLOAT_BYTES
+        state = OPTIMIZER_NUMBERS[recipe.optimizer] * parameters * FLOAT_BYTES
         work = work_of(architecture, recipe, network, target)
         trainings.append(TrainingCost(model, count, parameters, memory, state, known, work))
     return trainings
-
-
-def _types(vocabulary: VocabularySettings, side: str, pairs: int | None) -> int:
-    wanted = vocabulary.source_size if side == "source" else vocabulary.target_size
-    if vocabulary.kind == "bpe":
-        wanted = round(vocabulary.merges * _TYPES_PER_MERGE)
-    if pairs is None:
-        return wanted or _TYPES_OF_ALL
-    present = round(90 * math.pow(pairs, 0.6))  # Heaps' law, fitted to news of 875 to 14,006 pairs
-    return min(wanted or present, present)

@@ -8,9 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from convs2s.config.file_reference import without_credentials
 from convs2s.config.messages import check_known, unknown
+from convs2s.config.options import Options
 from convs2s.config.runs import RUN_PATTERN
 from convs2s.config.settings import Settings, check_replacement, check_selection
 from convs2s.config.task import Task
@@ -46,6 +48,20 @@ def task_warnings(tasks: Mapping[str, Task]) -> list[str]:
         for language in task.language_pair
         if language.partition("_")[0] in _WITHOUT_BLANKS and task.preparation.train != "none"
     ]
+
+
+def check_options(options: Options, default_resources: Mapping[str, Any]) -> None:
+    """Refuse options of which it is known that they cannot be had.
+
+    ``default_resources`` are the profile's, among them the ``most_nodes`` of a training.
+    """
+    check_mirrors(options.mirrors)
+    most = getattr(default_resources.get("most_nodes"), "value", None)
+    if most and options.nodes > most:
+        raise UserError(
+            f"nodes: {options.nodes}: a job of this profile is one pod on one machine: set nodes "
+            f"to {most} and gpus to those of a machine, or use profiles/slurm (docs/cluster.md)"
+        )
 
 
 def check_mirrors(mirrors: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock, wait_for_lock
@@ -84,6 +84,20 @@ def granted_gpus(environment: Mapping[str, str]) -> int:
     """Return how many GPUs a scheduler has granted to this job; 0 where it does not say."""
     names = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
     return sum(name.strip() not in ("", "NoDevFiles") for name in names)
+
+
+def slurm_options(gpus: int, default: Any | None) -> str:
+    """Return the resource ``slurm_extra`` of a training on several nodes, with so many GPUs each.
+
+    GPUs that are asked for in all Slurm may grant as 3 on one node and 1 on another, and its plugin
+    for Snakemake has no resource for those of a node (github.com/snakemake/
+    snakemake-executor-plugin-slurm, "slurm_extra"). ``default`` is the profile's own resource of
+    that name, an expression of Snakemake's, which a rule's replaces.
+    """
+    stated = getattr(default, "raw", None)
+    own = [str(stated).strip("'\"")] if stated else []
+    of_gpus = [f"--gpus-per-node={gpus}"] if gpus else []
+    return " ".join([*own, "--ntasks-per-node=1", *of_gpus])
 
 
 @contextmanager

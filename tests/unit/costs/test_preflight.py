@@ -8,6 +8,7 @@ import pytest
 from convs2s.config.load import load
 from convs2s.costs.budget import Budget, Stage, budgets, levels
 from convs2s.costs.exhibits import costs
+from convs2s.costs.memory import requested_memory
 from convs2s.costs.preflight import Machine, estimates, exhibits_report, refusals, report
 from convs2s.costs.roofline import estimate
 from tests.support.cells import cells
@@ -51,6 +52,18 @@ def test_the_papers_english_french(here: Path) -> None:
     assert "6.7 GB in 7 files, 1 of unknown size" in said
     assert "3 trainings: 21,312.0 GPU-hours (the paper: 37 days on 8 GPUs" in said
     assert refusals([found], LARGE) == []
+
+
+def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(here: Path) -> None:
+    settings = load(here)
+    asked = {
+        gpus: requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", gpus) for gpus in range(9)
+    }
+    assert asked[0] == asked[1] == 16_000
+    assert asked[8] == pytest.approx(2 * asked[4], abs=1)
+    assert 25_000 < asked[8] < 64_000  # the outside estimate of what eight take, and a small node
+    (training,) = headline("wmt14_en_fr").trainings
+    assert requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", 0) * 1e6 >= training.memory
 
 
 def test_a_file_that_is_there_is_not_to_be_downloaded(here: Path) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from convs2s.config.architecture import Blocks, LstmArchitecture
 from convs2s.config.load import load
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.build import build_network
+from convs2s.models.build import build_network, shapes_alone
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.network import Network
 from tests.conftest import ROOT
@@ -85,3 +85,12 @@ def test_shared_weights_are_one_parameter_that_every_block_trains() -> None:
     gradient = first.in_projection.bias.grad
     assert gradient is not None
     assert gradient.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", SETTINGS.models)
+def test_parameters_are_counted_without_the_network(name: str) -> None:
+    architecture = SETTINGS.model(name).architecture
+    with shapes_alone():
+        parameters = build_network(architecture, 101, 97).parameters()
+    counted = sum(parameter.numel() for parameter in parameters)
+    assert architecture.count_parameters(101, 97) == counted

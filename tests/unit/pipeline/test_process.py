@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -243,3 +244,17 @@ def test_a_training_goes_on_where_nobody_reads_the_terminal(tmp_path: Path) -> N
     shell = f"set -euo pipefail; ({command}) | true"
     assert subprocess.run(["bash", "-c", shell], check=False).returncode == 0
     assert (tmp_path / "train.log").read_text() == "1\n2\n3\n"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "default", "options"),
+    [
+        (4, None, "--ntasks-per-node=1 --gpus-per-node=4"),
+        (0, None, "--ntasks-per-node=1"),
+        (4, "'--mail-type=END'", "--mail-type=END --ntasks-per-node=1 --gpus-per-node=4"),
+    ],
+)
+def test_slurm_is_asked_by_the_node_beside_what_the_profile_says(
+    gpus: int, default: str | None, options: str
+) -> None:
+    assert process.slurm_options(gpus, default and SimpleNamespace(raw=default)) == options

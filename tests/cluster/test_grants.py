@@ -1,0 +1,72 @@
+"""What a real Slurm with uneven nodes grants a training of eight GPUs: what each worker needs."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cluster import MODEL, submitted, training
+from tests.support.slurm import Slurm, missing_programs, running_slurm
+
+pytestmark = pytest.mark.slurm
+
+# Python runs this first, in every process of the job: where workers would be started, it notes what
+# the node was granted instead.
+NOTE_GRANTS = """\
+import os, sys
+words = sys.orig_argv
+if "convs2s" in words and "train" in words:
+    if words[words.index("--nodes") + 1] == "1" or "CONVS2S_MEETING" in os.environ:
+        gpus = os.environ["CUDA_VISIBLE_DEVICES"].count(",") + 1
+        workers, threads = (words[words.index(f"--{name}") + 1] for name in ("workers", "threads"))
+        cpus = os.environ["SLURM_CPUS_ON_NODE"]
+        with open(f"grants/{os.environ['SLURMD_NODENAME']}", "w") as stream:
+            print(workers, threads, gpus, cpus, file=stream)
+        os._exit(1)
+"""
+
+
+@pytest.fixture(scope="module")
+def uneven() -> Iterator[Slurm]:
+    """A Slurm whose first node has more GPUs than the second."""
+    if missing := missing_programs():
+        pytest.skip(f"Slurm is not installed here: no {', '.join(missing)}")
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as name,
+        running_slurm(Path(name), cpus=64, gpus=(9, 5)) as running,
+    ):
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("profile", "nodes", "gpus"),
+    [
+        ("slurm", 2, 4),
+        pytest.param("slurm", 1, 8, marks=pytest.mark.slow),
+        pytest.param("generic", 2, 4, marks=pytest.mark.slow),
+        pytest.param("generic", 1, 8, marks=pytest.mark.slow),
+    ],
+)
+def test_each_worker_has_a_gpu_and_its_threads(
+    uneven: Slurm, root: Path, tmp_path: Path, profile: str, nodes: int, gpus: int
+) -> None:
+    checkout = training(
+        root, tmp_path, {"threads": 4}, device="auto", cores=None, nodes=nodes, gpus=gpus
+    )
+    checkout.write("sitecustomize.py", NOTE_GRANTS)
+    (checkout / "grants").mkdir()
+    path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
+    command = f"snakemake {MODEL} --profile profiles/{profile} --retries 0"
+    rules = "--allowed-rules train_model write_model_settings"
+    done = checkout.shell(f"{command} {rules}", uneven.environment | {"PYTHONPATH": path})
+    grants = [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+    each = [str(gpus), "4", str(gpus)]
+    assert [grant[:3] for grant in grants] == nodes * [each], done.said
+    if nodes > 1:  # else the plugin's own step asks for no more CPUs than this machine has
+        assert [grant[3] for grant in grants] == nodes * [str(4 * gpus)]
+    memory = max(16_000, gpus * 3_001)  # 3 GB of a process on a GPU, and the tiny model
+    ((nodes_granted, cpus, asked),) = submitted(uneven, done.said, "%D %C %m")
+    assert (nodes_granted, cpus) == (str(nodes), str(4 * gpus * nodes))
+    assert abs(int(asked.removesuffix("M")) - memory) < 100

@@ -1,0 +1,101 @@
+"""Which failed trainings are started again, and with which attempt."""
+
+import itertools
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from convs2s.pipeline.tries import Tries
+from convs2s.training.state_folder import STATE, StateFolder
+
+LATER = itertools.count(4_000_000_000)  # seconds since 1970
+
+
+@dataclass
+class Rule:
+    name: str = "train_model"
+
+
+@dataclass
+class Job:
+    """A job of Snakemake's as far as it is asked here."""
+
+    output: list[str]
+    restart_times: int = 2
+    attempt: int = 1
+    rule: Rule = field(default_factory=Rule)
+
+    def is_group(self) -> bool:
+        return False
+
+    def fails(self, tries: Tries) -> bool:
+        """Fail as Snakemake's scheduler has it; whether the job starts again."""
+        tries.count(self)
+        again = self.restart_times > self.attempt - 1
+        self.attempt += again
+        return again
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job([str(tmp_path / "model.safetensors")])
+
+
+def save(job: Job) -> None:
+    """Write a state, as a training does after an update."""
+    state = StateFolder(Path(job.output[0]).parent / STATE, {}).last
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.touch()
+    moment = next(LATER)
+    os.utime(state, (moment, moment))
+
+
+def test_a_training_with_progress_starts_again_without_limit_and_as_it_was(job: Job) -> None:
+    tries = Tries("train_model")
+    for _ in range(10):
+        save(job)
+        assert job.fails(tries)
+        assert job.attempt == 1
+
+
+def test_three_starts_in_a_row_without_progress_are_the_end(job: Job) -> None:
+    tries = Tries("train_model")
+    save(job)
+    assert job.fails(tries)
+    assert [job.fails(tries) for _ in range(3)] == [True, True, False]
+    assert [Job(job.output).fails(Tries("train_model")) for _ in range(2)] == [True, True]
+
+
+def test_progress_at_the_last_try_gives_three_more_with_no_more_memory_than_it_had(
+    job: Job,
+) -> None:
+    tries, attempts = Tries("train_model"), []
+    for saves in [False, False, True, False, False, True, False, False, False]:
+        if saves:
+            save(job)
+        again = job.fails(tries)
+        attempts.append(job.attempt)
+    assert not again
+    assert attempts == [2, 3, 3, 3, 3, 3, 3, 3, 3]
+
+
+def test_what_was_saved_before_the_run_is_no_progress(job: Job) -> None:
+    folder = Path(job.output[0]).parent / STATE / "digest"
+    folder.mkdir(parents=True)
+    (folder / "last.safetensors").touch()
+    tries = Tries("train_model")
+    assert [job.fails(tries) for _ in range(3)] == [True, True, False]
+
+
+@pytest.mark.parametrize("changes", [{"rule": Rule("decode_test_set")}, {"restart_times": 0}])
+def test_other_jobs_are_left_to_snakemake(job: Job, changes: dict[str, object]) -> None:
+    other = Job(job.output, **changes)  # type: ignore[arg-type]
+    tries, starts = Tries("train_model"), 0
+    while True:
+        save(job)
+        if not other.fails(tries):
+            break
+        starts += 1
+    assert starts == other.restart_times

@@ -1,0 +1,86 @@
+"""What the paper's largest training asks of a scheduler: the lines of docs/cluster.md, as sent."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.checkout import Checkout
+
+MODEL = "results/wmt14_en_fr/models/wmt14_en_fr/seed1/model.safetensors"
+
+# They note what they are asked and refuse it.
+SBATCH = '#!/bin/sh\nprintf "%s\\n" "$*" > "$SAID"\nexit 1\n'
+KUBECTL = '#!/bin/sh\ncat > "$SAID"\nexit 1\n'
+NOT_ON_THE_PAGE = re.compile(
+    r"--parsable |--export=ALL |--(?:job-name|output|comment) \S+ |-p main | -D \S+"
+)
+SINFO = "#!/bin/sh\necho 'main*'\n"
+
+
+def asked(checkout: Checkout, profile: str, *options: str) -> str:
+    """What a scheduler is sent for the training, whose inputs count as made."""
+    for split in ("train", "valid"):
+        checkout.write(f"results/wmt14_en_fr/dataset/{split}.arrow", b"")
+    for name, text in {"sbatch": SBATCH, "kubectl": KUBECTL, "sinfo": SINFO}.items():
+        checkout.write(f"bin/{name}", text).chmod(0o755)
+    # By the profiles Snakemake would stay until a minute of submissions, or of waiting, is over.
+    once = "--retries 0 --max-jobs-per-timespan 10/1s --seconds-between-status-checks 1"
+    once += " --slurm-init-seconds-before-status-checks 1"
+    command = f"snakemake {MODEL} --profile profiles/{profile} {once}"
+    rules = "--allowed-rules train_model write_model_settings"
+    path, said = os.pathsep.join([f"{checkout.folder}/bin", os.environ["PATH"]]), checkout / "said"
+    environment = {**os.environ, "PATH": path, "SAID": str(said)}
+    done = checkout.shell(f"{command} {rules} --config {' '.join(options)}", environment)
+    assert said.exists(), done.said
+    return said.read_text()
+
+
+def documented(root: Path) -> list[str]:
+    return re.findall(r"^ {4}(sbatch .*)$", (root / "docs/cluster.md").read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize(("options", "number"), [("gpus=8", 0), ("gpus=4 nodes=2", 1)])
+def test_slurm_is_asked_for_what_the_page_says(
+    root: Path, checkout: Checkout, options: str, number: int
+) -> None:
+    said, page = asked(checkout, "slurm", options), documented(root)
+    sent = re.sub(r" -D \S+", "", said.partition(" --wrap")[0])
+    sent = re.sub(
+        r"--parsable |--export=ALL |--(?:job-name|output|comment) \S+ |-p main ", "", sent
+    )
+    assert " ".join(["sbatch", *sent.split()]) == page[number]
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [pytest.param("gpus=8", 0, marks=pytest.mark.slow), ("gpus=4 nodes=2", 1)],
+)
+def test_another_scheduler_is_asked_for_the_same(
+    root: Path, checkout: Checkout, options: str, number: int
+) -> None:
+    def requests(line: str) -> dict[str, str]:
+        return dict(re.findall(r"--(nodes|cpus-per-task|mem)[= ](\d+)", line))
+
+    said = asked(checkout, "generic", options)
+    assert requests(said) == requests(documented(root)[number])
+    assert f"--gpus-per-node={8 if number == 0 else 4} " in said
+    assert "--ntasks-per-node=1 " in said
+
+
+def test_a_pod_has_the_cpus_and_memory_of_all_its_workers(checkout: Checkout) -> None:
+    job: dict[str, Any] = yaml.safe_load(asked(checkout, "kubernetes", "gpus=8"))
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["requests"]["cpu"] == 8 * 4
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 8
+    assert int(container["resources"]["limits"]["memory"].removesuffix("M")) > 25_000
+
+
+def test_a_training_of_two_pods_is_refused_at_the_plan(checkout: Checkout) -> None:
+    done = checkout.shell(f"snakemake -n {MODEL} --profile profiles/kubernetes --config nodes=2")
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith("error: nodes: 2: a job of this profile is one pod on one machine: ")
