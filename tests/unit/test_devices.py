@@ -20,6 +20,7 @@ from convs2s.devices import (
 )
 from convs2s.errors import UserError
 from convs2s.pipeline.process import granted_gpus
+from convs2s.training.launch import launch
 from convs2s.training.run import train
 from tests.support import tiny
 
@@ -257,3 +258,24 @@ def test_bf16_is_refused_on_a_gpu_without_it(
         )
     have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
     check_precision("bf16", "cuda:1")
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "said"),
+    [("Tesla V100", (7, 0), "has code for sm_75"), ("Tesla T4", (7, 5), "has no bf16")],
+)
+def test_a_training_with_several_workers_is_refused_before_they_start(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    capability: tuple[int, int],
+    said: str,
+) -> None:
+    have_gpu(monkeypatch, name, capability, CU130)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    given = tiny.settings(precision="bf16")
+    job = tiny.job(tmp_path / "task", tmp_path / "model", given, device="auto")
+    with pytest.raises(UserError, match=said):
+        launch(job, 1, 2, ["no", "command"])
