@@ -9,6 +9,7 @@ import pytest
 from convs2s.config.load import load
 from convs2s.files.text import read_lines
 from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS
+from convs2s.scoring.rouge_stem import read_exceptions
 from tests.support.checkout import Checkout, Done, check_out
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 
@@ -16,6 +17,7 @@ RUN = f"{RESULTS}/gigaword/models/demo/seed1"
 TITLES = f"{RESULTS}/arxiv_titles/corpus"
 TABLES = 2  # of papers; tests/unit/mirror reads all of them
 MOST_WORDS = 5
+EXCEPTIONS = "data/exceptions of English.tsv"
 DUC_LINES = TEST_PAIRS["duc2004"]
 
 
@@ -36,7 +38,9 @@ def scored(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -
     short = {"maximum_length": {"factor": 0.0, "offset": MOST_WORDS}}
     decodings = {"beam5": short, "beam5_minimum14": short}
     overrides = {"models": {"demo": QUICK}, "tasks": tasks, "decodings": decodings}
-    checkout.configure({**DEVICE, "shards": 1, "overrides": overrides})
+    checkout.write(EXCEPTIONS, "mice\tmouse\n")
+    exceptions = {"rouge_exceptions": EXCEPTIONS}
+    checkout.configure({**DEVICE, **exceptions, "shards": 1, "overrides": overrides})
     done = checkout.snakemake(
         f"{RESULTS}/gigaword/rouge.txt",
         f"{RUN}/gigaword.beam5.jsonl",
@@ -80,6 +84,7 @@ def test_the_headline_stands_beside_the_lead_baseline(scored: Checkout) -> None:
         assert f"{name}: {TEST_PAIRS[{'gigaword': 'gigaword_test'}.get(name, name)]} lines" in text
     for metric in ("ROUGE-1", "ROUGE-2", "ROUGE-L", "lead"):
         assert metric in text
+    assert f"exceptions:{read_exceptions(scored / EXCEPTIONS).digest}" in text
 
 
 def test_outputs_have_the_minimum_length_where_one_is_asked(scored: Checkout) -> None:

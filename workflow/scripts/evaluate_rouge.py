@@ -15,12 +15,12 @@ with job(snakemake):
     translations = Path(snakemake.input.translations)
     decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
     settings = RougeSettings.model_validate(snakemake.params.rouge)
-    exceptions = list(snakemake.input.exceptions)
-    scored = [path for path in snakemake.input if path not in exceptions]  # what may be published
+    exceptions = snakemake.input.exceptions or None
+    scored = [path for path in snakemake.input if path != exceptions]  # what may be published
     evaluate_rouge(
         translations=translations,
         references=[Path(path) for path in snakemake.input.references],
-        exceptions=Path(exceptions[0]) if exceptions else None,
+        exceptions=exceptions and Path(exceptions),
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
         settings=settings,

@@ -61,15 +61,15 @@ def example_of(
     )
 
 
-def sentence_of(stated: str | None, text: Sequence[str], line: int | None) -> str:
+def sentence_of(stated: str | None, text: str, line: int | None) -> str:
     """Return the stated sentence, else a line (from 1) of the file ``text``, which must have it."""
     if stated is not None:
         return stated
     assert line is not None
-    sentence = next(read_lines(text[0], line - 1), None)
+    sentence = next(read_lines(text, line - 1), None)
     if sentence is None:
         raise UserError(
-            f"config/scales: example_line is {line}, but {text[0]} has fewer: name one of them"
+            f"config/scales: example_line is {line}, but {text} has fewer: name one of them"
         )
     return sentence
 

@@ -50,9 +50,9 @@ def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) 
 def test_a_line_of_a_test_set_stands_in_for_the_sentence(tmp_path: Path) -> None:
     text = tmp_path / "test.en"
     write_lines(text, ["w3", SENTENCE])
-    assert sentence_of(None, [str(text)], 2) == sentence_of(SENTENCE, [], None) == SENTENCE
+    assert sentence_of(None, str(text), 2) == sentence_of(SENTENCE, "", None) == SENTENCE
     with pytest.raises(UserError, match=r"example_line is 3, but .*test\.en has fewer"):
-        sentence_of(None, [str(text)], 3)
+        sentence_of(None, str(text), 3)
 
 
 def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> None:
