@@ -82,3 +82,9 @@ onstart:
     shorten_messages(logger)
     shell.prefix(DEAF_TO_INTERRUPTS)
     count_tries(workflow.scheduler, "train_model")
+
+
+# Of a module Snakemake runs no `onstart`.
+if IS_MODULE:
+    start, training_rule = workflow._onstart, workflow.modifier.modify_rulename("train_model")
+    workflow._onstart = lambda log: (start(log), count_tries(workflow.scheduler, training_rule))

@@ -1,5 +1,6 @@
 """What a real Slurm with uneven nodes grants a training of eight GPUs: what each worker needs."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import MODEL, submitted, training
+from tests.support.checkout import check_out
+from tests.support.cluster import MODEL, run, set_up_profiles, submitted, training
 from tests.support.slurm import Slurm, missing_programs, running_slurm
 
 pytestmark = pytest.mark.slurm
@@ -70,3 +72,31 @@ def test_each_worker_has_a_gpu_and_its_threads(
     ((nodes_granted, cpus, asked),) = submitted(uneven, done.said, "%D %C %m")
     assert (nodes_granted, cpus) == (str(nodes), str(4 * gpus * nodes))
     assert abs(int(asked.removesuffix("M")) - memory) < 100
+
+
+# Stands for nodes without the GPUs that Slurm grants: Snakemake alone sees them.
+ON_CPUS = """\
+import os, sys
+if not any(word.endswith("snakemake") for word in sys.orig_argv):
+    for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS"):
+        os.environ.pop(name, None)
+if "convs2s" in sys.orig_argv and "--device" in sys.argv:
+    sys.argv[sys.argv.index("--device") + 1] = "cpu"
+"""
+
+
+@pytest.mark.slow
+def test_eight_workers_on_two_nodes_make_the_demo(
+    uneven: Slurm, root: Path, tmp_path: Path
+) -> None:
+    checkout = check_out(root, tmp_path)
+    set_up_profiles(checkout.folder)
+    checkout.configure({"gpus": 4, "nodes": 2})
+    checkout.write("on_cpus/sitecustomize.py", ON_CPUS)
+    path = f"PYTHONPATH={checkout.folder}/on_cpus:$PYTHONPATH"
+    command = "snakemake results/demo_en_fr/bleu.txt --profile profiles/slurm"
+    run(uneven, checkout, f"{path} {command}")
+    for seed in (1, 2):
+        text = (checkout / f"results/demo_en_fr/models/demo/seed{seed}/training.json").read_text()
+        assert json.loads(text)["workers"] == 8
+    assert "BLEU" in (checkout / "results/demo_en_fr/bleu.txt").read_text()

@@ -10,6 +10,8 @@ from typing import Any
 STATES = "state/*/last.safetensors"
 """A training's states beside its model; written after an update or at an epoch's end alone."""
 
+_COUNTED: set[str] = set()  # rules of this process's one scheduler
+
 
 class Tries:
     """How often each training of a run has failed in a row without having made progress."""
@@ -44,8 +46,12 @@ def count_tries(scheduler: Any, rule: str) -> None:
     """Have Snakemake's scheduler count a rule's tries by progress from now on.
 
     Every executor tells the scheduler of a failed job by its method ``error_callback``
-    (snakemake_interface_executor_plugins, ``AbstractExecutor.report_job_error``).
+    (snakemake_interface_executor_plugins, ``AbstractExecutor.report_job_error``). A module is read
+    once for each of its ``use rule``, and asks as often.
     """
+    if rule in _COUNTED:
+        return
+    _COUNTED.add(rule)
     tries, report = Tries(rule), scheduler.error_callback
 
     def report_failed(job: Any) -> None:
