@@ -239,14 +239,15 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
         cluster.training(root, tmp_path_factory.mktemp(name), MORE_THAN_A_MINUTE)
         for name in ("limited", "free")
     )
-    options = "--set-resources train_model:runtime=1"  # minutes, the least for Slurm
+    # Minutes, the least for Slurm; each try makes progress, and so none counts.
+    options = "--retries 1 --set-resources train_model:runtime=1"
     with running(slurm, limited, options) as run, running(slurm, free) as other:
         other.ends()
         said = run.ends()
     assert "training is not finished: the time limit of 1 minutes is near; saved in epoch " in said
     *stopped, last = cluster.submitted(slurm, said, "%T %m")
-    # Each stopped in good order, never by Slurm, and more often than the profile tries again.
+    # Each stopped in good order, never by Slurm, and more often than Snakemake tries again.
     assert stopped == len(stopped) * [["FAILED", "16000M"]]
     assert last == ["COMPLETED", "16000M"]
-    assert len(stopped) > 3
+    assert len(stopped) > 1
     check(limited, sha256(free / cluster.MODEL))
