@@ -24,6 +24,7 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.files.text import read_lines, write_lines
+from convs2s.interop.checkpoint import read_checkpoint
 from convs2s.model_file import load_model
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.training.data import TrainingData
@@ -31,6 +32,7 @@ from convs2s.training.run import train
 from tests.faults import noted_files
 from tests.support import tiny
 from tests.support.damage import flipped
+from tests.support.golden import DATA
 
 FLIPS = 1000
 
@@ -70,6 +72,7 @@ def kinds(folder: Path) -> list[Kind]:
         *_corpus(folder, sides, made),
         *_trained(task, folder / "run"),
         *_noted(task, folder / "run", folder / "noted"),
+        _checkpoint(folder / "checkpoint.pt"),
     ]
 
 
@@ -154,6 +157,18 @@ def _noted(task: Path, run: Path, folder: Path) -> Iterator[Kind]:
             yield Kind(path, lambda: vars(TrainingData.read(task)) | {"train": None, "valid": None})
         else:
             yield Kind(path, lambda path=path: noted_files.read(path))  # type: ignore[misc]
+
+
+def _checkpoint(path: Path) -> Kind:
+    """Return a checkpoint of fairseq's."""
+    path.write_bytes((DATA / "fairseq_random/checkpoint_tiny_oldstyle.pt").read_bytes())
+
+    def read() -> object:
+        checkpoint = read_checkpoint(path)
+        weights = {name: tensor.tolist() for name, tensor in checkpoint.weights.items()}
+        return weights, checkpoint.arguments
+
+    return Kind(path, read)
 
 
 def _contents(path: Path) -> object:

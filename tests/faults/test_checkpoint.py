@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 import types
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from convs2s.cli.main import main
 from convs2s.errors import UserError
 from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+from tests.support.damage import bits, flipped
 from tests.support.golden import DATA
 
 VECTORS = DATA / "fairseq_random"
@@ -81,18 +83,55 @@ def test_meters_of_2018_are_read_as_objects_that_do_nothing(
     assert read_checkpoint(tmp_path / "model.pt").arguments == {"dropout": 0.1}
 
 
-@pytest.mark.parametrize("content", [b"", b"BLEU 34.1\n", b"PK\x03\x04" + bytes(100), b"\x80\x02."])
+@pytest.mark.parametrize("content", [b"", b"BLEU 34.1\n", b"PK\x03\x04", b"\x80\x02."])
 def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.pt"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=rf"^{path}: refused, not a fairseq checkpoint: .+$"):
+    said = "refused, not a fairseq checkpoint|truncated or damaged; fetch the file again"
+    with pytest.raises(UserError, match=rf"^{path}: ({said}): .+$"):
         read_checkpoint(path)
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
+    content = (VECTORS / "checkpoint_tiny_oldstyle.pt").read_bytes()
+    sound = read_checkpoint(VECTORS / "checkpoint_tiny_oldstyle.pt")
+    path, noticed = tmp_path / "model.pt", 0
+    for bit in bits(content, 150):
+        path.write_bytes(flipped(content, bit))
+        try:
+            checkpoint = read_checkpoint(path)
+        except UserError:
+            noticed += 1
+        else:
+            assert checkpoint.arguments == sound.arguments
+            assert all(
+                torch.equal(checkpoint.weights[name], sound.weights[name]) for name in sound.weights
+            )
+    assert noticed > 100
+
+
+def test_a_flipped_weight_is_said_with_the_member_that_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    torch.save({"model": {"a": torch.zeros(1000)}, "args": argparse.Namespace()}, path)
+    path.write_bytes(flipped(path.read_bytes(), 8 * (path.read_bytes().index(bytes(4000)) + 2000)))
+    said = (
+        r"model\.pt: damaged: fetch or copy the file again: its member '.*/data/0' has another CRC"
+    )
+    with pytest.raises(UserError, match=said):
+        read_checkpoint(path)
+
+
+def test_a_checkpoint_whose_members_are_compressed_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(1 << 20))
+    with pytest.raises(UserError, match="its members are compressed"):
+        read_checkpoint(tmp_path / "model.pt")
 
 
 def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     path.write_bytes((VECTORS / "checkpoint_tiny.pt").read_bytes()[:200_000])
-    with pytest.raises(UserError, match=r"model\.pt: refused, not a fairseq checkpoint"):
+    with pytest.raises(UserError, match=r"model\.pt: truncated or damaged; fetch the file again"):
         read_checkpoint(path)
 
 

@@ -236,16 +236,26 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     content.check_end(archive.offset)
 
 
-@contextmanager
-def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
-    """Yield a member of a zip archive."""
+def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
+    """Open a zip archive that is the whole of a file, whose name is ``path``.
+
+    Raises:
+        UserError: it is damaged, holds too many members, or is but a part of the file.
+    """
     with _library_errors(str(path)):
         # zipfile reads the list of members whole.
         end_record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
         if end_record and end_record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
             raise UserError(f"{path}: refused: its list of members is absurdly long")
         archive = zipfile.ZipFile(file)
-    _check_zip_end(file, archive, path)
+    _check_zip_ends(file, archive, path)
+    return archive
+
+
+@contextmanager
+def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
+    """Yield a member of a zip archive."""
+    archive = open_zip(file, path)
     names = _Names(member)
     matches = []
     for entry in archive.infolist():
@@ -287,11 +297,15 @@ def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
         )
 
 
-def _check_zip_end(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse bytes before the first and after the last record, which zipfile passes over."""
+def _check_zip_ends(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse bytes before the first and after the last record, which zipfile passes over.
+
+    Of two archives end to end zipfile reads the last one, and counts from the start of the file.
+    """
     file.seek(0)
     start = file.read(4)
+    first = min((entry.header_offset for entry in archive.infolist()), default=0)
     end = file.seek(0, io.SEEK_END) - _ZIP_END_BYTES - len(archive.comment)
     file.seek(max(end, 0))
-    if not start.startswith(b"PK") or not file.read(4).startswith(b"PK\5\6"):
+    if first or not start.startswith(b"PK") or not file.read(4).startswith(b"PK\5\6"):
         raise UserError(f"{path}: refused: there is something before or after the zip archive")

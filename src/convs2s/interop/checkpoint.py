@@ -3,6 +3,7 @@
 import argparse
 import ast
 import re
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convs2s.errors import UserError
+from convs2s.download.archives import open_zip
+from convs2s.errors import UserError, failures_of_file
 from convs2s.files.limits import LONGEST_EXPRESSION, MOST_ITEMS
 
 
@@ -24,6 +26,10 @@ ALLOWED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
     *((_Meter, f"fairseq.meters.{name}Meter") for name in ("Average", "Time", "Stopwatch")),
 ]
 """The classes that a checkpoint may hold beside tensors and plain values."""
+
+_ZIP_START = b"PK\3\4"
+"""What torch knows its layout since 2020 by; the former one is no zip archive and has no checksum.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint of any of fairseq's layouts: settings in ``args``, or in ``cfg``.
 
     Raises:
-        UserError: there is no such file, it is no checkpoint, or it holds any object that is not
-            of an allowed class; such an object is never made.
+        UserError: there is no such file, it is no checkpoint, it is damaged, or it holds any object
+            that is not of an allowed class; such an object is never made.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
+    _check_zip(path)
     try:
         with torch.serialization.safe_globals(ALLOWED):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -70,6 +77,29 @@ def read_checkpoint(path: Path) -> Checkpoint:
             f"{path}: not a fairseq checkpoint: it has no settings under 'args' or 'cfg'"
         )
     return Checkpoint(vars(arguments), weights)
+
+
+def _check_zip(path: Path) -> None:
+    """Compare each member of a zip archive with its CRC-32, which torch writes and never reads.
+
+    torch stores members as they are, one after the other. A member that is compressed, or that
+    shares its bytes with another, could take any time to sum up.
+    """
+    with path.open("rb") as stream:
+        if stream.read(len(_ZIP_START)) != _ZIP_START:
+            return
+        archive = open_zip(stream, path)
+        entries = archive.infolist()
+        is_stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+        if not is_stored or sum(entry.file_size for entry in entries) > path.stat().st_size:
+            raise UserError(
+                f"{path}: refused, not a fairseq checkpoint: its members are compressed"
+            )
+        damaged = "damaged: fetch or copy the file again"
+        with failures_of_file(str(path), damaged):
+            member = archive.testzip()
+        if member is not None:
+            raise UserError(f"{path}: {damaged}: its member {member!r} has another CRC-32")
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -268,6 +268,14 @@ def test_trailing_garbage_after_archives_is_refused(tmp_path: Path, name: str) -
         read(path, "a/one.en")
 
 
+def test_two_zip_archives_end_to_end_are_refused(tmp_path: Path) -> None:
+    first, second = (make_archive(tmp_path / name).read_bytes() for name in ("a.zip", "b.zip"))
+    path = tmp_path / "both.zip"
+    path.write_bytes(first + second)
+    with pytest.raises(UserError, match="there is something before or after the zip archive"):
+        read(path, "a/one.en")
+
+
 def test_garbage_between_tar_members_is_refused(tmp_path: Path) -> None:
     path = make_tar(tmp_path / "a.tar", {"one": noise(512), "two": noise(512)})
     data = bytearray(path.read_bytes())
