@@ -8,7 +8,7 @@ rule download_file:
     input:
         [layout.mirror] if scale.generated_mirror else [],
     output:
-        "<downloads>/{host}/{path}",
+        update("<downloads>/{host}/{path}"),  # what another checkout has brought stays
     log:
         "<logs>/download/{host}/{path}.log",
     wildcard_constraints:

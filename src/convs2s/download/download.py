@@ -4,7 +4,6 @@ Bytes gather in a part and stay there when a download is cut, so that the next t
 run, goes on from where this one stopped. Only the complete and checked file gets its name.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,8 @@ from convs2s.config.file_reference import local_path, without_credentials
 from convs2s.download.partial_file import Expected, PartialFile, SourceError, WrongFileError
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
+from convs2s.files.atomic import sole_writer
+from convs2s.files.checksums import record_path, recorded_sha256
 from convs2s.files.text import read_lines, write_lines
 
 CHECKSUM_LIST = "SHA256SUMS"
@@ -36,6 +37,7 @@ def download_file(
     """Bring a file from the first source that gives the right bytes; report progress to stderr.
 
     Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 and holds.
+    Of several processes that want the same file one brings it; the others wait, and take that.
 
     Args:
         url: the upstream address, http or https.
@@ -52,31 +54,40 @@ def download_file(
     """
     if generated_mirror is not None:
         size, sha256, md5 = None, listed_checksum(generated_mirror, url), None
-    record = output.with_name(output.name + ".sha256")
-    is_recorded = not (sha256 or md5) and record.exists()
-    if is_recorded:
-        digits = re.match(r"[0-9a-f]{64}\b", next(read_lines(record), ""))
-        if not digits:
-            raise UserError(
-                f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it"
-            )
-        sha256 = digits[0]
-    expected = Expected(size, sha256, md5)
-    failures: dict[str, SourceError] = {}
-    for source in _sources(url, mirrors, generated_mirror):
-        shown = without_credentials(source)
-        part = PartialFile(output, None if source == url else shown)
-        try:
-            digests = fetch(source, part, expected, waits)
-        except SourceError as error:
-            failures[shown] = error
-            print(f"{shown}: {error}", file=sys.stderr)
-            continue
-        if not expected.has_checksum:
-            write_lines(record, [f"{digests.hexadecimal('sha256')}  {output.name}"])
-        part.finish()
-        return
-    raise _no_source(url, failures, record if is_recorded else None)
+    sources = _sources(url, mirrors, generated_mirror)
+    with sole_writer(output):
+        recorded = None if sha256 or md5 else recorded_sha256(output)
+        expected = Expected(size, sha256 or recorded, md5)
+        if _is_there(output, expected):
+            if generated_mirror is not None:
+                output.touch()  # the mirror is an input of the rule, and may have been made again
+            return
+        failures: dict[str, SourceError] = {}
+        for source in sources:
+            shown = without_credentials(source)
+            part = PartialFile(output, None if source == url else shown)
+            try:
+                fetch(source, part, expected, waits)
+            except SourceError as error:
+                failures[shown] = error
+                print(f"{shown}: {error}", file=sys.stderr)
+                continue
+            if not expected.has_checksum:
+                write_lines(record_path(output), [f"{part.sha256()}  {output.name}"])
+            part.finish()
+            return
+    raise _no_source(url, failures, record_path(output) if recorded else None)
+
+
+def _is_there(output: Path, expected: Expected) -> bool:
+    """Say whether the file lies under its name already, as another process has brought it."""
+    if not (expected.has_checksum and output.is_file()):
+        return False
+    try:
+        expected.check(output)
+    except WrongFileError:
+        return False
+    return True
 
 
 def listed_checksum(mirror: str, url: str) -> str:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import writing
+from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
 
 BLOCK_BYTES = 1 << 20
@@ -36,25 +37,6 @@ class WrongFileError(SourceError):
     """This source gives another file than the expected one."""
 
 
-class Digests:
-    """The checksums of the bytes so far."""
-
-    def __init__(self) -> None:
-        self._hashes = {
-            "sha256": hashlib.sha256(),
-            "md5": hashlib.md5(usedforsecurity=False),  # some upstreams publish nothing better
-        }
-
-    def update(self, data: bytes) -> None:
-        """Add bytes."""
-        for each in self._hashes.values():
-            each.update(data)
-
-    def hexadecimal(self, name: str) -> str:
-        """Return the digits of the checksum of this name, sha256 or md5."""
-        return self._hashes[name].hexdigest()
-
-
 @dataclass(frozen=True)
 class Expected:
     """What is known of a file before it comes; None for what is not."""
@@ -73,17 +55,22 @@ class Expected:
         if size is not None and self.size not in (None, size):
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
-    def check(self, size: int, digests: Digests) -> None:
-        """Raise a WrongFileError if a whole file is not the expected one.
+    def check(self, path: Path) -> None:
+        """Raise a WrongFileError if a whole file is not the expected one; it is read for that.
 
         An empty answer is a server's failure: without a checksum it would be recorded as the truth.
         """
+        size = path.stat().st_size
         self.check_size(size)
         if not size and not self.has_checksum:
             raise WrongFileError("is empty")
+        # Some upstreams publish nothing better than MD5.
         for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
-            got = digests.hexadecimal(name)
-            if expected and got != expected.lower():
+            if expected is None:
+                continue
+            with path.open("rb") as stream:
+                got = hashlib.file_digest(stream, name).hexdigest()
+            if got != expected.lower():
                 raise WrongFileError(f"has {name} {got}, expected {expected}")
 
 
@@ -113,7 +100,8 @@ class Origin:
 class PartialFile:
     """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process.
 
-    Each mirror has a part of its own, so that none takes away what another source has given.
+    Each mirror has a part of its own, so that none takes away what another source has given. Who
+    writes here holds the lock of the output (``sole_writer``).
     """
 
     def __init__(self, output: Path, mirror: str | None = None) -> None:
@@ -150,13 +138,20 @@ class PartialFile:
         self._path.unlink(missing_ok=True)
         self._origin_path.unlink(missing_ok=True)
 
-    def check(self, digests: Digests, expected: Expected) -> None:
-        """Discard the bytes and raise a WrongFileError if they are not the whole, expected file."""
+    def check(self, expected: Expected) -> None:
+        """Discard the bytes and raise a WrongFileError if they are not the whole, expected file.
+
+        The closed file is read: what was received says nothing of what lies on the disk.
+        """
         try:
-            expected.check(self.size, digests)
+            expected.check(self._path)
         except WrongFileError:
             self.discard()
             raise
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the bytes so far."""
+        return sha256(self._path)
 
     def finish(self) -> None:
         """Give the complete file its name; what other sources have given of it goes."""
@@ -171,17 +166,8 @@ class PartialFile:
             self._path.replace(self._output)
         self._origin_path.unlink(missing_ok=True)
 
-    def digests(self) -> Digests:
-        """Return the checksums of the bytes so far."""
-        digests = Digests()
-        if self._path.exists():
-            with self._path.open("rb") as stream:
-                while data := stream.read(BLOCK_BYTES):
-                    digests.update(data)
-        return digests
-
-    def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> Digests:
-        """Add what ``read`` gives until it gives nothing; return the checksums of everything.
+    def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> None:
+        """Add what ``read`` gives until it gives nothing.
 
         Raises:
             WrongFileError: there is more than expected; all of it is discarded.
@@ -195,7 +181,6 @@ class PartialFile:
                 f"{self._output}: {total - size} more bytes to download, {free} are free on its "
                 "disk: make space, or move results elsewhere"
             )
-        digests = self.digests()
         with writing(self._output):
             stream = self._path.open("ab", buffering=0)
         progress: tqdm[Never] = tqdm(
@@ -217,10 +202,8 @@ class PartialFile:
                         f"{self._output}: cannot be written: {error.strerror}; what came is kept, "
                         "and the same command goes on from there"
                     ) from None
-                digests.update(data)
                 progress.update(len(data))
                 size += len(data)
                 if expected.size is not None and size > expected.size:
                     self.discard()
                     raise WrongFileError(f"has more than the expected {expected.size} bytes")
-        return digests

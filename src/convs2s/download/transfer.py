@@ -13,7 +13,6 @@ from urllib.error import HTTPError, URLError
 from convs2s.config.file_reference import authorization, without_credentials
 from convs2s.download.partial_file import (
     BLOCK_BYTES,
-    Digests,
     Expected,
     InterruptedTransferError,
     Origin,
@@ -37,8 +36,8 @@ _HTTP_HANDLERS = (
 )
 
 
-def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> Digests:
-    """Bring a whole file into the part, and check it; return its checksums.
+def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> None:
+    """Bring a whole file into the part, and check it.
 
     Args:
         source: an http(s) URL or a path.
@@ -56,7 +55,8 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
     left = list(waits)
     while True:
         try:
-            return attempt(source, part, expected)
+            attempt(source, part, expected)
+            return
         except InterruptedTransferError as error:
             if part.size > furthest:
                 furthest, left = part.size, list(waits)
@@ -76,7 +76,7 @@ def is_url(source: str) -> bool:
     return bool(re.match(r"https?://", source))
 
 
-def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
+def _copy(source: str, part: PartialFile, expected: Expected) -> None:
     """Copy a file of a mirror's folder."""
     try:
         stream = Path(source).open("rb")  # noqa: SIM115
@@ -93,21 +93,18 @@ def _copy(source: str, part: PartialFile, expected: Expected) -> Digests:
             except OSError as error:
                 raise SourceError(error.strerror or str(error)) from None
 
-        digests = part.append(read, size, expected)
-    part.check(digests, expected)
-    return digests
+        part.append(read, size, expected)
+    part.check(expected)
 
 
-def _download(source: str, part: PartialFile, expected: Expected) -> Digests:
+def _download(source: str, part: PartialFile, expected: Expected) -> None:
     """Ask a server for what is missing, once."""
     earlier = part.origin_from(without_credentials(source))
-    if earlier and earlier.size == part.size:
-        digests = part.digests()  # killed between the last byte and the renaming
-    else:
+    # If it is whole, it was killed between the last byte and the renaming.
+    if not earlier or earlier.size != part.size:
         with _open(source, part.size if earlier else 0) as response:
-            digests = _receive(response, without_credentials(source), part, expected)
-    part.check(digests, expected)
-    return digests
+            _receive(response, without_credentials(source), part, expected)
+    part.check(expected)
 
 
 def _open(source: str, start: int) -> HTTPResponse:
@@ -142,7 +139,7 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
-def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> Digests:
+def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> None:
     """Append an answer's body to the part, or replace the part by it.
 
     A web page, such as a network's log-in, or another size is refused before the part is touched.
@@ -171,7 +168,6 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
         except (HTTPException, OSError) as error:
             raise InterruptedTransferError(f"the connection was cut: {error}") from None
 
-    digests = part.append(read, total, expected)
+    part.append(read, total, expected)
     if total is not None and part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
-    return digests

@@ -8,6 +8,7 @@ a killed process leaves is known for what it is, also from another machine.
 import errno
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,6 +85,43 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         lock.close()
         with suppress(OSError):
             folder.rmdir()  # a network file system keeps what is open
+
+
+@contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """Hold the lock of a file's writers while the block runs; the next one waits, and says so.
+
+    It is that of a file beside ``path``, which the owner removes at its end. A file system without
+    locks has no waiting.
+
+    Raises:
+        UserError: nothing can be written there.
+    """
+    lock = path.with_name(f".{path.name}{_LOCK}")
+    while True:
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stream = lock.open("a")
+        with stream:
+            with suppress(OSError):
+                if not try_lock(stream):
+                    print(f"{path}: waiting for another process that writes it", file=sys.stderr)
+                    wait_for_lock(stream)
+            if not _is_at(lock, stream):
+                continue  # the owner before has removed it
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+            return
+
+
+def _is_at(path: Path, stream: IO[str]) -> bool:
+    """Say whether an open file is still the one under a name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(stream.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _new_folder(parent: Path) -> tuple[Path, IO[str]]:

@@ -6,6 +6,7 @@ Files whose format has one of its own, or whose checksum stands in another file,
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,26 @@ def check_sha256(path: Path, recorded: str) -> None:
             f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
             "remove it and make it again"
         )
+
+
+def record_path(download: Path) -> Path:
+    """Return the file beside a download that the checksum of its first one is recorded in."""
+    return download.with_name(f"{download.name}.sha256")
+
+
+def recorded_sha256(download: Path) -> str | None:
+    """Return the checksum that was recorded of a download; None without a record.
+
+    Raises:
+        UserError: the record is none.
+    """
+    record = record_path(download)
+    if not record.exists():
+        return None
+    digits = re.match(rb"[0-9a-f]{64}\b", record.read_bytes())
+    if digits is None:
+        raise UserError(f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it")
+    return digits[0].decode()
 
 
 def note_path(path: str | Path) -> Path:

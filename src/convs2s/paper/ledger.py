@@ -22,6 +22,7 @@ from pydantic import (
 from convs2s.config.file_reference import local_path
 from convs2s.config.options import Options
 from convs2s.errors import UserError
+from convs2s.files.checksums import recorded_sha256, sha256
 from convs2s.paper.cells import CellAddress
 from convs2s.paper.run_inputs import fingerprint_of
 
@@ -137,13 +138,16 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
 
 
 def published_file(options: Options, downloads: Path) -> Path | None:
-    """Return where the published ledger lies, fetched if it is not there; None without one."""
+    """Return where the published ledger lies, fetched if it is not there; None without one.
+
+    One that is not what its record says is fetched again.
+    """
     if options.published is None:
         return None
     if "://" not in options.published:
         return Path(options.published)
     place = local_path(options.published, downloads)
-    if not place.exists():
+    if not place.exists() or recorded_sha256(place) not in (None, sha256(place)):
         from convs2s.download.download import download_file  # its libraries are not planning's
 
         download_file(options.published, place, mirrors=options.mirrors)
