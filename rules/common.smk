@@ -1,11 +1,10 @@
 """The configuration, and what several files of rules share."""
 
-import re
 from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
-from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN
+from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
 from convs2s.layout import Layout
 from convs2s.paper.cells import cells
 from convs2s.paper.ledger import published_file, published_runs
@@ -111,11 +110,6 @@ DRAWN = {name for name in CELLS if "figure" in name}
 
 # The tasks that the stage targets cover.
 STAGE_TASKS = options.tasks or list(dict.fromkeys(cell.task for cell in PLANNED_CELLS))
-
-
-def alternatives(names):
-    """A regular expression that matches exactly these names, or nothing without names."""
-    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 SIDES = ["source", "target"]

@@ -62,13 +62,6 @@ def baseline_list(wildcards):
         return tasks[wildcards.task].n_best_of(wildcards.testset)
 
 
-def scale_of_list(wildcards):
-    """The settings whose length penalty the list's scores have; another system's are sums."""
-    if scale.n_best is None:
-        return {"length_penalty": 0.0}
-    return settings.decodings[scale.n_best.decoding].model_dump(mode="json")
-
-
 def header_of_choice(wildcards):
     """What a report on the choice from an n-best list begins with: a model's, or another system's."""
     model = f"{wildcards.model} {wildcards.run}"
@@ -195,8 +188,7 @@ def curves_shown(wildcards):
 def names_of_curves(wildcards):
     """What the legend calls the curves: a model and a run, or a list."""
     cell, listed = cells_of_curves()
-    system = f"{cell.model} {cell.runs[0]}, {cell.decoding}"
-    return [system, *([listed.n_best] if listed else [])]
+    return [f"{cell.model} {cell.runs[0]}, {cell.decoding}", *([listed.n_best] if listed else [])]
 
 
 def shown_in_report(wildcards):

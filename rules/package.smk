@@ -43,8 +43,7 @@ def require_package():
         sys.exit(f"{need}, {place}: install it, or deploy all of that version's repository")
 
 
-# Jobs run the workflow's own package, installed or not. One that is installed beside a deployed
-# workflow must fit: the user's own `convs2s translate` runs it.
+# Jobs run the workflow's own package; the user's `convs2s translate` the one that is installed.
 if IS_FROM_GIT and getattr(find_spec("convs2s"), "origin", None):
     require_package()
 if (ROOT / "src/convs2s").is_dir():
@@ -82,9 +81,3 @@ onstart:
     shorten_messages(logger)
     shell.prefix(DEAF_TO_INTERRUPTS)
     count_tries(workflow.scheduler, "train_model")
-
-
-# Of a module Snakemake runs no `onstart`.
-if IS_MODULE:
-    start, training_rule = workflow._onstart, workflow.modifier.modify_rulename("train_model")
-    workflow._onstart = lambda log: (start(log), count_tries(workflow.scheduler, training_rule))

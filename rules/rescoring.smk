@@ -74,7 +74,12 @@ use rule score_n_best as score_baseline_list with:
     log:
         "<logs>/{task}/{model}/{run}/{testset}.scored.log",
     params:
-        decoding=scale_of_list,
+        # Another system's scores are sums.
+        decoding=lambda w: (
+            settings.decodings[scale.n_best.decoding].model_dump(mode="json")
+            if scale.n_best
+            else {"length_penalty": 0.0}
+        ),
 
 
 use rule rescore_n_best as rescore_baseline_list with:

@@ -1,13 +1,9 @@
-"""Snakemake starts a training again for as long as it makes progress, also in a module."""
+"""Snakemake starts a training again for as long as it makes progress."""
 
 import os
 from pathlib import Path
 
-import pytest
-
-from tests.support.checkout import Checkout
 from tests.support.cluster import MODEL, training
-from tests.support.deployment import outer_workflow
 
 # Stands for trainings, which stop early: the first four of a run save a state, later ones do not.
 TRAINING = """\
@@ -26,19 +22,13 @@ if "convs2s" in words and "train" in words:
 """
 
 
-@pytest.mark.parametrize("names", ["", "*", "translation_*"])
-def test_tries_are_counted_by_progress(root: Path, tmp_path: Path, names: str) -> None:
-    inner = training(root, tmp_path)
-    inner.write("stand_in/sitecustomize.py", TRAINING)
-    checkout, rule = inner, names.replace("*", "") + "train_model"
-    if names:
-        source = f'"{inner.folder}/workflow/Snakefile"'
-        checkout = outer_workflow(tmp_path / "outer", source, "{device: cpu}", names=names)
-        (inner / "results").rename(checkout / "results")
-    path = {**os.environ, "PYTHONPATH": str(inner / "stand_in")}
-    settings = rule.replace("train_model", "write_model_settings")
-    command = f"snakemake --cores 1 --retries 2 --allowed-rules {rule} {settings} -- {MODEL}"
-    done = Checkout(checkout.folder).shell(command, path)
+def test_tries_are_counted_by_progress(root: Path, tmp_path: Path) -> None:
+    checkout = training(root, tmp_path)
+    checkout.write("stand_in/sitecustomize.py", TRAINING)
+    path = {**os.environ, "PYTHONPATH": str(checkout / "stand_in")}
+    rules = "train_model write_model_settings"
+    command = f"snakemake --cores 1 --retries 2 --allowed-rules {rules} -- {MODEL}"
+    done = checkout.shell(command, path)
     assert done.code == 1
     starts = (checkout / MODEL).with_name("starts").read_text().splitlines()
     assert len(starts) == 4 + 3, done.said

@@ -1,5 +1,7 @@
 """Names of runs: ``seed3`` is one model, ``ensemble3`` is seeds 1 to 3 together."""
 
+import re
+from collections.abc import Iterable
 from typing import Annotated
 
 from convs2s.config.section import matching
@@ -16,6 +18,11 @@ RunName = Annotated[
     str, matching(f"^({RUN_PATTERN})$", "expected seedN, or ensembleN with N of 2 to 99")
 ]
 """A run that config/paper.yaml can name."""
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """Return a regular expression that matches exactly these names, or nothing without names."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 def members(run: str) -> list[str]:
