@@ -1,6 +1,7 @@
 """What the rules of texts, vocabularies and trainings take: their input functions, by stage."""
 
 import os
+import shlex
 from dataclasses import asdict
 
 from convs2s.config.file_reference import parse_file_reference
@@ -126,6 +127,6 @@ def tables_of_text(wildcards):
 
 
 def table_options(wildcards):
-    """Those tables as options of a training's command."""
+    """Those tables as options of a training's command, quoted for its shell."""
     tables = tables_of_text(wildcards).items()
-    return " ".join(f"--{name} {' '.join(map(prefixed, paths))}" for name, paths in tables)
+    return " ".join(shlex.join([f"--{name}", *map(prefixed, paths)]) for name, paths in tables)

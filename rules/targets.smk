@@ -85,5 +85,5 @@ rule report:
         snakefile=workflow.main_snakefile,
         targets=reported_files,
     shell:
-        "snakemake --report {output} --snakefile {params.snakefile:q}"
-        " --configfile <(echo {params.config:q}) -- {params.targets} > {log} 2>&1"
+        "snakemake --report {output:q} --snakefile {params.snakefile:q}"
+        " --configfile <(echo {params.config:q}) -- {params.targets:q} > {log:q} 2>&1"

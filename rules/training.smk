@@ -11,8 +11,8 @@ from convs2s.training.identity import TRAINING_VERSION
 TIME_LIMIT = " --time-limit {resources.runtime}" if workflow.remote_exec else ""
 
 TRAIN = (
-    "python -m convs2s train {params.folder} --settings {input.settings} --seed {wildcards.seed}"
-    " --output {output.model} {params.tables} {resources.machine} --workers {resources.gpu}"
+    "python -m convs2s train {params.folder:q} --settings {input.settings:q} --seed {wildcards.seed}"
+    " --output {output.model:q} {params.tables} {resources.machine} --workers {resources.gpu}"
 )
 
 OF_A_TRAINING = {
@@ -68,7 +68,7 @@ rule train_model:
         tables=table_options,
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
     shell:
-        logged(TRAIN + TIME_LIMIT, before="$(dirname {output.model})/state/train.log")
+        logged(TRAIN + TIME_LIMIT, before='"$(dirname {output.model:q})"/state/train.log')
 
 
 rule measure_training_speed:

@@ -56,6 +56,18 @@ def test_no_function_stands_beside_a_rule(root: Path) -> None:
         assert len(kinds) < 2, path
 
 
+def test_a_shell_takes_no_path_unquoted(root: Path) -> None:
+    """Snakemake quotes what ends in ``:q``; the options with tables are quoted as they are made."""
+    sources = [*root.glob("rules/*.smk"), root / "src/convs2s/pipeline/process.py"]
+    fields = [
+        field
+        for path in sources
+        for field in re.findall(r"\{(?:input|output|log|params)\b[^}]*\}", path.read_text("utf-8"))
+    ]
+    assert fields
+    assert {field for field in fields if not field.endswith(":q}")} <= {"{params.tables}"}
+
+
 def test_every_rule_that_runs_something_has_an_environment_that_exists(root: Path) -> None:
     for rule in rules(root):
         environments = re.findall(r'"\.\./envs/(\w+\.yaml)"', rule)

@@ -70,13 +70,13 @@ def logged(command: str, before: str) -> str:
 
     A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
     SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says, also where
-    nobody reads the terminal's copy any more (``| head``). The log begins with the file ``before``
-    of earlier tries, as Snakemake removes that of the last one.
+    nobody reads the terminal's copy any more (``| head``). The log begins with the file ``before``,
+    quoted for the shell, of earlier tries, as Snakemake removes that of the last one.
     """
-    log = "(trap '' TERM USR1 INT HUP PIPE; exec tee -a {log})"
+    copy = "(trap '' TERM USR1 INT HUP PIPE; exec tee -a {log:q})"
     return (
-        f"if [ -f {before} ]; then cat {before} > {{log}}; fi; "
-        f"trap : TERM USR1 INT HUP; {command} 2>&1 | {log}"
+        f"if [ -f {before} ]; then cat {before} > {{log:q}}; fi; "
+        f"trap : TERM USR1 INT HUP; {command} 2>&1 | {copy}"
     )
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from snakemake.utils import format as formatted
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.load import load
@@ -240,7 +241,7 @@ def test_an_installed_package_is_found_without_its_neighbors(
 
 def test_a_training_goes_on_where_nobody_reads_the_terminal(tmp_path: Path) -> None:
     speaks = "bash -c 'for line in 1 2 3; do echo $line; sleep 0.1; done'"
-    command = process.logged(speaks, before="none").format(log=tmp_path / "train.log")
+    command = formatted(process.logged(speaks, before="none"), log=tmp_path / "train.log")
     shell = f"set -euo pipefail; ({command}) | true"
     assert subprocess.run(["bash", "-c", shell], check=False).returncode == 0
     assert (tmp_path / "train.log").read_text() == "1\n2\n3\n"

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from snakemake.utils import format as formatted
 
 from convs2s.pipeline.process import logged
 from convs2s.training.interruption import Interruption, end_of_job, margin, signals_to_handle
@@ -63,7 +64,7 @@ def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
     program.write_text(ANSWERS_A_SIGNAL)
     (tmp_path / "before.log").write_text("the first try\n")
     command = logged(f"{sys.executable} {program} {name}", before=str(tmp_path / "before.log"))
-    shell = f"set -euo pipefail; {command.format(log=log)}"
+    shell = f"set -euo pipefail; {formatted(command, log=log)}"
     job = subprocess.Popen(["bash", "-c", shell], start_new_session=True, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while "ready" not in (log.read_text() if log.exists() else ""):
