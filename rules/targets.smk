@@ -80,8 +80,8 @@ rule report:
     conda:
         "../envs/score.yaml"
     params:
-        # Of the main workflow, with what --config and --configfile said.
-        config=lambda w: json.dumps(workflow.modifier_stack[0].globals["config"]),
+        # Of the main workflow, with what --config and --configfile said; all processes can read it.
+        config=lambda w: json.dumps(masked_values(workflow.modifier_stack[0].globals["config"])),
         snakefile=workflow.main_snakefile,
         targets=reported_files,
     shell:

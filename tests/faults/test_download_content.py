@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,33 @@ def test_a_mirrors_password_is_sent_to_the_mirror_and_shown_to_nobody(
     download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=(0,))
     assert output.read_bytes() == BODY
     assert [answer.status for answer in server.answers] == [500, 200, 206]
+
+
+@pytest.mark.parametrize(
+    "mirror", ["http://me:se/secret@{}/m", "http://me:se secret@{}", "http://me:secret?@{}"]
+)
+def test_a_mirrors_password_of_other_signs_is_refused_unseen(
+    server: LoopbackServer, output: Path, mirror: str
+) -> None:
+    with pytest.raises(UserError, match="%2F, %3F, %23 and %20 for") as failed:
+        download_file("http://up.example/a.tgz", output, mirrors=[mirror.format(server.host)])
+    assert "secret" not in str(failed.value)
+    assert server.host in str(failed.value)
+    assert not server.answers
+
+
+def test_a_mirrors_token_is_sent_to_the_mirror_and_shown_to_nobody(
+    server: LoopbackServer, output: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mirror = f"http://{server.host}/m?token=secret&path="
+    server.serve("/m?token=secret&path=/up.example/a.tgz", Served(BODY, etag='"1"', cuts=[5000]))
+    for waits in ((), (0,)):
+        with suppress(UserError):
+            download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=waits)
+        notes = "".join(path.read_text("latin-1") for path in output.parent.glob("*.json"))
+        assert "secret" not in notes + "".join(capfd.readouterr())
+    assert output.read_bytes() == BODY
+    assert [answer.status for answer in server.answers] == [200, 206]
 
 
 def test_a_redirection_does_not_take_a_password_along(server: LoopbackServer, output: Path) -> None:

@@ -187,8 +187,12 @@ def test_held_out_validation_and_codes_of_each_side(further: tuple[Checkout, Don
 
 def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
     checkout, _ = further
+    with (checkout / "config.local.yaml").open("a") as options:
+        options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
     done = checkout.snakemake("--config", "tasks=[mine_en_nl]", "--", "report")
     assert done.code == 0, done.said
+    files = (path for path in checkout.folder.rglob("*") if path.is_file())
+    assert [path.name for path in files if b"secret" in path.read_bytes()] == ["config.local.yaml"]
     assert "train_model" not in done.planned
     report = (checkout / "results/report.html").read_text("utf-8")
     plots = [f"{MODEL}/seed1/{name}.svg" for name in ("curve", "test.beam5.attention1")]

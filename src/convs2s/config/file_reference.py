@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
 from convs2s.config.section import PositiveInt, Section, matching
@@ -13,9 +13,31 @@ from convs2s.errors import UserError
 
 _IN_ADDRESS = re.compile(r"(?<=://)[^/?#]*@")
 
+# Where somebody forgot %XX, a password holds any character: after a colon, all up to the last @
+# counts as one, at the cost of the host of an address with both a port and an @ in its path.
+_USER = re.compile(r"(?<=:/)(/*)(?:[^/?#\s]*:.*@|[^/?#\s]*@)", re.DOTALL)
+_QUERY = re.compile(r"(:/[^\s?]*\?)[^\s'\"]+")
+
+
+def masked(text: str) -> str:
+    """Return a text without the passwords of addresses in it, for messages, pages and records.
+
+    What goes is ``USER:PASSWORD@`` before a host, and what follows a ``?``, such as a token.
+    """
+    return _QUERY.sub(r"\1***", _USER.sub(r"\1", text))
+
+
+def masked_values(value: Any) -> Any:
+    """Return a value of YAML or JSON with each text in it masked."""
+    if isinstance(value, Mapping):
+        return {key: masked_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked_values(item) for item in value]
+    return masked(value) if isinstance(value, str) else value
+
 
 def without_credentials(address: str) -> str:
-    """Return an address without the ``USER:PASSWORD@`` before its host, for messages and files."""
+    """Return an address without the ``USER:PASSWORD@`` before its host, as a server is asked."""
     return _IN_ADDRESS.sub("", address)
 
 
@@ -26,6 +48,15 @@ def authorization(address: str) -> dict[str, str]:
         return {}
     token = base64.b64encode(unquote(match[0].removesuffix("@")).encode()).decode()
     return {"Authorization": f"Basic {token}"}
+
+
+def has_valid_port(address: str) -> bool:
+    """Tell an address whose host has no port, or a number, from one cut within a password."""
+    try:
+        urlsplit(address).port  # noqa: B018
+    except ValueError:
+        return False
+    return True
 
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -60,11 +91,12 @@ def parse_file_reference(reference: str) -> FileReference:
     location, mark, member = reference.partition("#")
     if not location or (mark and not member):
         raise UserError(
-            f"{reference!r}: expected a path or URL, for archives with #MEMBER after it"
+            f"{masked(reference)!r}: expected a path or URL, for archives with #MEMBER after it"
         )
     scheme = _SCHEME.match(location)
     if scheme and scheme[1] not in _READ_SCHEMES:
-        raise UserError(f"{reference}: {scheme[1]}:// is not read; give http(s) or a local path")
+        shown = masked(reference)
+        raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
     return FileReference(location, member or None)
 
 
@@ -72,7 +104,8 @@ def parse_model_reference(reference: str, where: str) -> FileReference:
     """Read what names a model file: a path or an http(s) URL, and no member of an archive."""
     file = parse_file_reference(reference)
     if file.member is not None:
-        raise UserError(f"{where}: {reference}: expected a model file, not a member of an archive")
+        shown = masked(reference)
+        raise UserError(f"{where}: {shown}: expected a model file, not a member of an archive")
     return file
 
 
@@ -88,18 +121,21 @@ def local_path(url: str, downloads: Path) -> Path:
     """
     scheme = _SCHEME.match(url)
     is_read = scheme is not None and scheme[1] in _READ_SCHEMES
-    if not is_read or not url.isascii() or re.search(r"[\s\[\]\\]", url):
-        raise UserError(f"{url!r}: expected an http or https URL without blanks, accents as %XX")
+    is_plain = url.isascii() and not re.search(r"[\s\[\]\\]", url) and has_valid_port(url)
+    if not is_read or not is_plain:
+        shown = masked(url)
+        raise UserError(f"{shown!r}: expected an http or https URL without blanks, accents as %XX")
     parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise UserError(
-            f"{url}: a URL with ?, # or @ has no place among the downloads; fetch it by hand and "
-            "name the local file instead"
+            f"{masked(url)}: a URL with ?, # or @ has no place among the downloads; fetch it "
+            "by hand and name the local file instead"
         )
     made = "" if parts.scheme in _WEB_SCHEMES else f"{parts.scheme}/"
     place = f"{made}{parts.netloc}{parts.path}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
-        raise UserError(f"{url}: expected the URL of one file, without .., // or / at its end")
+        shown = masked(url)
+        raise UserError(f"{shown}: expected the URL of one file, without .., // or / at its end")
     return downloads / place
 
 

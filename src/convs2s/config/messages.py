@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from convs2s.config.file_reference import without_credentials
+from convs2s.config.file_reference import masked
 from convs2s.config.section import Schema, Section, alternatives, constant_kind, schema_of
 from convs2s.errors import UserError
 
@@ -36,7 +36,7 @@ def validated(section: type[S], stated: object, where: str) -> S:
         return section.model_validate(stated)
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated, schema_of(section))
-        raise UserError(f"{where}: {message}") from None
+        raise UserError(f"{where}: {masked(message)}") from None
 
 
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:
@@ -98,7 +98,7 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
         value = failure["input"]
         # As YAML would have it: true, false and null.
         is_constant = value is None or isinstance(value, bool)
-        shown = without_credentials(json.dumps(value) if is_constant else repr(value))
+        shown = masked(json.dumps(value) if is_constant else repr(value))
         text = f"{expected}, not {shown if len(shown) <= 60 else f'{shown[:57]}...'}"
     dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return f"{dotted.removeprefix('.')}: {text}" if place else text

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from convs2s.config.file_reference import local_path, without_credentials
+from convs2s.config.file_reference import local_path, masked
 from convs2s.download.partial_file import Expected, PartialFile, SourceError, WrongFileError
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
@@ -64,7 +64,7 @@ def download_file(
             return
         failures: dict[str, SourceError] = {}
         for source in sources:
-            shown = without_credentials(source)
+            shown = masked(source)
             part = PartialFile(output, None if source == url else shown)
             try:
                 fetch(source, part, expected, waits)
@@ -110,8 +110,10 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
         return [f"{generated_mirror}/{place}"]
     for mirror in mirrors:
         if "://" in mirror and not is_url(mirror):
-            shown = without_credentials(mirror)
-            raise UserError(f"mirrors: {shown}: expected a folder or an http(s) URL")
+            raise UserError(
+                f"mirrors: {masked(mirror)}: expected a folder or an http(s) URL, with %2F, %3F, "
+                "%23 and %20 for /, ?, # and blanks in its password"
+            )
     return [*(f"{mirror.rstrip('/')}/{place}" for mirror in mirrors), url]
 
 

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import cast
 from urllib.error import HTTPError, URLError
 
-from convs2s.config.file_reference import authorization, without_credentials
+from convs2s.config.file_reference import (
+    authorization,
+    has_valid_port,
+    masked,
+    without_credentials,
+)
 from convs2s.download.partial_file import (
     BLOCK_BYTES,
     Expected,
@@ -50,7 +55,7 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
         UserError: the disk has too little space.
     """
     attempt = _download if is_url(source) else _copy
-    inherited = part.origin_from(without_credentials(source)) is not None
+    inherited = part.origin_from(masked(source)) is not None
     furthest = part.size if inherited else 0
     left = list(waits)
     while True:
@@ -72,8 +77,8 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
 
 
 def is_url(source: str) -> bool:
-    """Tell a URL that a server answers from a path."""
-    return bool(re.match(r"https?://", source))
+    """Tell a URL that a server answers from a path, and from one that a password cuts."""
+    return bool(re.fullmatch(r"https?://\S+", source)) and has_valid_port(source)
 
 
 def _copy(source: str, part: PartialFile, expected: Expected) -> None:
@@ -99,11 +104,11 @@ def _copy(source: str, part: PartialFile, expected: Expected) -> None:
 
 def _download(source: str, part: PartialFile, expected: Expected) -> None:
     """Ask a server for what is missing, once."""
-    earlier = part.origin_from(without_credentials(source))
+    earlier = part.origin_from(masked(source))
     # If it is whole, it was killed between the last byte and the renaming.
     if not earlier or earlier.size != part.size:
         with _open(source, part.size if earlier else 0) as response:
-            _receive(response, without_credentials(source), part, expected)
+            _receive(response, masked(source), part, expected)
     part.check(expected)
 
 

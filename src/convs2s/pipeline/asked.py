@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import without_credentials
+from convs2s.config.file_reference import masked
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.options import Options
 from convs2s.config.runs import RUN_PATTERN
@@ -69,7 +69,7 @@ def check_mirrors(mirrors: Iterable[str]) -> None:
     for mirror in mirrors:
         if "://" not in mirror and not Path(mirror).is_dir():
             raise UserError(
-                f"mirrors: {without_credentials(mirror)}: no such folder: mount it, or take it out "
+                f"mirrors: {masked(mirror)}: no such folder: mount it, or take it out "
                 "of the configuration"
             )
 

@@ -244,6 +244,17 @@ def test_config_prints_what_applies(
         run("config", "--task", "demo_en_f")
 
 
+def test_config_shows_no_password_of_a_mirror(
+    run: Terminal, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").symlink_to(root / "config")
+    (tmp_path / "config.yaml").write_text("mirrors: ['https://me:secret@host/m?token=secret']\n")
+    monkeypatch.chdir(tmp_path)
+    output = run("config", "--task", "demo_en_fr")
+    assert "- https://host/m?***\n" in output
+    assert "secret" not in output
+
+
 def test_translate_text_that_comes_tokenized(run: Terminal, model: Path, tmp_path: Path) -> None:
     """A model of a task with ``none`` takes lines as they are, and writes words as they are."""
     network, description = load_model(model)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.file_reference import local_path, masked, masked_values, parse_file_reference
 from convs2s.errors import UserError
 
 URL = "https://data.example/a.tgz"
@@ -74,3 +74,39 @@ def test_local_path(url: str, place: str) -> None:
 def test_local_path_refuses(url: str) -> None:
     with pytest.raises(UserError):
         local_path(url, Path("d"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host/m", "https://host/m"),
+        ("https://secret@host/m", "https://host/m"),
+        ("https://me:se/cr?e#t@host/m", "https://host/m"),
+        ("https://me:se cret@host/m", "https://host/m"),
+        ("https://me:se@cret@host/m", "https://host/m"),
+        ("https:/me:secret@host/m", "https:/host/m"),
+        ("https://host/m?token=secret", "https://host/m?***"),
+        (
+            "https://host/m?secret then https://host/n?secret",
+            "https://host/m?*** then https://host/n?***",
+        ),
+        ("https://host:8080/m/a@2.tgz#member", "https://2.tgz#member"),  # it may be a password
+        ("https://host/m/a@2.tgz#member", "https://host/m/a@2.tgz#member"),
+        ("what? me@host", "what? me@host"),
+    ],
+)
+def test_a_password_is_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
+    assert masked_values({"a": [text, 1]}) == {"a": [shown, 1]}
+
+
+@pytest.mark.parametrize(
+    "url", ["https://me:secret@h/a", "https://me:se/secret@h/a", "https://h/a?token=secret"]
+)
+def test_a_refused_address_does_not_show_its_password(url: str) -> None:
+    with pytest.raises(UserError) as refused:
+        local_path(url, Path())
+    assert "secret" not in str(refused.value)
+    with pytest.raises(UserError) as refused:
+        parse_file_reference(url.replace("https", "ftp"))
+    assert "secret" not in str(refused.value)
