@@ -1,5 +1,6 @@
 """What every test can ask for."""
 
+import faulthandler
 import os
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,20 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
 HAS_SHARED = (SHARED / "golden").is_dir()  # a folder of this name may be anybody's
 LEFT_OUT = pytest.StashKey[int]()
+STDERR = pytest.StashKey[int]()
+SLOW_SECONDS = 3 * 3600.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the way to the terminal: the output of tests is captured."""
+    config.stash[STDERR] = os.dup(2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give a slow test its own time limit, in place of pyproject.toml's."""
+    if item.get_closest_marker("slow"):
+        faulthandler.dump_traceback_later(SLOW_SECONDS, exit=True, file=item.config.stash[STDERR])
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

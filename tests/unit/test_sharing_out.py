@@ -52,6 +52,22 @@ def test_processes_take_whole_groups(tmp_path: Path, root: Path) -> None:
     assert (len(found), len(set(found))) == (16, 2), said
 
 
+def test_a_test_that_hangs_ends_and_is_named(tmp_path: Path, root: Path) -> None:
+    pytest.importorskip("xdist")
+    (tmp_path / "test_hang.py").write_text("import time\ndef test_a():\n    time.sleep(600)\n")
+    (tmp_path / "test_other.py").write_text("def test_b():\n    pass\n")
+    (stated,) = re.findall(r"^IN_PROCESSES := (.*)", (root / "Makefile").read_text(), re.MULTILINE)
+    command = [sys.executable, "-m", "pytest", "-c", str(root / "pyproject.toml"), *stated.split()]
+    command += ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=2", str(tmp_path)]
+    environment = os.environ | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"}
+    run = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert re.search(r"crashed while running '\S*test_hang.py::test_a'", run.stdout), run.stdout
+    assert "1 failed, 1 passed" in run.stdout
+    assert "in test_a\n" in run.stderr
+
+
 def test_what_takes_minutes_comes_first() -> None:
     names = [f"tests/{name}.py::test_a" for name in ("unit/a", "workflow/b", "unit/c", "cluster/d")]
     found = sorted_for_sharing([cast(pytest.Item, Item(name)) for name in names])

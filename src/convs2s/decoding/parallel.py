@@ -3,10 +3,11 @@
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, connection, get_context, parent_process
+from multiprocessing.process import BaseProcess
 from threading import Event, Thread
 from typing import TypeVar
 
@@ -71,6 +72,9 @@ def translate_chunks(
     pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate,))
     ahead: deque[tuple[int, Future[str]]] = deque()
     try:
+        pool.submit(int)  # forks all workers
+        alive = set(active_children()) - others
+        Thread(target=_end_together, args=(alive, workers), daemon=True).start()
         for chunk in chunks:
             ahead.append((len(chunk), pool.submit(_run, chunk)))
             if len(ahead) > 2 * workers:
@@ -89,6 +93,20 @@ def translate_chunks(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _end_together(alive: Collection[BaseProcess], workers: int) -> None:
+    """Kill the workers that are left once the first of them has ended.
+
+    From Python 3.12 on, a broken pool sends SIGTERM, which workers ignore, and waits for them with
+    the lock that ``submit`` takes: the caller may never learn of the loss
+    (concurrent.futures.process, ``_terminate_broken``). A pool that is shut down has no more work
+    for them.
+    """
+    if len(alive) == workers:
+        connection.wait([worker.sentinel for worker in alive])
+    for worker in alive:
+        worker.kill()
 
 
 def _start(translate: Callable[[Chunk], str]) -> None:

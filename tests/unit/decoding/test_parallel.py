@@ -1,14 +1,23 @@
-"""Batches side by side: their order, their threads, failures and Ctrl-C."""
+"""Batches and chunks side by side: their order, threads, processes, failures and Ctrl-C."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from threading import Event, get_ident
 
 import pytest
 import torch
 
-from convs2s.decoding.parallel import search_in_threads, sentences_for_each
+from convs2s.decoding.parallel import (
+    Chunk,
+    search_in_threads,
+    sentences_for_each,
+    translate_chunks,
+)
+from convs2s.errors import UserError
 
 
 def test_results_come_in_order_from_threads_that_compute_alone() -> None:
@@ -65,3 +74,18 @@ def test_few_sentences_are_shared_out(count: int, threads: int, expected: int) -
 
 def test_no_batch_is_larger_than_asked_for() -> None:
     assert sentences_for_each(100, 2, 4) == 4
+
+
+@pytest.mark.parametrize("later", [0, 1], ids=["waiting for it", "with chunks left"])
+def test_a_killed_worker_ends_those_that_have_nothing_to_do(later: int) -> None:
+    def chunks() -> Iterator[Chunk]:
+        yield [(0, "")]
+        time.sleep(0.2 * later)  # until the pool has learned of it
+        yield from [[(1, "")]] * later
+
+    def die(_: Chunk) -> str:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ""
+
+    with pytest.raises(UserError, match="a worker was killed"):
+        list(translate_chunks(die, chunks(), 3))
