@@ -18,15 +18,12 @@ from convs2s.config.section import Section
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.tensors import load_description, load_tensors, save_tensors
+from convs2s.files.tensors import WITHOUT_DIGEST, load_description, load_tensors, save_tensors
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.models.network import EMBEDDING_TABLES, Network
 from convs2s.text.bpe import check_codes
 
 FORMAT = "convs2s model 3"
-
-WITHOUT_DIGEST = "convs2s model 2"
-"""The former format, which is read as well: it lacks the digest alone."""
 
 CANDIDATE_TENSORS = "candidates.offsets", "candidates.targets"
 """Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""

@@ -215,6 +215,17 @@ def test_settings_that_are_not_the_weights_are_named(
     assert not (tmp_path / "model.safetensors").exists()
 
 
+def test_codes_that_are_none_are_refused_with_their_line(tmp_path: Path) -> None:
+    codes = tmp_path / "codes"
+    codes.write_text("#version: 0.2\na b\nthree tokens here\n", "utf-8")
+    dictionaries = (VECTORS / f"dict.{side}.txt" for side in ("src", "tgt"))
+    files = FairseqFiles(VECTORS / "checkpoint_tiny_oldstyle.pt", *dictionaries, codes)
+    output = tmp_path / "model.safetensors"
+    with pytest.raises(UserError, match=rf"^{codes}:3: expected two tokens and a space between"):
+        import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
+    assert not output.exists()
+
+
 def test_expressions_are_those_of_lists() -> None:
     layers = evaluate("[(512, 3)] * 2 + 1 * [(768, 3)] + [(4096, 1, 1)]", "layers")
     assert layers == [(512, 3), (512, 3), (768, 3), (4096, 1, 1)]

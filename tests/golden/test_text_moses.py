@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.text.moses import Detokenizer
 from tests.support.golden import DATA, golden_lines
 from tests.support.moses import KINDS, LANGUAGES, assert_real_text_is_equal, our_tool
 
@@ -71,3 +72,21 @@ def test_hand_written_lines_are_the_golden_ones(root: Path, language: str) -> No
     for kind, name in names.items():
         original = golden_lines(DATA / "tok", f"{name}.{language}")
         assert [line[kind] for line in lines] == original[-len(lines) :]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("&apos; a &apos;  . &apos;", "'a' . '"),
+        ("a  @-@  b", "a - b"),
+        ("a @-@  .", "a-."),
+        ("[  &apos; b", "[ 'b"),
+        ("  (  a  )  ", "( a )"),
+        ("₿ 5 und ⃀ 6", "₿5 und ⃀6"),
+        ("$₿( 7", "$₿(7"),
+        ("a   . b  ", "a . b"),
+    ],
+)
+def test_empty_words_and_new_currencies_are_detokenized_as_by_moses(words: str, text: str) -> None:
+    """Each text is what detokenizer.perl of b8de7c352 prints, on Perl 5.36."""
+    assert Detokenizer("de")(words) == text

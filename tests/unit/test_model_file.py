@@ -1,11 +1,14 @@
 """Model files of other versions of this project."""
 
+import json
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from convs2s.errors import UserError
-from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.files.tensors import DIGEST, METADATA_KEY, load_tensors, save_tensors
 from convs2s.model_file import load_model
 
 
@@ -22,3 +25,22 @@ def test_a_model_file_of_the_former_format_is_refused_in_one_line(
         f"{former}: a model file of another version (convs2s model 1; this one reads "
         "convs2s model 3): train or import the model again"
     )
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_read"), [("convs2s model 3", False), ("convs2s model 2", True)]
+)
+def test_only_a_model_of_the_format_without_a_digest_may_lack_it(
+    model: Path, tmp_path: Path, stated: str, is_read: bool
+) -> None:
+    weights, _ = load_tensors(model)
+    with safe_open(model, framework="pt") as stored:
+        fields = json.loads(stored.metadata()[METADATA_KEY])
+    del fields[DIGEST]
+    other = tmp_path / "model.safetensors"
+    save_file(weights, other, {METADATA_KEY: json.dumps(fields | {"format": stated})})
+    if is_read:
+        assert load_model(other)[1] == load_model(model)[1]
+    else:
+        with pytest.raises(UserError, match=r"model\.safetensors: damaged: .*its digest says"):
+            load_model(other)

@@ -1,10 +1,12 @@
 """The text of a task: its files, how it is prepared, and what a token of it is."""
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from convs2s.config.section import (
+    FileName,
     Items,
     NonNegativeInt,
     PositiveInt,
@@ -27,7 +29,7 @@ Language = Annotated[
 TestSetName = Annotated[
     str,
     matching(
-        "^(?!train$|valid$)[a-z][a-z0-9_]*$",
+        "^(?!train$|valid$)[a-z][a-z0-9_]*$(?!\n)",
         "expected a name of small letters, digits and underscores other than train and valid",
     ),
 ]
@@ -45,16 +47,16 @@ class Languages(Section):
 class FilePair(Section):
     """Two files, line N of one the translation of line N of the other."""
 
-    source: Text
+    source: FileName
     """File of the source side."""
-    target: Text
+    target: FileName
     """File of the target side."""
 
 
 class ScoredFilePair(FilePair):
     """Two files of a test set, and what else is right."""
 
-    references: Items[Text] = ()
+    references: Items[FileName] = ()
     """Further references: files whose line N is another translation or summary of line N of the
     source; an empty line where one has fewer. The target is the first reference."""
 
@@ -82,7 +84,7 @@ class Corpus(Section):
 class Titles(Section):
     """Papers, from whose abstracts and titles the workflow makes text."""
 
-    files: SomeDistinctItems[Text]
+    files: SomeDistinctItems[FileName]
     """Tab-separated tables with the columns arxiv_id, title and abstract, fields in quotes where
     they need them: paths or URLs, compressed or not. Of papers with the same id the first counts.
     The text is titles://TASK/SPLIT.SIDE: train, valid or test; sentence (the abstract's first) or
@@ -155,6 +157,17 @@ class CleanLimits(Section):
     tokens: PositiveInt | None = 1023
     """Most tokens of either side, once BPE has split its words; null sets no limit. With the end
     token, 1023 are what fits into a model's 1024 positions."""
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
+        most = min((bound for bound in (self.maximum, self.tokens) if bound), default=self.minimum)
+        if self.minimum > most:
+            raise PydanticCustomError(
+                "bounds",
+                "expected a minimum of at most {most}, or no pair is kept",
+                {"most": most},
+            )
+        return self
 
 
 AlignerName = Literal["fast_align", "eflomal"]

@@ -8,12 +8,12 @@ from pydantic import ConfigDict, Field
 from convs2s.config.architecture import Architecture
 from convs2s.config.messages import validated
 from convs2s.config.section import (
+    FileName,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     Probability,
     Section,
-    Text,
 )
 
 
@@ -22,7 +22,7 @@ class Start(Section):
 
     model_config = ConfigDict(serialize_by_alias=True)  # both keys are words of Python
 
-    model: Text = Field(alias="from")
+    model: FileName = Field(alias="from")
     """The model file: a path, or an http(s) URL, whose checksum config/downloads.yaml may state.
     Its vocabularies, BPE codes and network must be those of the training (vocabulary_of of a task
     takes them)."""

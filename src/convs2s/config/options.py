@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
+    FileName,
     Items,
     NonNegativeInt,
     PositiveFloat,
@@ -27,7 +28,7 @@ def with_home(place: str) -> str:
     return f"{Path.home()}{place.removeprefix('~')}" if is_at_home else place
 
 
-HomePath = Annotated[Text, AfterValidator(with_home)]  # a path that may start with ~
+HomePath = Annotated[FileName, AfterValidator(with_home)]  # a path that may start with ~
 
 
 class LearnedMetric(Section):

@@ -12,6 +12,7 @@ from convs2s.config.paper import Row, Table
 from convs2s.config.runs import RunName, of_at_most
 from convs2s.config.section import (
     DistinctItems,
+    FileName,
     Items,
     PositiveInt,
     Probability,
@@ -100,9 +101,9 @@ class Scale(Section):
 
     description: str
     """One line that says what the scale is for."""
-    results_dir: Text
+    results_dir: FileName
     """Folder of everything that runs at this scale make; every scale has its own."""
-    downloads_dir: Text
+    downloads_dir: FileName
     """Folder of the downloads, kept between runs."""
     generated_mirror: bool = False
     """Whether every download comes from the miniature mirror (convs2s mirror), which the workflow

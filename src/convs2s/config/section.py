@@ -82,6 +82,16 @@ def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
     return items
 
 
+FileName = Annotated[
+    str,
+    matching(
+        "^[^{}]+$",
+        "expected a name without { and }, between which Snakemake looks for a wildcard: rename the "
+        "file or folder",
+    ),
+]
+"""Of a file or folder that rules read or write: a path or an address."""
+
 DistinctItems = Annotated[
     tuple[T, ...],
     Field(strict=False, json_schema_extra={"uniqueItems": True}),

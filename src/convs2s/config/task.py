@@ -26,12 +26,12 @@ from convs2s.config.file_reference import (
 from convs2s.config.messages import validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
+    FileName,
     Items,
     NonNegativeInt,
     PositiveInt,
     Section,
     SomeDistinctItems,
-    Text,
 )
 from convs2s.errors import UserError
 
@@ -109,13 +109,13 @@ SHARED_WITH_TEXT = (
 class ReleasedModel(Section):
     """The files of a model that somebody published."""
 
-    model: Text
+    model: FileName
     """The checkpoint, such as URL#FOLDER/model.pt."""
-    source_dictionary: Text
+    source_dictionary: FileName
     """The source language's dict.LANGUAGE.txt."""
-    target_dictionary: Text
+    target_dictionary: FileName
     """The target language's dict.LANGUAGE.txt."""
-    bpe_codes: Text | None = None
+    bpe_codes: FileName | None = None
     """The BPE codes; null: the model reads whole words."""
 
 
@@ -169,13 +169,13 @@ class Task(Section):
     none."""
     vocabulary: VocabularySettings = VocabularySettings()
     """What a token is."""
-    vocabulary_of: Text | None = None
+    vocabulary_of: FileName | None = None
     """A model file, by its path or an http(s) URL, whose BPE codes and vocabularies the task takes,
     so that trainings can start from it (docs/fine_tuning.md); merges, sizes and minimum_count then
     say nothing. null: they are learned on the task's text."""
     alignment: AlignmentSettings = AlignmentSettings()
     """Word alignment, from which the dictionary for unknown words is made."""
-    n_best: dict[str, Text] = {}
+    n_best: dict[str, FileName] = {}
     """N-best lists that another system made, to be rescored: test set -> a file of this machine, in
     Moses' format and in the task's words (docs/rescoring.md). What has no file is not rescored."""
     released: ReleasedModel | None = None

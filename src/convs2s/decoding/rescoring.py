@@ -22,7 +22,7 @@ from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.progress import counted
 from convs2s.decoding.translate import load_ensemble, translator_of_job
-from convs2s.decoding.words import Form, Splitter, warn_if_overlong
+from convs2s.decoding.words import Form, Splitter, most_tokens
 from convs2s.devices import held_device
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
@@ -106,7 +106,10 @@ class PairScorer:
         return cls(*load_ensemble(models, device), device, form)
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
-        """Return for each source the scores of its targets, in their order."""
+        """Return for each source the scores of its targets, in their order.
+
+        A line of more tokens than the models have positions is a UserError.
+        """
         units: list[_Unit] = []
         for index, (source_line, target_lines) in enumerate(pairs):
             tokens = self._encode("source", source_line)
@@ -135,7 +138,12 @@ class PairScorer:
 
     def _encode(self, side: str, line: str) -> list[int]:
         tokens = self._splitters[side](line)
-        warn_if_overlong(tokens, self.ensemble.positions(side), line)
+        most = most_tokens(self.ensemble.positions(side))
+        if len(tokens) > most:
+            raise UserError(
+                f"the {side} has a line of {len(tokens):,} tokens, and {most:,} is the most that "
+                f"the model scores: split the pair, or leave it out: {line[:60]}..."
+            )
         return self._vocabularies[side].encode(tokens)
 
 

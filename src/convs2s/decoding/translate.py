@@ -17,7 +17,7 @@ from convs2s.data.batches import cut, pad
 from convs2s.decoding.inspection import AttentionMap, attention_map, layer_attention
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.words import Form, Replacement, Splitter, replace_unknown, warn_if_overlong
+from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
 from convs2s.devices import check_precision, held_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, load_model
@@ -183,10 +183,8 @@ class LineTranslator:
         )
 
     def prepare(self, text: str) -> list[str]:
-        """Return the tokens that the model reads for a line, with a warning if overlong."""
-        tokens = self._split(text)
-        warn_if_overlong(tokens, self.ensemble.positions("source"), text)
-        return tokens
+        """Return the tokens that the model reads for a line; what it cuts is said."""
+        return cut_overlong(self._split(text), self.ensemble.positions("source"), text)
 
     def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
         """Search for the outputs of the tokens of sentences, none of them empty.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
+from convs2s.files.limits import LONGEST_SENTENCE
 from convs2s.model_file import ModelDescription
 from convs2s.text.bpe import Bpe
 from convs2s.text.preparation import Preparation
@@ -40,14 +41,21 @@ class Splitter:
         return (words if self._bpe is None else self._bpe.split(words)).split()
 
 
-def warn_if_overlong(tokens: Sequence[str], positions: int | None, text: str) -> None:
-    """Warn on the standard error that a line has more tokens than a model has positions."""
-    if positions is not None and len(tokens) >= positions:
+def most_tokens(positions: int | None) -> int:
+    """Return how many tokens of a line a model with so many positions reads, ``</s>`` aside."""
+    return (LONGEST_SENTENCE if positions is None else positions) - 1
+
+
+def cut_overlong(tokens: list[str], positions: int | None, text: str) -> list[str]:
+    """Return what a model reads of the tokens of a line; say on the standard error what is cut."""
+    most = most_tokens(positions)
+    if len(tokens) > most:
         print(
-            f"warning: a line of {len(tokens)} tokens is longer than the model's "
-            f"{positions} positions; the last ones share a position: {text[:60]}...",
+            f"warning: a line of {len(tokens):,} tokens is cut: the model reads its first {most:,} "
+            f"alone; split it into sentences: {text[:60]}...",
             file=sys.stderr,
         )
+    return tokens[:most]
 
 
 @dataclass(frozen=True)

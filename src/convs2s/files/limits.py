@@ -35,6 +35,13 @@ MOST_PROCESSES = 1 << 10  # threads, and workers, of a command
 MOST_RESAMPLES = 1 << 20  # resamples of a bootstrap
 MOST_LINES_SHOWN = 1 << 20  # lines of a comparison that are printed
 WIDEST_BEAM = 1 << 10  # hypotheses kept at each step of a search
+LARGEST_GLOSSARIES = 1 << 20
+"""Characters of all patterns of a model, each times the counts of its repetitions: 400 bytes each.
+"""
+
 GLOSSARY_SECONDS = 1.0  # for a pattern of a model file to search one word
 LARGEST_LENGTH_PENALTY = 100  # exponent of a length
+LONGEST_SENTENCE = 1 << 12
+"""Tokens, ``</s>`` counted, that a network without positions reads of a line of text."""
+
 LONGEST_OUTPUT = 1 << 20  # tokens of an output, and times that it may be as long as its source

@@ -22,6 +22,9 @@ METADATA_KEY = "convs2s"
 DIGEST = "digest"
 """Key of a description: SHA-256 of the tensors and of everything else that it says."""
 
+WITHOUT_DIGEST = "convs2s model 2"
+"""The former format of models, which is read as well: it lacks the digest alone."""
+
 _TYPES = {
     torch.bool: "BOOL",
     torch.uint8: "U8",
@@ -73,8 +76,10 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], di
         description = _description(path, stored)
         names = list(stored.keys())
         tensors = {name: stored.get_tensor(name) for name in names}
-    stated = description.pop(DIGEST, None)  # older files have none
-    if stated is not None and stated != _digest(tensors, description):
+    stated = description.pop(DIGEST, None)
+    # States of trainings of before have none either, and no format.
+    is_old = stated is None and description.get("format") in (None, WITHOUT_DIGEST)
+    if not is_old and stated != _digest(tensors, description):
         raise UserError(
             f"{path}: damaged: its content is not what its digest says; fetch or make it again"
         )

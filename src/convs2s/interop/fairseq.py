@@ -26,6 +26,7 @@ from convs2s.files.text import read_lines
 from convs2s.interop.checkpoint import Checkpoint, evaluate, read_checkpoint
 from convs2s.model_file import ModelDescription, check_weights, save_model
 from convs2s.models.build import build_network, shapes_alone
+from convs2s.text.bpe import read_codes
 
 SETTINGS = (
     "encoder_layers",
@@ -104,9 +105,7 @@ def import_fairseq(
         if not all(isinstance(language, str) for language in stated.values()):
             raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
         languages = {side: str(language) for side, language in stated.items()}
-    codes = None
-    if files.bpe_codes is not None:
-        codes = "".join(f"{row}\n" for row in read_lines(files.bpe_codes))
+    codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
     description = ModelDescription(
         task=task,
         languages=dict(languages),

@@ -124,7 +124,7 @@ class Embedding(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.
 
-        So an overlong sentence is translated, with a warning from the caller.
+        Sentences are cut before; a beam may take a step more than it needs.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:

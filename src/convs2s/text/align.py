@@ -25,8 +25,9 @@ from convs2s.text.links import Link, grow_diag_final_and, read_links
 # A pair takes memory and time by the product of its lengths; no model has more positions.
 _MOST_WORDS = 1023
 
-# Lower than eflomal's 0.2, so that fewer words stay without a link: on Multi30k en-de, 93.7%
-# to 94.1% of the dictionary then agree with fast_align's (4 runs), else 93.1% to 93.4% (4 runs).
+# Lower than eflomal's 0.2, so that fewer words stay without a link. On Multi30k en-de, one run of
+# each, 92.3% of the 2,000 most frequent words have the same entry as in fast_align's dictionary
+# (91.6% with 0.2), and 77.2% of all words that are in both dictionaries (76.4%).
 _NULL_PRIOR = 0.003
 
 Pair = tuple[str, str]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from functools import lru_cache
 from itertools import pairwise
+from math import inf, prod
 from pathlib import Path
 
 import regex  # type: ignore[import-untyped]
@@ -18,7 +19,7 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from convs2s.errors import UserError
-from convs2s.files.limits import GLOSSARY_SECONDS
+from convs2s.files.limits import GLOSSARY_SECONDS, LARGEST_GLOSSARIES
 from convs2s.files.text import read_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
@@ -63,9 +64,17 @@ class Glossaries:
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Compile the patterns; one that is no regular expression is a UserError."""
+        """Compile the patterns; what is no regular expression, or too large, is a UserError."""
         self._patterns = []
+        size = 0.0
         for text in patterns:
+            size += len(text) * _repetitions(text)
+            if size > LARGEST_GLOSSARIES:
+                raise UserError(
+                    f"glossaries: {text[:80]!r} is too large: all patterns' characters times their "
+                    f"counts in braces are {LARGEST_GLOSSARIES:,} at most: write smaller counts, "
+                    "and no comments"
+                )
             try:
                 # No capturing group: the pattern's own groups and backreferences keep their numbers
                 whole, part = regex.compile(f"(?:{text})$"), regex.compile(f"(?:{text})")
@@ -96,6 +105,18 @@ class Glossaries:
                         cuts[1:1] = [place for match in matches for place in match.span()]
                 parts += [piece[start:end] for start, end in pairwise(cuts) if start < end]
         return parts
+
+
+def _repetitions(pattern: str) -> float:
+    """Return a bound on how often the library compiles a character of a pattern.
+
+    It writes what stands before ``{n}`` or ``{n,m}`` n times. Such counts may lie in each other, so
+    the bound is their product. ``(?x)`` allows blanks between digits; comments there, too: inf.
+    """
+    if "#" in pattern and re.search(r"\(\?\w*x", pattern):
+        return inf
+    counts = (re.sub(r"\s", "", digits) for digits in re.findall(r"\{([0-9\s]+)", pattern))
+    return prod(max(1.0, float(count or 1)) for count in counts)
 
 
 @contextmanager

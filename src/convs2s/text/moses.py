@@ -10,6 +10,7 @@ processes, for which it is never asked here.
 
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -63,6 +64,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f]")
 _LOWER = frozenset(MosesTokenizer.IsLower)
 _ALPHA = frozenset(MosesTokenizer.IsAlpha)
 _DIGITS = frozenset("0123456789")
+_EMPTY = "\ufdd0"
+"""Stands for an empty word: a code point that Unicode keeps for a program's own use."""
 
 
 class Guarded:
@@ -158,14 +161,34 @@ class _FastTokenizer(MosesTokenizer):  # type: ignore[misc]
         return " ".join(words)
 
 
+class _Currency:
+    """Stands for the pattern of words such as ``$`` and ``(``, to which the next word is joined.
+
+    The library's list of currency symbols is that of Unicode 7.
+    """
+
+    @staticmethod
+    def search(word: str) -> bool:
+        return all(letter in "([{¿¡" or unicodedata.category(letter) == "Sc" for letter in word)
+
+
+class _Detokenizer(MosesDetokenizer):  # type: ignore[misc]
+    IS_CURRENCY_SYMBOL = _Currency
+
+
 class Detokenizer:
     """``detokenizer.perl -q -l LANGUAGE``: it also takes XML entities and ``@-@`` back."""
 
     def __init__(self, language: str) -> None:
         """Prepare for a language, given by its two-letter code."""
-        self._moses = MosesDetokenizer(language)
+        self._moses = _Detokenizer(language)
 
     def __call__(self, words: str) -> str:
         """Return the text of words that are joined by spaces."""
+        has_empty = "  " in words
+        if has_empty:
+            # Moses takes the hyphens back first; then between two spaces it sees an empty word.
+            separated = f" {words} ".replace(" @-@ ", "-").strip(" ").split(" ")
+            words = " ".join(word or _EMPTY for word in separated)
         text: str = self._moses.detokenize([words])
-        return text
+        return re.sub(" +", " ", text.replace(_EMPTY, "")).strip(" ") if has_empty else text

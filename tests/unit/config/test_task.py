@@ -31,6 +31,7 @@ def task(**changes: object) -> Task:
     return Task.named("mine", stated | changes)
 
 
+TEST_PAIR = {"source": "t.en", "target": "t.fr"}
 RELEASED = {"model": "a#m", "source_dictionary": "a#s", "target_dictionary": "a#t"}
 
 
@@ -223,3 +224,46 @@ def test_the_pages_summarizer_is_a_task(root: Path) -> None:
     assert summarizer.reference_count("test") == 3
     assert summarizer.metric == "rouge"
     assert summarizer.alignment.dictionary == "identity"
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        ({"minimum": 80, "maximum": 60}, 60),
+        ({"minimum": 176}, 175),
+        ({"minimum": 30, "maximum": None, "tokens": 20}, 20),
+    ],
+)
+def test_bounds_that_keep_no_pair_are_refused(limits: dict[str, object], most: int) -> None:
+    said = f"^mine: clean: expected a minimum of at most {most}, or no pair is kept"
+    with pytest.raises(UserError, match=said):
+        task(clean=limits)
+    assert task(clean={"minimum": 80, "maximum": 80}).clean.maximum == 80
+    assert task(clean={"minimum": 999, "maximum": None, "tokens": None}).clean.tokens is None
+
+
+@pytest.mark.parametrize("name", ["test\n", "train", "valid\n", "Test", ""])
+def test_a_test_set_that_no_file_can_be_named_by_is_refused(name: str) -> None:
+    corpus = {**task().model_dump(mode="json")["corpus"], "tests": {name: [TEST_PAIR]}}
+    with pytest.raises(UserError, match=r"^mine: corpus\.tests"):
+        task(corpus=corpus)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        (
+            {"corpus": {"train": [{"source": "{x}.en", "target": "b"}], "tests": {"test": []}}},
+            r"corpus\.train\[0\]\.source",
+        ),
+        ({"titles": {"files": ["{x}.tsv"]}}, r"titles\.files\[0\]"),
+        ({"vocabulary_of": "a/{x}.safetensors"}, "vocabulary_of"),
+        ({"n_best": {"test": "{x}"}}, r"n_best\.test"),
+    ],
+)
+def test_a_file_that_snakemake_takes_for_wildcards_is_refused(
+    changes: dict[str, object], key: str
+) -> None:
+    said = rf"^mine: {key}: expected a name without {{ and }}, .*: rename the file or folder, not '"
+    with pytest.raises(UserError, match=said):
+        task(**changes)

@@ -240,14 +240,22 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
     assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"
 
 
-def test_an_overlong_target_is_scored_with_a_warning(
-    model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = " ".join(["w1x"] * 40)
-    (score,) = PairScorer.load([model], "cpu", "tokens").score([("w1", [target])])[0]
-    expected = float(full_pass(model, "w1", target)[0].log().sum())
+def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
+    target = " ".join(["w1x"] * 15)
+    (score,) = PairScorer.load([model], "cpu", "tokens").score([(target, [target])])[0]
+    expected = float(full_pass(model, target, target)[0].log().sum())
     assert score.log_probability == pytest.approx(expected, abs=1e-3)
-    assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("side", "pair"), [("source", ("w1 " * 16, ["w1x"])), ("target", ("w1", ["w1x " * 16]))]
+)
+def test_an_overlong_line_is_not_scored(
+    model: Path, side: str, pair: tuple[str, list[str]]
+) -> None:
+    said = f"^the {side} has a line of 16 tokens, and 15 is the most that the model scores: .*w1"
+    with pytest.raises(UserError, match=said):
+        PairScorer.load([model], "cpu", "tokens").score([pair])
 
 
 @pytest.mark.slow

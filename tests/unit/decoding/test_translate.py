@@ -14,7 +14,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.words import replace_unknown
+from convs2s.decoding.words import cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Average, Ensemble
@@ -246,12 +246,25 @@ def test_pieces_of_words_are_joined_and_counted_as_words(model: Path, tmp_path: 
     assert of_pieces._word_position(["x", "y@@", "z", "u"], 3) == 2
 
 
-def test_an_overlong_line_is_translated_with_a_warning(
-    model: Path, capsys: pytest.CaptureFixture[str]
+def test_an_overlong_line_is_cut_and_said(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (whole,) = translator(model).translate(["w1 " * 15])
+    assert capsys.readouterr().err == ""
+    (cut,) = translator(model).translate(["w1 " * 100_000])
+    assert cut.source_tokens == whole.source_tokens == ["w1"] * 15
+    assert cut.text == whole.text
+    assert capsys.readouterr().err == (
+        "warning: a line of 100,000 tokens is cut: the model reads its first 15 alone; split it "
+        f"into sentences: {'w1 ' * 20}...\n"
+    )
+
+
+def test_a_model_without_positions_reads_a_bounded_number_of_tokens(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (translation,) = translator(model).translate([" ".join(["w1"] * 40)])
-    assert len(translation.source_tokens) == 40
-    assert "a line of 40 tokens is longer than the model's 16 positions" in capsys.readouterr().err
+    assert cut_overlong(["w"] * 4095, None, "w w") == ["w"] * 4095
+    assert capsys.readouterr().err == ""
+    assert cut_overlong(["w"] * 500_000, None, "w w") == ["w"] * 4095
+    assert "reads its first 4,095 alone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

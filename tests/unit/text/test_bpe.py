@@ -82,6 +82,35 @@ def test_a_glossary_without_an_end_is_given_up() -> None:
         bpe.split("l" + 60 * "o")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a{1000000000}",
+        "(?:(?:a{999}){999}){999,}",
+        "(?x)a{ 1 000 000 000}",
+        "(?x)a{1# }\n000000000}",
+    ],
+)
+def test_a_glossary_that_takes_all_memory_is_never_compiled(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convs2s.text.bpe.regex.compile", None)
+    with pytest.raises(UserError, match=r"^glossaries: '.* is too large: .*: write smaller counts"):
+        Glossaries([pattern])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word"),
+    [
+        ("[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        ("a{0,1000000000}#", "aaa#"),
+        (r"\{a{,3}\}{1}", "{aa}"),
+    ],
+)
+def test_a_glossary_may_repeat(pattern: str, word: str) -> None:
+    assert Glossaries([pattern]).match(word)
+
+
 def test_a_glossary_that_is_no_pattern_is_an_error() -> None:
     with pytest.raises(UserError, match=r"glossaries: '\(' is no regular expression: missing \)"):
         Bpe(learn_codes(WORDS.items(), 10), glossaries=["("])
