@@ -28,7 +28,7 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper-demo results-page test test-all mutants faults lint format hashes release clean
+.PHONY: help install demo paper-demo results-page test test-all gpu-check mutants faults lint format hashes release clean
 
 help:
 	@echo "make install     .venv with all that the workflow needs, and nothing else"
@@ -37,6 +37,7 @@ help:
 	@echo "make results-page  docs/results.md from the ledger in docs/results"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-all    the long tests too"
+	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/benchmarks.md"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
 	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 300 kills, full disks (hours)"
 	@echo "make lint        every check of style and types"
@@ -68,6 +69,11 @@ test: $(INSTALLED)
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q
+
+# Ten minutes. What GPUs compute comes first: figures of a wrong result say nothing.
+gpu-check: $(INSTALLED)
+	@$(IN_VENV) python -m pytest -q -m gpu -rs tests/unit
+	@$(IN_VENV) PYTHONPATH=src python benchmarks/gpu.py --output gpu.json --write-docs
 
 # FAULTS="training scoring": those of an area, or with a word in their names, alone.
 mutants: $(INSTALLED)

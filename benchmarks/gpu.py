@@ -8,10 +8,11 @@ two WMT architectures in bf16 and of one in fp32, with their share of that rate 
 memory; table 3's workload (6003 sentences, batches of 128) by random weights at beams 1 and 5, and
 some of its sentences one at a time, each with recorded steps (CUDA graphs) and without; a whole
 training of the model ``small`` on fairseq's Multi30k input, in the folder that CONVS2S_SHARED
-names (else on the demo's corpus), with the translation of its test set; and compiled updates, which
-take minutes to begin. The last line of the output is one JSON object. What would begin after
-``--minutes`` is left out, and said to be. A measurement that fails is noted as failed, the others
-go on, and the exit code is 1.
+names (else on the demo's corpus), with the translation of its test set; updates on 1, 2, 4 and 8
+GPUs, as far as there are so many, with the share of the work of one that each does; and compiled
+updates, which take minutes to begin. The last line of the output is one JSON object. What would
+begin after ``--minutes`` is left out, and said to be. A measurement that fails is noted as failed
+and the others go on; the exit code is 1 then, and where a figure is outside of ``BUDGETS``.
 
 ``--device cpu --tiny`` runs the same with the smallest sizes, so that it stays runnable.
 ``--figures FILE --write-docs`` writes the page from figures that were measured elsewhere.
@@ -50,6 +51,7 @@ from machine import RUNS, median_seconds, seconds_of
 from random_model import write_random_model
 from store import SENTENCES
 from training import GIGA, PRECISIONS, WARM_UP, Training
+from workers import Updates, measure
 from workloads import ROOT, WMT_TYPES, workload
 
 PAIRS, LENGTH = 320, 24
@@ -67,6 +69,15 @@ ALONE = 100
 WORDS = 400
 """Words of the sentences to translate: which ones changes no figure."""
 
+COUNTS = (1, 2, 4, 8)  # Of GPUs that train together
+
+BUDGETS: dict[str, tuple[float, float]] = {
+    "share_of_matrix_rate": (0.1, 1.0),
+    "share_of_one": (0.8, 1.1),
+    "peak_gigabytes": (0.0, 16.0),
+}
+"""The least and the most of a GPU's figures: of updates and, the last, of every measurement."""
+
 Found = dict[str, Any]
 Measurement = tuple[str, Callable[[], Found]]
 
@@ -81,11 +92,25 @@ def main() -> None:
     figures = cast(Found, read_json(given.figures)) if given.figures else measured(given)
     if given.write_docs:
         write_docs(figures)
-    found = figures["measurements"].values()
-    if "failed" in found or any(
-        isinstance(one, dict) and one.get("holds") is False for one in found
-    ):
-        sys.exit("gpu.py: a measurement failed, or the golden vectors do not hold, as said above")
+    misses = missed(figures)
+    if misses:
+        sys.exit("gpu.py: " + "; ".join(misses))
+
+
+def missed(figures: Found) -> list[str]:
+    """Return what failed, and on a GPU each figure that is outside of its budget."""
+    misses = []
+    for name, found in figures["measurements"].items():
+        if found == "failed":
+            misses.append(f"{name} failed, as said above")
+        if not isinstance(found, dict):
+            continue
+        if found.get("holds") is False:
+            misses.append(f"{name} do not hold")
+        for key, (least, most) in BUDGETS.items():
+            if figures["device"] != "cpu" and not least <= found.get(key, least) <= most:
+                misses.append(f"{name}: {key} is {found[key]}, not in {least:g} to {most:g}")
+    return misses
 
 
 def arguments() -> argparse.Namespace:
@@ -169,6 +194,7 @@ def measurements(device: str, tiny: bool, folder: Path) -> Iterator[Measurement]
             partial(generation_figures, name, model, some, batch, beam, graphs, device),
         )
     yield "a whole training, bf16", lambda: whole_training(device, tiny, folder / "whole")
+    yield from scaling(device, first)
     if not tiny:
         for shape in (second, first):
             yield (
@@ -223,6 +249,28 @@ def training_figures(
         "share_of_matrix_rate": round(2 * rate / (before + after), 3),
         "seconds_of_the_first_updates": round(begun, 1),
     }
+
+
+def scaling(device: str, shape: str) -> Iterator[Measurement]:
+    """Yield updates on each number of GPUs, each with as many pairs; of two workers on a CPU."""
+    present = torch.cuda.device_count() if device == "cuda" else 2
+    alone: list[float] = []
+
+    def together(count: int) -> Found:
+        tiny = shape == "tiny"
+        updates = 1 if tiny else UPDATES_OF_A_SAMPLE
+        pairs = count * (2 if tiny else PAIRS)
+        speed = measure(Updates(shape, "bf16", updates, device, pairs, LENGTH), count)
+        alone.append(speed.tokens)
+        return {
+            "tokens_per_second": round(speed.tokens),
+            "share_of_one": round(speed.tokens / count / alone[0], 3),
+            "gigabytes_of_each": round(speed.memory / GIGA, 2),
+        }
+
+    for count in COUNTS:
+        if count <= present:
+            yield f"training, {shape}, bf16, {count} workers", partial(together, count)
 
 
 def table_3_lines() -> list[str]:

@@ -231,8 +231,8 @@ class ConvS2S(Network):
         """The layer before the softmax."""
         return self.decoder.output
 
-    def encode(self, source: Tensor) -> EncodedSource:
-        """Encode padded source indices (B, m)."""
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
+        """Encode padded source indices (B, m); where they end the padding alone says."""
         encoded: EncodedSource = self.encoder(source, source == PADDING)
         return encoded
 

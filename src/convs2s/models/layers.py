@@ -32,8 +32,13 @@ class WeightNormalized(nn.Module):
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
+        v, g = self.weight_v.flatten(1), self.weight_g.unsqueeze(1)
+        if v.device.type != "cpu" and torch.compiler.is_compiling():
+            # The compiler takes one pass each way, casts included, and no other kernel's result.
+            norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
+            return v * (g / norm)
         # One pass over memory forward and one back, where g * v / v.norm() takes several.
-        weight: Tensor = torch._weight_norm(self.weight_v.flatten(1), self.weight_g.unsqueeze(1), 0)
+        weight: Tensor = torch._weight_norm(v, g, 0)
         return weight
 
 

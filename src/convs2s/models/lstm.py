@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_sequence
 
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END, PADDING
@@ -83,12 +83,18 @@ class LstmEncoder(nn.Module):
         self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
         self.layers = Layers(architecture)
 
-    def forward(self, source: Tensor, lengths: Tensor) -> list[State]:
-        """Read source indices (B, m) of lengths (B,); return each layer's last state (1, B, c)."""
-        # Packed, the layers stop at each row's last token: padding changes no state.
-        packed = pack_padded_sequence(
-            self.embedding(source), lengths.cpu(), batch_first=True, enforce_sorted=False
-        )
+    def forward(self, source: Tensor, lengths: Tensor, on_cpu: Tensor) -> list[State]:
+        """Read source indices (B, m); return each layer's last state (1, B, c).
+
+        Their lengths (B,) are given twice: where the source is, and on the CPU.
+        """
+        # Packed, the layers stop at each row's last token: padding changes no state. torch would
+        # sort on the CPU and have the device wait for the order, so each sorts its own lengths.
+        order = lengths.sort(descending=True).indices
+        ordered = self.embedding(source).index_select(0, order)
+        longest_first = on_cpu.sort(descending=True).values
+        data, sizes, _, _ = pack_padded_sequence(ordered, longest_first, batch_first=True)
+        packed = PackedSequence(data, sizes, order, invert_permutation(order))
         states = []  # of each layer h and cells, (1, B, c)
         for number, layer in enumerate(self.layers):
             if number:
@@ -155,12 +161,13 @@ class Lstm(Network):
         """The layer before the softmax."""
         return self.decoder.output
 
-    def encode(self, source: Tensor) -> list[State]:
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> list[State]:
         """Encode padded source indices (B, m): the final state (1, B, c) of each layer."""
-        lengths = (source != PADDING).sum(1)  # (B,)
+        own_lengths = (source != PADDING).sum(1)  # (B,)
         if self.reverse_source:
             source = reverse_tokens(source)
-        states: list[State] = self.encoder(source, lengths)
+        on_cpu = own_lengths.cpu() if lengths is None else lengths
+        states: list[State] = self.encoder(source, own_lengths, on_cpu)
         return states
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:

@@ -55,16 +55,20 @@ class Network(nn.Module, ABC):
         """The layer before the softmax."""
 
     @abstractmethod
-    def encode(self, source: Tensor) -> Any:
-        """Return what the decoder reads of padded source indices (B, m)."""
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Any:
+        """Return what the decoder reads of padded source indices (B, m).
 
-    def features(self, source: Tensor, previous: Tensor) -> Tensor:
+        ``lengths`` (B,), on the CPU, are the tokens of each row; whoever knows them spares a
+        network that asks for them the wait for its device.
+        """
+
+    def features(self, source: Tensor, previous: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return what enters the output layer (B, n, features).
 
-        ``source`` (B, m) is padded on the right; ``previous`` (B, n) is ``</s>`` and the target
-        without its last token.
+        ``source`` (B, m) is padded on the right, ``lengths`` as of ``encode``; ``previous`` (B, n)
+        is ``</s>`` and the target without its last token.
         """
-        x: Tensor = self.decoder(previous, self.encode(source))[0]
+        x: Tensor = self.decoder(previous, self.encode(source, lengths))[0]
         return x
 
     @abstractmethod

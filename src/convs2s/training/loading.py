@@ -107,6 +107,7 @@ class LossInputs:
     previous: Tensor  # (B, n), the decoder's input
     places: Tensor  # (N,), where in the flattened (B * n) the target is not padding
     target: Tensor  # (N,), what stands there
+    lengths: Tensor  # (B,), tokens of each source, which stay on the CPU
     # (S,), those that the softmax is over, by which ``target`` counts; None: all
     types: Tensor | None
 
@@ -117,6 +118,7 @@ class LossInputs:
             self.previous.to(device, non_blocking=True),
             self.places.to(device, non_blocking=True),
             self.target.to(device, non_blocking=True),
+            self.lengths,
             None if self.types is None else self.types.to(device, non_blocking=True),
         )
 
@@ -180,6 +182,7 @@ class Loader:
             self._tensor(batch.previous),
             self._tensor(real),
             self._tensor(tokens.reshape(-1)[real]),
+            torch.from_numpy((batch.source != PADDING).sum(1)),
             None if types is None else self._tensor(types),
         )
 

@@ -200,9 +200,10 @@ def set_learning_rate(
     """
     (group,) = optimizer.param_groups
     if learning_rate != group["lr"] and velocity == "keep":
-        for state in optimizer.state.values():
-            if _VELOCITY in state:
-                state[_VELOCITY].mul_(group["lr"] / learning_rate)
+        states = optimizer.state.values()
+        velocities = [state[_VELOCITY] for state in states if _VELOCITY in state]
+        if velocities:
+            torch._foreach_mul_(velocities, group["lr"] / learning_rate)
     group["lr"] = learning_rate
 
 

@@ -73,8 +73,11 @@ class Updater:
         self._features = network.features
         if recipe.compile:
             hide_masks_from_compiler()
-            # Every batch has lengths of its own.
-            self._features = torch.compile(network.features, dynamic=True)
+            # Every batch has lengths of its own. On a GPU what layers do alike, such as to
+            # normalize their weights, shares kernels.
+            self._features = torch.compile(
+                network.features, dynamic=True, options={"combo_kernels": is_compiled_for_gpu}
+            )
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read what an update from the pairs ``rows`` needs; any thread may."""
@@ -173,7 +176,8 @@ class Updater:
         on_device = inputs.to(self.device)
         device_type = torch.device(self.device).type
         with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            features = self._features(on_device.source, on_device.previous)  # (B, n, f_out)
+            read = on_device.source, on_device.previous, on_device.lengths
+            features = self._features(*read)  # (B, n, f_out)
             features = features.flatten(0, 1).index_select(0, on_device.places)  # (N, f_out)
             weight, bias = rows_of(self.network.output, on_device.types)  # (S, f_out), (S,)
             return summed_cross_entropy(features, weight, bias, on_device.target, label_smoothing)

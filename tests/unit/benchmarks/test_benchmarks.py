@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gpu import missed
 from gpu_docs import BEGIN, END, PAGE, write_docs
 
 
@@ -28,6 +29,26 @@ def test_the_gpus_benchmark_runs_in_the_small_on_a_cpu(root: Path, tmp_path: Pat
     assert found["training, tiny, bf16"]["tokens_per_second"] > 0
     assert found["table 3, demo, bf16, beam 5"]["sentences"] == 2
     assert found["a whole training, bf16"]["epochs"] == 1
+    assert found["training, tiny, bf16, 1 workers"]["share_of_one"] == 1
+    assert found["training, tiny, bf16, 2 workers"]["tokens_per_second"] > 0
+
+
+def test_a_gpu_that_misses_a_budget_is_named() -> None:
+    measured = {
+        "golden": {"holds": False, "peak_gigabytes": 0.1},
+        "training": {"share_of_matrix_rate": 0.3, "peak_gigabytes": 20.0},
+        "8 workers": {"share_of_one": 0.5},
+        "compiled": "failed",
+        "late": "not run: no time left",
+    }
+    misses = missed({"device": "H100", "measurements": measured})
+    assert misses == [
+        "golden do not hold",
+        "training: peak_gigabytes is 20.0, not in 0 to 16",
+        "8 workers: share_of_one is 0.5, not in 0.8 to 1.1",
+        "compiled failed, as said above",
+    ]
+    assert missed({"device": "cpu", "measurements": {"8 workers": {"share_of_one": 0.5}}}) == []
 
 
 def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:

@@ -54,10 +54,10 @@ class Bigrams(Network):
     def output(self) -> PlainOutput:
         return self.layer
 
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Tensor:
         return source
 
-    def features(self, source: Tensor, previous: Tensor) -> Tensor:
+    def features(self, source: Tensor, previous: Tensor, lengths: Tensor | None = None) -> Tensor:
         return functional.one_hot(previous, C + 1).float()
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:

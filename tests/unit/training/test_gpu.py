@@ -154,6 +154,17 @@ def test_fp32_logits_are_near_the_cpus() -> None:
     torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
 
 
+def test_a_compiled_network_is_the_network(task: Path, tmp_path: Path) -> None:
+    found = []
+    for compiled in (False, True):
+        one = tiny.trainer(task, tmp_path / str(compiled), device="cuda", compile=compiled)
+        report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
+        found.append((report.loss, one.network))
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-9)
+    for mine, other in zip(*(network.parameters() for _, network in found), strict=True):
+        torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-7)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_bf16_learns(task: Path, tmp_path: Path, compiled: bool) -> None:
     settings = tiny.settings(

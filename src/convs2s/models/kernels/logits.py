@@ -16,9 +16,9 @@ from convs2s.models.kernels.matmul import linear
 
 BLOCK = 1 << 22  # Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache
 
-BLOCK_OF_GPU = 1 << 27
-"""Logits of a block on a GPU, where a block of a CPU's size is over before the next is asked for:
-256 MB of bfloat16."""
+BLOCK_OF_GPU = 1 << 28
+"""Bytes of a block's logits on a GPU, where a block of a CPU's size is over before the next is
+asked for. There are two copies of them, and gradients of the weight beside them: 1 GB at most."""
 
 LEAST_ROWS = 1024
 """Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
@@ -45,25 +45,25 @@ class _SummedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), dtype=torch.float64, device=features.device)
         matrix = weight.to(features.dtype, copy=True).requires_grad_(wanted)
         offset = bias.to(features.dtype, copy=True).requires_grad_(wanted)
-        most = BLOCK if features.device.type == "cpu" else BLOCK_OF_GPU
+        on_cpu = features.device.type == "cpu"
+        most = BLOCK if on_cpu else BLOCK_OF_GPU // features.element_size()
         step = max(LEAST_ROWS, most // len(weight))
         for start in range(0, len(features), step):
             rows = slice(start, start + step)
-            block = features[rows].detach().requires_grad_(wanted)  # (r, f)
-            with torch.set_grad_enabled(wanted):
-                output = linear(block, matrix, offset)  # (r, V)
-            logits = output.detach()
             if wanted:
-                shares = torch.softmax(logits, 1)
-                total += _block_loss(logits, shares, target[rows], smoothing, bias.dtype)
-                back = torch.autograd.grad(output, (block, matrix, offset), shares)
+                block = features[rows], matrix, offset
+                # In a function, so that a block's logits are gone before the next one's come.
+                loss, back = _block_gradients(*block, target[rows], smoothing, bias.dtype)
+                total += loss
                 d_features[rows] = back[0]
                 d_weight += back[1]
                 d_bias += back[2]
             else:
+                logits = linear(features[rows], matrix, offset).to(bias.dtype)  # (r, V)
                 total += functional.cross_entropy(
-                    logits.to(bias.dtype), target[rows], reduction="sum", label_smoothing=smoothing
+                    logits, target[rows], reduction="sum", label_smoothing=smoothing
                 )
+                del logits
         ctx.gradients = d_features, d_weight, d_bias
         return total.to(bias.dtype)
 
@@ -73,6 +73,28 @@ class _SummedCrossEntropy(torch.autograd.Function):
         (factor,) = gradients
         scaled = (gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients)
         return *scaled, None, None, None
+
+
+def _block_gradients(
+    features: Tensor,
+    matrix: Tensor,
+    offset: Tensor,
+    target: Tensor,
+    smoothing: float,
+    precision: torch.dtype,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the loss of some rows, and its gradients.
+
+    Those of the features (r, f), of the weight (V, f) and of the bias (V,); ``precision`` as of
+    ``_block_loss``.
+    """
+    inputs = features.detach().requires_grad_(), matrix, offset
+    with torch.enable_grad():
+        output = linear(*inputs)  # (r, V)
+    logits = output.detach()
+    shares = torch.softmax(logits, 1)
+    loss = _block_loss(logits, shares, target, smoothing, precision)
+    return loss, torch.autograd.grad(output, inputs, shares)
 
 
 def _block_loss(

@@ -46,6 +46,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         or torch.is_autocast_enabled(device_type)
         or not torch.is_grad_enabled()
     )
+    if device_type != "cpu" and torch.compiler.is_compiling():
+        # The sum becomes a part of the kernel that reads it, the cast of a bias one of its own.
+        return functional.linear(x, weight) + bias.to(x.dtype)
     if has_one_kernel or _kernel == "blas":
         return functional.linear(x, weight, bias)
     count = x.numel() // x.shape[-1]
@@ -114,5 +117,8 @@ def windows(x: Tensor, kernel: int, left: int) -> Tensor:
     """
     if kernel == 1:
         return x
+    if x.device.type != "cpu":  # torch.compile makes a kernel of it, and several of a gather
+        padded = functional.pad(x, (0, 0, left, kernel - 1 - left))
+        return torch.cat([padded[:, place : place + x.shape[1]] for place in range(kernel)], 2)
     unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
     return unfolded

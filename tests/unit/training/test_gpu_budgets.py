@@ -1,0 +1,87 @@
+"""What updates, validations and searches ask of a GPU, counted without one: budgets hold."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fake_cuda import Figures, build_hooks, counted
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None,
+    reason="fake CUDA tensors have a backward pass by a library that is compiled for Linux",
+)
+
+FP32 = ["cuda:0 torch.float32"]
+CASES: dict[str, dict[str, Any]] = {
+    "bf16": {"model": "wmt14_en_fr"},
+    "fp32": {"model": "wmt14_en_fr", "precision": "fp32", "tokens": 16_000},
+    "adam": {"model": "small", "optimizer": "adam"},
+    "16,000 tokens": {"model": "wmt14_en_fr", "tokens": 16_000},
+}
+CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 3}
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_hooks(tmp_path_factory.mktemp("hooks"))
+
+
+@pytest.fixture(scope="module")
+def figures(hooks: Path) -> dict[str, Figures]:
+    return dict(zip(CASES, counted(hooks, list(CASES.values())), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_update_waits_for_nothing_and_copies_its_batch_alone(
+    figures: dict[str, Figures], case: str
+) -> None:
+    found = figures[case]
+    assert found["waits"] == []
+    assert found["uploads"] == 4  # source, previous, places and target
+    assert found["validation_waits"] == ["tolist"]
+    # The sentences' lengths, and each step: they end at the most tokens.
+    assert found["search_waits"] == ["cpu"] * (1 + 5 + 2 - 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_parameters_gradients_and_states_are_fp32_on_the_gpu(
+    figures: dict[str, Figures], case: str
+) -> None:
+    found = figures[case]
+    assert [found[name] for name in ("parameters", "gradients", "states")] == [FP32] * 3
+    assert found["loss"] == ["cuda:0", "torch.float64"]
+
+
+def test_launches_of_an_update_are_within_budget(figures: dict[str, Figures]) -> None:
+    assert figures["bf16"]["launches"] <= 1800
+    assert all(found["step_launches"] <= 10 for found in figures.values())
+
+
+@pytest.mark.parametrize("case", ["fp32", "16,000 tokens"])
+def test_logits_of_16_000_tokens_take_less_than_a_gigabyte(
+    figures: dict[str, Figures], case: str
+) -> None:
+    assert figures[case]["logits_bytes"] < 1e9
+
+
+def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(figures: dict[str, Figures]) -> None:
+    assert figures["16,000 tokens"]["peak_bytes"] < 8e9
+    assert figures["fp32"]["peak_bytes"] < 14e9
+
+
+def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(hooks: Path) -> None:
+    eager, compiled = counted(hooks, [CUT, {**CUT, "compiled": True}])
+    forward, backward = compiled["kernels"]  # one graph each: nothing is compiled again
+    assert forward + backward <= 0.3 * eager["launches"]
+
+
+@pytest.mark.slow
+def test_a_compiled_update_launches_less_than_two_fifths(
+    figures: dict[str, Figures], hooks: Path
+) -> None:
+    (compiled,) = counted(hooks, [{**CASES["bf16"], "compiled": True}])
+    assert len(compiled["kernels"]) == 2
+    assert compiled["launches"] <= 0.4 * figures["bf16"]["launches"]
