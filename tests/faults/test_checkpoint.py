@@ -218,8 +218,8 @@ def test_settings_that_are_not_the_weights_are_named(
 def test_codes_that_are_none_are_refused_with_their_line(tmp_path: Path) -> None:
     codes = tmp_path / "codes"
     codes.write_text("#version: 0.2\na b\nthree tokens here\n", "utf-8")
-    dictionaries = (VECTORS / f"dict.{side}.txt" for side in ("src", "tgt"))
-    files = FairseqFiles(VECTORS / "checkpoint_tiny_oldstyle.pt", *dictionaries, codes)
+    source, target = (VECTORS / f"dict.{side}.txt" for side in ("src", "tgt"))
+    files = FairseqFiles(VECTORS / "checkpoint_tiny_oldstyle.pt", source, target, codes)
     output = tmp_path / "model.safetensors"
     with pytest.raises(UserError, match=rf"^{codes}:3: expected two tokens and a space between"):
         import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")

@@ -129,7 +129,7 @@ class Embedding(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.
 
-        Sentences are cut before; a beam may take a step more than it needs.
+        Longer sentences are cut before they come here.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
