@@ -31,8 +31,10 @@ MOST_LINE_BYTES = 2 << 20  # the longest line: the sentences of a test set are m
 
 _CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-# No control characters, and nothing that a page would take for markup.
-Plain = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f<>`]*$")]
+# No characters that control or reorder a line (Unicode's categories C, Zl and Zp), and nothing that
+# a page would take for markup: no HTML, no code, and no link or image of Markdown, which have "](".
+_WORD = r"\p{C}\p{Zl}\p{Zp}<>`\\"
+Plain = Annotated[str, Field(max_length=1000, pattern=rf"^(?:[^{_WORD}\]]|\]+[^{_WORD}\](])*\]*$")]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]

@@ -4,6 +4,7 @@ What training knows is in the model file itself, so that a file that was copied 
 Scores come later and would change the file's bytes: they stand in the JSON files beside it.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
@@ -18,6 +19,7 @@ from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluati
 from convs2s.scoring.summary import read_evaluation
 from convs2s.training.identity import digest_of
 
+_CODE = "    "  # begins a line of Markdown in which nothing is markup
 NOT_RECORDED = "not recorded here"
 
 Facts = Mapping[str, object]
@@ -32,7 +34,15 @@ def model_card(model: Path) -> str:
     description = describe_model(model)
     lines = [*_heading(model, description), *_training(description.training)]
     lines += [*_data(description.training), *_scores(model), *_versions(model, description)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(_inert, lines)) + "\n"
+
+
+def _inert(line: str) -> str:
+    """Return a line without what a terminal or a page would act on: a stranger's model file."""
+    shown = "".join(sign for sign in line if unicodedata.category(sign)[0] != "C")
+    shown = " ".join(shown.splitlines())  # at Unicode's own ends of lines and paragraphs
+    is_code = shown.startswith(_CODE)
+    return shown if is_code else shown.replace("<", "&lt;").replace("](", "]\\(")
 
 
 def _heading(model: Path, description: ModelDescription) -> Iterator[str]:
@@ -192,4 +202,4 @@ def _listed(facts: Facts) -> Iterable[str]:
 def _block(content: object) -> Iterator[str]:
     """Yield nested settings as they would stand in the configuration."""
     text = yaml.safe_dump(content, sort_keys=False) if content else NOT_RECORDED
-    yield from (f"    {line}" for line in text.splitlines())
+    yield from (f"{_CODE}{line}" for line in text.splitlines())

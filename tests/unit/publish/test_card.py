@@ -172,3 +172,19 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, run: Terminal) 
     text.write_text("BLEU 34.1")
     with pytest.raises(UserError, match="not a model"):
         model_card(text)
+
+
+def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
+    results: Path, tmp_path: Path
+) -> None:
+    weights, fields = load_tensors(results / MODEL)
+    hostile = "<img src=x>\x1b[31m\n# heading\N{RIGHT-TO-LEFT OVERRIDE}![a](http://h)"
+    fields["task"] = hostile
+    fields["training"] |= {"stop_reason": hostile, "sources": [{"file": hostile}]}
+    fields["training"]["identity"]["training"] = {"clip": hostile}
+    save_tensors(tmp_path / "model.safetensors", weights, fields)
+    card = model_card(tmp_path / "model.safetensors")
+    assert "# &lt;img src=x>[31m# heading![a]\\(http://h): en to fr\n" in card
+    outside = [line for line in card.splitlines() if not line.startswith("    ")]
+    assert not [line for line in outside if "<" in line or "](" in line or line == "# heading"]
+    assert not [sign for sign in card if sign != "\n" and not sign.isprintable()]
