@@ -66,11 +66,14 @@ def serving(model: Path, search: DecodingSettings, **stated: Any) -> Iterator[Mo
     uvicorn = pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     from convs2s.api.translator import Translator
     from convs2s.serving.application import application
+    from convs2s.serving.connections import connections
 
     translator = Translator.load(model, device="cpu")
-    app = application(translator, search, ServerSettings(**stated))
+    settings = ServerSettings(**stated)
+    app = application(translator, search, settings)
     listening = socket.create_server(("127.0.0.1", 0))
-    options = {"http": "h11", "ws": "none", "lifespan": "on", "log_config": None}
+    http = connections(settings.request_seconds)
+    options = {"http": http, "ws": "none", "lifespan": "on", "log_config": None}
     server = uvicorn.Server(uvicorn.Config(app, **options))
     thread = threading.Thread(target=server.run, args=([listening],))
     port = listening.getsockname()[1]

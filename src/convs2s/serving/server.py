@@ -12,6 +12,7 @@ from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.application import application
+from convs2s.serving.connections import connections
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 CONNECTIONS_PER_SENTENCE = 2
@@ -57,7 +58,7 @@ def serve(
         sys.stderr.flush()
         configuration = uvicorn.Config(
             app,
-            http="h11",
+            http=connections(settings.request_seconds),
             ws="none",
             lifespan="on",
             log_config=None,

@@ -1,5 +1,6 @@
 """The server as its clients see it: polite ones, many, slow ones, and those that are none."""
 
+import asyncio
 import json
 import re
 import signal
@@ -9,7 +10,9 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPResponse
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -127,6 +130,49 @@ def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
     assert b"not complete within 0.5 s" in answer
 
 
+def test_a_head_that_never_ends_keeps_no_connection(server: ModelServer) -> None:
+    with server.connect() as silent, server.connect() as slow, server.connect() as second:
+        slow.sendall(HEAD)
+        second.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert second.recv(10_000).startswith(b"HTTP/1.1 200")
+        second.sendall(HEAD)
+        for connection in (silent, slow, second):
+            connection.settimeout(10)
+            assert connection.makefile("rb").read() == b""
+    assert server.ask("/health").status == 200
+
+
+def test_who_sends_nothing_more_gets_an_answer(server: ModelServer) -> None:
+    body = json.dumps({"texts": ["w1 w2 w3"]}).encode()
+    with server.connect() as asking:
+        asking.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        asking.shutdown(socket.SHUT_WR)
+        response = HTTPResponse(asking)
+        response.begin()
+        assert response.status == 200
+        (translation,) = json.loads(response.read())["translations"]
+        assert asking.recv(1) == b""
+    assert translation["source"] == "w1 w2 w3"
+
+
+def test_the_work_of_who_closes_the_connection_ends(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Event()
+
+    async def never_done(*_: object) -> None:
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("convs2s.serving.requests.Batches.translate", never_done)
+    body = json.dumps({"texts": ["w1"]}).encode()
+    with server.connect() as leaving:
+        leaving.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert ended.wait(60)
+
+
 def test_who_closes_the_connection_is_forgotten(server: ModelServer) -> None:
     body = json.dumps({"texts": ["w1 w2 w3 w4 w5 w6 w7"] * 16}).encode()
     for _ in range(3):
@@ -157,12 +203,15 @@ def start(model: Path, *options: str) -> tuple["subprocess.Popen[str]", str]:
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_stop_it_answers_what_it_was_asked(sharp: Path, stop: signal.Signals) -> None:
-    process, said = start(sharp, "--threads", "1", "--device", "cpu")
+    process, said = start(sharp, "--threads", "1", "--device", "cpu", "--request-seconds", "1")
     found = re.search(r"answers at http://127\.0\.0\.1:(\d+)/ until Ctrl-C", said)
     assert found, said
     server = ModelServer(int(found[1]))
     assert server.ask("/health").status == 200
     assert listening(process.pid) == (1, 0)
+    with server.connect() as endless:
+        endless.sendall(HEAD)
+        assert endless.recv(1) == b""
     body = json.dumps({"texts": ["w1 w2 w3 w4 w5 w6 w7 w8"] * 64, "beam": 10}).encode()
     with server.connect() as connection:
         connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
