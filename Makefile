@@ -157,7 +157,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	    rm -rf $(VENV) && mkdir -p $(VENV) && touch $(MADE) && $$python -m venv $(VENV) || exit 1; \
 	fi; \
 	rm -f $@; \
-	echo "make: installing into $(VENV), which takes a minute or more"; \
+	echo "make: installing into $(VENV), which takes one to five minutes"; \
 	$(INSTALL_TORCH_WITHOUT_CUDA); \
 	$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[$(EXTRAS)]' && \
 	touch $@

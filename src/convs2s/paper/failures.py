@@ -16,11 +16,14 @@ _STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
 _FAULT = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
 _LONGEST = 160
 
+STOPPED = "stopped, rerun to go on"
+"""What is said of a run that a signal, Ctrl-C or its time limit ended: no fault."""
+
 
 def failures_of(
     cells: Iterable[Cell], layout: Layout, logs: str, real_path: Callable[[str], Path] = Path
 ) -> dict[str, str]:
-    """Return why the numbers of runs do not exist: their path -> the reason that a log states.
+    """Return why the numbers of runs do not exist: path -> ``failed: REASON`` of a log, or STOPPED.
 
     No log states one of a run that has not started or still goes on. ``real_path`` adds the prefix
     of a module.
@@ -53,7 +56,10 @@ def failures_of(
 
 
 def reason_in(log: Path) -> str | None:
-    """Return the fault that a log ends with; None where it ends with none, or is not there."""
+    """Return ``failed: `` and the fault that a log ends with, or STOPPED.
+
+    None where it ends with none of them, or is not there.
+    """
     if not log.is_file():
         return None
     with log.open("rb") as stream:
@@ -61,5 +67,12 @@ def reason_in(log: Path) -> str | None:
         lines = stream.read().decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     stated = _STATED.match(last)
-    reason = (stated[1] or stated[2]) if stated else last if _FAULT.match(last) else None
-    return reason and (reason if len(reason) <= _LONGEST else f"{reason[: _LONGEST - 3]}...")
+    if stated and (stated[2] or stated[1].startswith("interrupted")):
+        return STOPPED  # `errors.UnfinishedError` is said without "error:"
+    reason = stated[1] if stated else last if _FAULT.match(last) else None
+    return reason and f"failed: {_shorten(reason)}"
+
+
+def _shorten(reason: str) -> str:
+    """Return a reason that fits into a table."""
+    return reason if len(reason) <= _LONGEST else f"{reason[: _LONGEST - 3]}..."

@@ -128,7 +128,7 @@ def write_table(
 ) -> None:
     """Write a table in the format of each output's suffix: .md, .csv, .tex or .svg.
 
-    ``failures`` are path of a run's numbers -> why it failed; for the others see `entries_of`.
+    ``failures`` are path of a run's numbers -> `failures_of`; for the others see `entries_of`.
     """
     entries = entries_of(settings, cells, scores, published)
     written = sheet(settings, name, results(cells, entries, failures))
@@ -178,7 +178,7 @@ def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
     if row.kind == "cited":
         return ""
     if result is not None and result.failures:
-        return f"failed: {next(iter(result.failures.values()))}"
+        return next(iter(result.failures.values()))
     if row.task is None or result is not None:
         return "not run"
     model = row.model if settings.scale.has_task(row.task) else None
@@ -226,7 +226,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
     origins = dict.fromkeys(entry.origin for entry in entries if entry.origin)
     notes = [f"{_PUBLISHED_MARK} from the published ledger {origin}" for origin in origins]
     if result.entries:  # where no run is there, the cell itself says why
-        notes += [f"{run} failed: {why}" for run, why in result.failures.items()]
+        notes += [f"{run} {why}" for run, why in result.failures.items()]
     return {
         "Runs": cell.runs[0] if is_ensemble else f"{len(entries)} of {len(cell.runs)}",
         "Test set": f"{cell.task} {cell.testset}{lines}{n_best}" if cell.testset else "",

@@ -23,6 +23,8 @@ from convs2s.layout import Layout
 _OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper", "shown"}
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
+# The codes of three letters for which Moses has a list of abbreviations; all others have two.
+_OF_THREE_LETTERS = {"mni", "tdt", "yue"}
 _RUN = f"{RUN_PATTERN}|released"
 _OF_COMPARISON = re.compile(
     r"(?P<testset>[^.]+)\.(?P<decoding>[^.]+)\.(?P<baseline>.+)-vs-(?P<system>.+)\.(?:txt|json)"
@@ -39,15 +41,25 @@ _OF_ONE_MODEL = re.compile(rf"(?:curve|history|training|model)\..+|{_OF_ATTENTIO
 
 def task_warnings(tasks: Mapping[str, Task]) -> list[str]:
     """Return what a user should know of tasks that would run all the same, a line each."""
-    return [
-        f"{task.name}: text in '{language}' has no blanks between words, and no preparation here "
-        "splits it: split it yourself and state `preparation: {train: none, test: none}` "
-        "(docs/own_language_pair.md)"
-        for task in tasks.values()
-        if task.text is None
-        for language in task.language_pair
-        if language.partition("_")[0] in _WITHOUT_BLANKS and task.preparation.train != "none"
-    ]
+    lines = []
+    for task in tasks.values():
+        if task.text is not None or task.preparation.train == "none":
+            continue
+        for language in task.language_pair:
+            code = language.partition("_")[0]
+            if code in _WITHOUT_BLANKS:
+                lines.append(
+                    f"{task.name}: text in '{language}' has no blanks between words, and no "
+                    "preparation here splits it: split it yourself and state `preparation: {train: "
+                    "none, test: none}` (docs/own_language_pair.md)"
+                )
+            elif len(code) > 2 and code not in _OF_THREE_LETTERS:
+                lines.append(
+                    f"{task.name}: '{language}' has no list of abbreviations: those of English are "
+                    "taken (docs/preparation.md); a language goes by its code of two letters where "
+                    "it has one, such as ro for Romanian"
+                )
+    return lines
 
 
 def check_options(options: Options, default_resources: Mapping[str, Any]) -> None:

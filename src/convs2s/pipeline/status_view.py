@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -74,9 +75,9 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("why, by whom", overflow="ellipsis" if fits else "fold", no_wrap=fits)
     for run in trainings:
-        # The epoch, of how many, and how much of it is done.
+        # The epoch, of how many (the last may be cut short), and how much of it is done.
         share = f" {100 * (run.batch or 0) // run.batches}%" if run.batches else ""
-        epoch = f"{run.epoch}" + (f"/{run.epochs:g}" if run.epochs else "") + share
+        epoch = f"{run.epoch}" + (f"/{ceil(run.epochs)}" if run.epochs else "") + share
         why = [run.why or ""]
         if run.condition == "running":
             why.append(run.owner or "")

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -169,7 +170,7 @@ class EpochSpan:
     updates: int = 0  # all that the training made before
 
     def __str__(self) -> str:
-        return f"epoch {self.epoch}" + ("" if self.epochs is None else f"/{self.epochs:g}")
+        return f"epoch {self.epoch}" + ("" if self.epochs is None else f"/{ceil(self.epochs)}")
 
 
 class EpochProgress:

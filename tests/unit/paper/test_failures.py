@@ -7,7 +7,7 @@ import pytest
 from convs2s.config.load import load
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
-from convs2s.paper.failures import failures_of, reason_in
+from convs2s.paper.failures import STOPPED, failures_of, reason_in
 from tests.support.cells import cells
 
 LAYOUT = Layout("results/scales/demo", "downloads")
@@ -30,16 +30,17 @@ def write(path: str, text: str) -> Path:
 @pytest.mark.parametrize(
     ("log", "reason"),
     [
-        ("epoch 1\nconvs2s: error: the loss is not finite\n", "the loss is not finite"),
-        ("convs2s: SIGTERM was received: run it again\n\n", "SIGTERM was received: run it again"),
-        ("error: test.fr:3: no line\n", "test.fr:3: no line"),
+        ("epoch 1\nconvs2s: error: the loss is not finite\n", "failed: the loss is not finite"),
+        ("convs2s: SIGTERM was received: run it again\n\n", STOPPED),
+        ("error: interrupted: the same command makes it again\n", STOPPED),
+        ("error: test.fr:3: no line\n", "failed: test.fr:3: no line"),
         (
             "Traceback (most recent call last):\n  File ...\ntorch.cuda.OutOfMemoryError: 4 GiB\n",
-            "torch.cuda.OutOfMemoryError: 4 GiB",
+            "failed: torch.cuda.OutOfMemoryError: 4 GiB",
         ),
         ("convs2s: error: an earlier try\nepoch  2  perplexity 5\n", None),
         ("", None),
-        (f"error: {'x' * 500}\n", "x" * 157 + "..."),
+        (f"error: {'x' * 500}\n", "failed: " + "x" * 157 + "..."),
     ],
 )
 def test_the_fault_that_a_log_ends_with(tmp_path: Path, log: str, reason: str | None) -> None:
@@ -56,7 +57,7 @@ def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
     write(f"{LOGS}/{cell.task}/{cell.model}/seed1/train.log", "error: of before\n")
     log = write(f"{LOGS}/{cell.task}/{cell.model}/seed2/train.log", "convs2s: error: no memory\n")
     assert cell.runs == ("ensemble2",)
-    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "no memory"}
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: no memory"}
     log.write_text("epoch 1\n")  # it goes on
     assert failures_of([cell], LAYOUT, LOGS) == {}
 
@@ -67,7 +68,7 @@ def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
     folder = f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
     write(f"{folder}/{cell.testset}.beam5_en_de.decode.log", "error: a line is too long\n")
     write(f"{folder}/valid.beam5_en_de.decode.log", "error: of another test set\n")
-    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "a line is too long"}
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: a line is too long"}
 
 
 def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
@@ -79,7 +80,7 @@ def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
     assert failures_of([cell], LAYOUT, LOGS) == {}
     tuning = f"{folder}/valid.{cell.decoding}.length_penalty.log"
     write(tuning, "error: of its own length penalty\n")
-    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "of its own length penalty"}
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: of its own length penalty"}
 
 
 def test_what_is_there_has_not_failed(cell: Cell) -> None:

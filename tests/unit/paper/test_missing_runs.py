@@ -110,7 +110,7 @@ def test_text_that_is_no_number_has_no_difference(paper: Settings) -> None:
 
 def test_a_failed_run_says_why(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
-    why = dict.fromkeys(cell.paths[1:], "the loss is not finite")
+    why = dict.fromkeys(cell.paths[1:], "failed: the loss is not finite")
     failed = frame_of(paper, "table1", results([cell], [], failures=why)).iloc[1]
     assert failed["BLEU (ours)"] == "failed: the loss is not finite"
 
@@ -122,7 +122,7 @@ def test_a_failed_seed_is_named_beside_the_mean_of_the_others(
     cell = of_row(cells(paper, "table1"), 1)[0]
     there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
     entries = entries_of(paper, [cell], there)
-    found = results([cell], entries, failures={cell.paths[2]: "no memory"})
+    found = results([cell], entries, failures={cell.paths[2]: "failed: no memory"})
     row = frame_of(paper, "table1", found).iloc[1]
     assert row["BLEU (ours)"] == "30.50 ± 0.00"
     assert row["Notes"] == "seed3 failed: no memory"

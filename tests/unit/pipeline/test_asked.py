@@ -178,6 +178,13 @@ def test_text_without_blanks_is_told_of(settings: Settings) -> None:
     assert task_warnings({"mine": Task.named("mine", split)}) == []
 
 
+@pytest.mark.parametrize(("code", "known"), [("rom", False), ("yue", True), ("ro", True)])
+def test_a_language_code_without_abbreviations_is_told_of(code: str, known: bool) -> None:
+    own = yaml.safe_load(TASK) | {"languages": {"source": "en", "target": code}}
+    lines = task_warnings({"mine": Task.named("mine", own)})
+    assert lines == [] if known else "mine: 'rom' has no list of abbreviations" in lines[0]
+
+
 # ---- files that no rule makes ----
 
 PATTERNS = [

@@ -4,7 +4,6 @@ import fcntl
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,7 @@ from snakemake.utils import format as formatted
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.load import load
-from convs2s.config.runs import members
+from convs2s.config.runs import alternatives, members
 from convs2s.config.task import Task
 from convs2s.download.download import listed_checksum
 from convs2s.errors import UserError
@@ -28,30 +27,18 @@ def test_members() -> None:
     assert members("ensemble3") == ["seed1", "seed2", "seed3"]
 
 
-def test_alternatives_without_names_match_nothing(root: Path) -> None:
-    alternatives = function_of(root / "rules" / "common.smk", "alternatives")
+def test_alternatives_without_names_match_nothing() -> None:
     assert re.fullmatch(alternatives(["a", "a.b"]), "a.b")
     assert not re.fullmatch(alternatives(["a.b"]), "axb")
     assert not re.fullmatch(alternatives([]), "")
 
 
 def test_alternatives_match_exactly_the_models(root: Path) -> None:
-    alternatives = function_of(root / "rules" / "common.smk", "alternatives")
     names = list(load(root, {}).models)
     expression = alternatives(names)
     assert all(re.fullmatch(expression, name) for name in names)
     others = {other for name in names for other in (f"{name}x", name[:-1], name[1:])} - set(names)
     assert not any(re.fullmatch(expression, other) for other in others)
-
-
-def function_of(rules: Path, name: str) -> Callable[[list[str]], str]:
-    """Return a function that a file of rules defines, which is no module of Python."""
-    found = re.search(rf"^def {name}\(.*?(?=^\S)", rules.read_text(), re.MULTILINE | re.DOTALL)
-    assert found
-    namespace: dict[str, Any] = {"re": re}
-    exec(found[0], namespace)
-    function: Callable[[list[str]], str] = namespace[name]
-    return function
 
 
 def task(**changes: Any) -> Task:

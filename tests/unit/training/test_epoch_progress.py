@@ -135,3 +135,8 @@ def test_the_kept_log_grows_with_each_try(tmp_path: Path) -> None:
             log(f"try {number}")
     log("of nobody")
     assert (tmp_path / "train.log").read_text() == "a/b/seed1: try 1\na/b/seed1: try 2\n"
+
+
+def test_a_last_epoch_that_is_cut_short_is_counted_whole() -> None:
+    assert str(EpochSpan(epoch=1, epochs=0.9, batches=90, whole=100)) == "epoch 1/1"
+    assert str(EpochSpan(epoch=2, epochs=2.5, batches=100, whole=100)) == "epoch 2/3"
