@@ -12,7 +12,7 @@ rule align_words:
         "../envs/text.yaml"
     resources:
         mem_mb=lambda w, attempt: attempt * 16000,  # 5 million pairs; hours too (config/costs.yaml)
-        runtime=lambda w, attempt: attempt * 720,
+        runtime=lambda w, attempt: min(attempt * 720, 1440),
     params:
         sample=lambda w: tasks[w.task].alignment.model_dump(include={"aligner", "pairs", "seed"}),
     script:

@@ -51,6 +51,7 @@ if (ROOT / "src/convs2s").is_dir():
 require_package()
 
 from convs2s.config.load import check_option_files, option_files
+from convs2s.pipeline.executors import prepare_executors
 from convs2s.pipeline.process import (
     failures_in_one_line,
     package_alone,
@@ -58,7 +59,6 @@ from convs2s.pipeline.process import (
     release_stale_locks,
 )
 from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, outlive_reader, shorten_messages
-from convs2s.pipeline.tries import count_tries
 
 outlive_reader(logger)
 provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
@@ -80,4 +80,4 @@ if workflow.resource_settings.cores is None and workflow.resource_settings.nodes
 onstart:
     shorten_messages(logger)
     shell.prefix(DEAF_TO_INTERRUPTS)
-    count_tries(workflow.scheduler, "train_model")
+    prepare_executors(workflow.scheduler, "train_model")

@@ -4,10 +4,11 @@ import itertools
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from convs2s.pipeline.tries import Tries
+from convs2s.pipeline.tries import Tries, count_tries
 from convs2s.training.state_folder import STATE, StateFolder
 
 LATER = itertools.count(4_000_000_000)  # seconds since 1970
@@ -18,7 +19,7 @@ class Rule:
     name: str = "train_model"
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """A job of Snakemake's as far as it is asked here."""
 
@@ -30,8 +31,10 @@ class Job:
     def is_group(self) -> bool:
         return False
 
-    def fails(self, tries: Tries) -> bool:
+    def fails(self, tries: Tries, submitted: bool = True) -> bool:
         """Fail as Snakemake's scheduler has it; whether the job starts again."""
+        if submitted:
+            tries.note_submission(self)
         tries.count(self)
         again = self.restart_times > self.attempt - 1
         self.attempt += again
@@ -99,3 +102,30 @@ def test_other_jobs_are_left_to_snakemake(job: Job, changes: dict[str, object]) 
             break
         starts += 1
     assert starts == other.restart_times
+
+
+@pytest.mark.parametrize("rule", ["train_model", "decode_test_set"])
+def test_a_job_that_was_not_submitted_asks_for_no_more(job: Job, rule: str) -> None:
+    job.rule, tries = Rule(rule), Tries("train_model")
+    assert job.fails(tries)
+    for _ in range(2):
+        assert job.fails(tries, submitted=False)
+        assert job.attempt == 2
+    assert job.fails(tries)
+    assert job.attempt == 3
+    assert [job.fails(tries, submitted=False) for _ in range(3)] == [True, True, False]
+
+
+def test_snakemake_tells_of_submissions_and_failures(job: Job) -> None:
+    told: list[tuple[str, Job]] = []
+    scheduler = SimpleNamespace(
+        submit_callback=lambda job: told.append(("submitted", job)),
+        error_callback=lambda job: told.append(("failed", job)),
+    )
+    count_tries(scheduler, "a rule of this test")
+    scheduler.error_callback(job)
+    assert job.attempt == 0
+    scheduler.submit_callback(job)
+    scheduler.error_callback(job)
+    assert job.attempt == 0
+    assert told == [("failed", job), ("submitted", job), ("failed", job)]
