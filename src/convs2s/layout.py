@@ -6,6 +6,7 @@ words, and a test holds both together.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from convs2s.config.runs import members
 
@@ -100,6 +101,14 @@ class TaskFolder:
     def examples(self) -> str:
         """A few translations to look at."""
         return f"{self.path}/examples.txt"
+
+
+def results_of(file: Path) -> Path:
+    """Return the folder of the results that a file of a run (`TaskFolder.run`) lies in.
+
+    Where a folder of a run has fewer above it, that is the uppermost one.
+    """
+    return list(file.absolute().parents)[:5][-1]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """A model is one file: weights and everything that turns raw text into text again."""
 
 import dataclasses
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,12 @@ from torch import Tensor, nn
 from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.config.corpus import PreparationRecipe
 from convs2s.config.messages import validated
+from convs2s.config.runs import SEED_PATTERN
 from convs2s.config.section import Section
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError, failures_of_file
+from convs2s.files.checksums import check_noted
 from convs2s.files.tensors import WITHOUT_DIGEST, load_description, load_tensors, save_tensors
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.models.network import EMBEDDING_TABLES, Network
@@ -199,6 +203,47 @@ def describe_model(path: Path) -> ModelDescription:
         UserError: the file is missing, or is no model.
     """
     return _description(path, load_description(path))
+
+
+def check_runs(paths: Iterable[str | Path]) -> None:
+    """Check that each model file among these is of the run in whose folder it lies.
+
+    The folder says of which task and seed it is (`layout.TaskFolder.run`), the record of a training
+    beside it, by which recipe and of which data.
+
+    Raises:
+        UserError: it is another run's, or the record is damaged or another's.
+    """
+    for path in (Path(path).absolute() for path in paths if Path(path).suffix == ".safetensors"):
+        model, run = describe_model(path), path.parent
+        if model.task != run.parents[2].name:
+            raise _of_another_run(path, f"task {model.task}")
+        seed, own = re.fullmatch(f"seed({SEED_PATTERN})", run.name), model.training.get("seed")
+        if seed and int(seed[1]) != own:
+            raise _of_another_run(path, f"seed {own}")
+        record = path.with_name("training.json")
+        if record.is_file():
+            check_noted([record])
+            if recorded_identity(record) != model.training.get("identity"):
+                raise _of_another_run(path, "another training than training.json beside it")
+
+
+def _of_another_run(path: Path, whose: str) -> UserError:
+    return UserError(
+        f"{path}: is the model of {whose}: a file of another run was put here: put back its own, "
+        "or remove it, and the same command makes it again"
+    )
+
+
+def recorded_identity(record: Path) -> Mapping[str, object]:
+    """Return the identity of a training by its record, ``training.json``.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with failures_of_file(str(record), "no record of a training"):
+        identity: Mapping[str, object] = json.loads(record.read_bytes())["manifest"]["identity"]
+        return identity
 
 
 def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:

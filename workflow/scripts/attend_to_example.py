@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.manifest import run_manifest
+from convs2s.model_file import check_runs
 from convs2s.paper.attention import attend_to_example, sentence_of
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
@@ -11,6 +12,7 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 snakemake: Any
 
 with job(snakemake):
+    check_runs(snakemake.input)
     attend_to_example(
         model=Path(snakemake.input.model),
         sentence=sentence_of(

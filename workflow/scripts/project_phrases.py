@@ -5,12 +5,14 @@ from typing import Any
 
 from convs2s.config.paper import Phrases
 from convs2s.manifest import run_manifest
+from convs2s.model_file import check_runs
 from convs2s.paper.phrase_states import project_phrases
 from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
+    check_runs(snakemake.input)
     project_phrases(
         model=Path(snakemake.input.model),
         phrases=Phrases.model_validate(snakemake.params.phrases),

@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.rescoring import score_n_best
+from convs2s.model_file import check_runs
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
 with job(snakemake):
+    check_runs(snakemake.input)
     score_n_best(
         models=list(map(Path, snakemake.input.models)),
         source=Path(snakemake.input.source),

@@ -5,12 +5,14 @@ from typing import Any
 
 from convs2s.decoding.test_sets import time_decoding
 from convs2s.manifest import run_manifest
+from convs2s.model_file import check_runs
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
 with job(snakemake):
+    check_runs(snakemake.input)
     decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
     time_decoding(
         models=list(map(Path, snakemake.input.models)),

@@ -1,7 +1,8 @@
 """Checksums of files, and the notes of them that jobs leave beside what they have written.
 
 A flipped bit leaves a table a table, with another number or word in it, and only a checksum tells.
-Files whose format has one of its own, or whose checksum stands in another file, need no note.
+Files whose format has one of its own, or whose checksum stands in another file, need no note. A
+note names its file by the path below the results, so that a copy is not taken for another file.
 """
 
 import hashlib
@@ -66,13 +67,18 @@ def note_path(path: str | Path) -> Path:
     return path.with_name(f".{path.name}.sha256")
 
 
-def note_checksums(paths: Iterable[str | Path]) -> None:
-    """Note the checksums of files that are there and that no reader checks otherwise."""
+def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> None:
+    """Note the checksums of files that are there and that no reader checks otherwise.
+
+    Files below ``results`` are noted by their paths from there, others by their names.
+    """
     for path in _files_to_note(paths):
+        place, root = path.absolute(), None if results is None else Path(results).absolute()
+        name = place.relative_to(root) if root and place.is_relative_to(root) else path.name
         note = note_path(path)
         # No atomic_path: every job imports this module, and compression is slow to import.
         partial = note.with_name(f"{note.name}.{os.getpid()}")
-        partial.write_text(f"{sha256(path)}  {path.name}\n", encoding="utf-8")
+        partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
         partial.replace(note)
 
 
@@ -84,15 +90,34 @@ def forget_checksums(paths: Iterable[str | Path]) -> None:
 
 
 def check_noted(paths: Iterable[str | Path]) -> None:
-    """Raise a UserError for a file that is not what was noted; without a note it is taken as is."""
+    """Raise a UserError for a file that is not what was noted; without a note it is taken as is.
+
+    Nor may it be another file, which was copied here with its note.
+    """
     for path in _files_to_note(paths):
         note = note_path(path)
-        if note.is_file() and note.read_bytes().split(b"  ")[0] != sha256(path).encode():
+        if not note.is_file():
+            continue
+        digits, _, name = os.fsdecode(note.read_bytes()).removesuffix("\n").partition("  ")
+        if not _ends_with(path, name):
+            raise UserError(
+                f"{path}: is the file of another place: {note.name} beside it notes {name}: remove "
+                "the file, and the same command makes it again; where you have moved it on "
+                "purpose, remove the note"
+            )
+        if digits != sha256(path):
             raise UserError(
                 f"{path}: its SHA-256 is not the one that {note.name} beside it noted when it was "
                 "made: remove the file, and the same command makes it again; where you have "
                 "changed it on purpose, remove the note"
             )
+
+
+def _ends_with(path: Path, name: str) -> bool:
+    """Say whether a path, or what it is a link to, ends with these parts."""
+    parts = Path(name).parts
+    places = path.absolute(), path.resolve()
+    return any(place.parts[-len(parts) :] == parts for place in places)
 
 
 def _files_to_note(paths: Iterable[str | Path]) -> Iterable[Path]:

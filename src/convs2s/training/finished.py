@@ -4,7 +4,6 @@ A finished training reads its state once more where its model would only be expo
 after its token stores were rebuilt to the same bytes. Without the state it would be trained again.
 """
 
-import json
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,12 +15,13 @@ from convs2s.config.model import Recipe
 from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
-from convs2s.errors import UserError, failures_of_file
+from convs2s.errors import UserError
 from convs2s.files.checksums import forget_checksums, note_checksums
 from convs2s.files.locks import try_lock
 from convs2s.files.text import write_json
+from convs2s.layout import results_of
 from convs2s.manifest import manifest
-from convs2s.model_file import ModelDescription, describe_model, save_model
+from convs2s.model_file import ModelDescription, describe_model, recorded_identity, save_model
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
 from convs2s.training.data import TrainingData
@@ -86,7 +86,7 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     if torch.device(trainer.device).type == "cuda":
         machine["gpu"] = torch.cuda.get_device_name(trainer.device)
     write_json(records[1], {**summary, "manifest": {"identity": known, **machine, **manifest()}})
-    note_checksums(records)
+    note_checksums(records, results_of(job.output))
 
 
 def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
@@ -129,8 +129,7 @@ def finished_states(results: Path) -> list[FinishedState]:
         record = folder.with_name("training.json")
         if not record.is_file():
             continue
-        with failures_of_file(str(record), "no record of a training"):
-            identity = json.loads(record.read_bytes())["manifest"]["identity"]
+        identity = recorded_identity(record)
         # The record alone would not do: beside it may lie the model of another training.
         models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
         states = folder / digest_of(identity)

@@ -7,11 +7,11 @@ With several workers each runs this loop; the first one alone writes and speaks.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.model_file import check_weights
 from convs2s.models.network import Network
 from convs2s.training.history import LARGEST_LOSS, SourceUse
 from convs2s.training.interruption import Interruption
@@ -173,9 +174,9 @@ class Trainer:
             log(record.line(epochs))
             weights = self.network.state_dict()
             if state.schedule.best_epoch == epoch:
-                save_tensors(self.folder.best, weights, {"epoch": epoch})
+                self._write(self.folder.best, weights, {"epoch": epoch})
             if self.recipe.average is not None:
-                save_tensors(self.folder.epoch_file(epoch), weights, {"epoch": epoch})
+                self._write(self.folder.epoch_file(epoch), weights, {"epoch": epoch})
                 self.folder.epoch_file(epoch - self.recipe.average).unlink(missing_ok=True)
         self._save()
         self.watch.end_epoch(state.history, state.schedule.best_epoch)
@@ -207,12 +208,14 @@ class Trainer:
         self.workers.wait()  # for the first one to have written the last epoch
         best, average = self.state.schedule.best_loss, self.recipe.average
         if average is None or best is None:
-            weights, _ = load_tensors(self.folder.best)
+            weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
         else:
             last = self.state.epoch - 1
             first = last - min(average, len(self.state.history)) + 1  # a model's own are not here
-            files = [self.folder.epoch_file(epoch) for epoch in range(first, last + 1)]
-            states = [load_tensors(file)[0] for file in files]
+            states = [
+                self._weights(self.folder.epoch_file(epoch), epoch)
+                for epoch in range(first, last + 1)
+            ]
             weights = {  # the mean is computed in float64, in the order of the states
                 name: torch.stack([state[name].double() for state in states])
                 .mean(0)
@@ -241,10 +244,10 @@ class Trainer:
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         for name, value in optimizer_tensors(self.updater.optimizer, self.network):
             tensors[f"optimizer.{name}"] = value
-        save_tensors(self.folder.last, tensors, asdict(self.state))
+        self._write(self.folder.last, tensors, asdict(self.state))
 
     def _restore(self, path: Path) -> None:
-        tensors, fields = load_tensors(path, self.device)
+        tensors, fields = self._read(path, self.device)
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
@@ -254,3 +257,31 @@ class Trainer:
             self.network.load_state_dict(parts["network"])
             optimizer = self.updater.optimizer
             restore_optimizer(optimizer, self.network, parts["optimizer"], self.state)
+
+    def _write(
+        self, path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]
+    ) -> None:
+        """Write a state, which says of which training it is."""
+        save_tensors(path, tensors, {**description, "training": self.folder.path.name})
+
+    def _read(self, path: Path, device: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Read a state, which must be of this training; those of before do not say so."""
+        tensors, fields = load_tensors(path, device)
+        own = self.folder.path.name
+        if fields.pop("training", own) != own:
+            raise self._foreign(path, "training")
+        return tensors, fields
+
+    def _weights(self, path: Path, epoch: int) -> dict[str, Tensor]:
+        """Return the parameters after an epoch, which must be those of this network."""
+        weights, fields = self._read(path, "cpu")
+        if fields.get("epoch") != epoch:
+            raise self._foreign(path, "epoch")
+        check_weights(weights, self.network, str(path))
+        return weights
+
+    def _foreign(self, path: Path, origin: str) -> UserError:
+        return UserError(
+            f"{path}: is a state of another {origin}: put back the file that was here, or remove "
+            f"{self.folder.path}, and the same command trains again"
+        )
