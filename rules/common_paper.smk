@@ -80,7 +80,7 @@ def plots_of(task):
     runs = [] if tasks[task].released else sorted({str(Path(p).parent) for p in translations})
     first = translations[0].removesuffix(".jsonl")
     architecture = settings.models[tasks[task].headline.model].architecture
-    lines = [] if architecture.kind == "lstm" else options.plots.sentences  # it has no attention
+    lines = options.plots.sentences if architecture.has_attention else []
     attention = [f"{first}.attention{line}" for line in lines]
     return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
 

@@ -142,7 +142,7 @@ class Translator:
         lines = self._lines.searching_by(search)
         asked = validated(_Results, {"n_best": n_best, "attention": attention}, "translate")
         if asked.attention and not self.attends:
-            raise UserError("translate: attention: a model of kind lstm has none: leave it out")
+            raise UserError("translate: attention: no model here has any: leave it out")
         lines.settings.check_n_best(asked.n_best, "translate: n_best")
         translations = list(lines.translate(checked, n_best=n_best))
         if not attention:

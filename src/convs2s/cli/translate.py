@@ -186,8 +186,10 @@ def _attention(arguments: argparse.Namespace) -> None:
 
     model: Path = arguments.model
     description = describe_model(model)
-    if description.architecture.kind == "lstm":
-        raise UserError(f"{model}: an LSTM has no attention to show")
+    if not description.architecture.has_attention:
+        raise UserError(
+            f"{model}: a model of kind {description.architecture.kind} has no attention"
+        )
     stand_in = description.training.get("stand_in")
     example = example_of(
         model,

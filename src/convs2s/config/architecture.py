@@ -148,6 +148,16 @@ class ConvS2SArchitecture(Section):
         return self.positions.maximum if self.positions.target else None
 
     @property
+    def has_attention(self) -> bool:
+        """Whether the decoder attends, which unknown-word replacement and its plots need."""
+        return True
+
+    @property
+    def blocks(self) -> tuple[Layer, ...]:
+        """The convolutional blocks of both sides, the encoder's first."""
+        return self.encoder_layers + self.decoder_layers
+
+    @property
     def selects_vocabulary(self) -> bool:
         """Whether the output layer is a lookup table, some rows of which are used at a time."""
         return self.vocabulary_selection is not None
@@ -196,6 +206,16 @@ class LstmArchitecture(Section):
     reverse_source: bool = True
     """Whether the encoder reads the source's tokens from last to first, the end token still last
     (section 3.3 of the LSTM's paper)."""
+
+    @property
+    def has_attention(self) -> bool:
+        """The decoder sees nothing of the source but its final state."""
+        return False
+
+    @property
+    def blocks(self) -> tuple[Layer, ...]:
+        """The convolutional blocks: an LSTM has none."""
+        return ()
 
     @property
     def vocabulary_selection(self) -> None:

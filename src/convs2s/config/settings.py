@@ -92,10 +92,10 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
 
 def check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
     """Check that unknown words are replaced only where there is attention to do it by."""
-    network = settings.models[model].architecture
-    if network.kind == "lstm" and settings.decodings[decoding].replace_unknown:
+    has_attention = settings.models[model].architecture.has_attention
+    if settings.decodings[decoding].replace_unknown and not has_attention:
         raise UserError(
-            f"{where}: '{decoding}' replaces unknown words by attention, which '{model}', an LSTM, "
+            f"{where}: '{decoding}' replaces unknown words by attention, which '{model}' "
             "does not have; name one with replace_unknown: false, such as lstm_beam2"
         )
 

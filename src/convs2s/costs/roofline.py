@@ -60,10 +60,10 @@ class Estimate:
 def work_of(
     architecture: Architecture, recipe: Recipe, network: Network, types: int
 ) -> Work | None:
-    """Return the work of a network over so many target types; None for an LSTM."""
-    if architecture.kind == "lstm":
+    """Return the work of a network over so many target types; None without convolutions."""
+    layers = architecture.blocks
+    if not layers:
         return None
-    layers = [*architecture.encoder_layers, *architecture.decoder_layers]
     tables = (module for module in network.modules() if isinstance(module, Embedding))
     looked_up = sum(table.numel() for module in tables for table in module.parameters())
     parameters = sum(parameter.numel() for parameter in network.parameters())

@@ -17,7 +17,6 @@ from convs2s.decoding.words import Splitter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
 from convs2s.model_file import load_model
-from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
 
@@ -91,17 +90,16 @@ class FinalStates:
 
 @torch.inference_mode()
 def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
-    """Read lines of raw text, none without a word; models other than an LSTM are a UserError."""
+    """Read lines of raw text, none without a word; a model without such states is a UserError."""
     network, description = load_model(model)
-    if not isinstance(network, Lstm):
-        raise UserError(
-            f"{model}: has no state of one size after a sentence; name a model of kind: lstm"
-        )
     split = Splitter(description, description.languages["source"], "raw")
     tokens = [split(line) for line in lines]
     vocabulary = description.source_vocabulary()
     rows = [vocabulary.encode(row) for row in tokens]
-    layers = network.encode(torch.from_numpy(pad(rows)))
-    parts = [part[0] for layer in layers for part in layer]  # each (lines, cells)
+    states = network.final_state(torch.from_numpy(pad(rows)))
+    if states is None:
+        raise UserError(
+            f"{model}: has no state of one size after a sentence; name a model of kind: lstm"
+        )
     unknown = [[token for token in row if token not in vocabulary] for row in tokens]
-    return FinalStates(tokens, unknown, torch.cat(parts, dim=1).numpy())
+    return FinalStates(tokens, unknown, states.numpy())

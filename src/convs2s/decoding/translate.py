@@ -279,7 +279,7 @@ def load_ensemble(
     loaded = [load_model(path, device) for path in models]
     networks, common = [network for network, _ in loaded], loaded[0][1]
     precision = chosen_precision(settings, networks, device)
-    for path, (_, description) in zip(models, loaded, strict=True):
+    for path, (network, description) in zip(models, loaded, strict=True):
         for name in ALIKE:
             if getattr(common, name) != getattr(description, name):
                 raise UserError(
@@ -287,9 +287,9 @@ def load_ensemble(
                     "ensemble's models differ in the seed of their training or in their network "
                     "alone"
                 )
-        if precision == "int8" and description.architecture.kind == "lstm":
+        if precision == "int8" and not network.has_int8:
             raise UserError(
-                f"{path}: an LSTM decodes in fp32 or bf16, there is no int8 for its layers: "
+                f"{path}: a model of kind {description.architecture.kind} has no int8: "
                 "translate with precision: bf16 (--precision bf16)"
             )
     if precision == "int8" and (device != "cpu" or not runs_int8()):
@@ -298,7 +298,7 @@ def load_ensemble(
             f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
             "(--precision bf16), or on such a CPU (--device cpu)"
         )
-    are_recorded = all(model.architecture.kind == "convs2s" for _, model in loaded)
+    are_recorded = all(network.replays_steps for network in networks)
     if settings.cuda_graphs and device == "cuda" and are_recorded:
         from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 

@@ -220,6 +220,16 @@ class ConvS2S(Network):
         return True
 
     @property
+    def has_int8(self) -> bool:
+        """All its maps are matrix products."""
+        return True
+
+    @property
+    def replays_steps(self) -> bool:
+        """A step has the same operations for every sentence."""
+        return True
+
+    @property
     def positions(self) -> Mapping[str, int | None]:
         """The rows of the position tables."""
         source, target = self.encoder.embedding.positions, self.decoder.embedding.positions

@@ -170,6 +170,10 @@ class Lstm(Network):
         states: list[State] = self.encoder(source, own_lengths, on_cpu)
         return states
 
+    def final_state(self, source: Tensor) -> Tensor:
+        """Return outputs and cells of all layers, the bottom one's first, side by side."""
+        return torch.cat([part[0] for state in self.encode(source) for part in state], dim=1)
+
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V), and no attention."""
         return self.output(self.features(source, previous)), []

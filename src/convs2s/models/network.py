@@ -45,6 +45,16 @@ class Network(nn.Module, ABC):
         """Whether there is attention, which unknown-word replacement and its plots need."""
 
     @property
+    def has_int8(self) -> bool:
+        """Whether it is decoded in int8, on processors that have it."""
+        return False
+
+    @property
+    def replays_steps(self) -> bool:
+        """Whether a GPU may record a step of its decoding and replay it."""
+        return False
+
+    @property
     @abstractmethod
     def positions(self) -> Mapping[str, int | None]:
         """The most tokens, ``</s>`` counted, of ``source`` and ``target``; None: no limit."""
@@ -61,6 +71,13 @@ class Network(nn.Module, ABC):
         ``lengths`` (B,), on the CPU, are the tokens of each row; whoever knows them spares a
         network that asks for them the wait for its device.
         """
+
+    def final_state(self, source: Tensor) -> Tensor | None:
+        """Return all that the decoder knows of each sentence (B, numbers) of indices (B, m).
+
+        None where that grows with the sentence.
+        """
+        return None
 
     def features(self, source: Tensor, previous: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return what enters the output layer (B, n, features).

@@ -116,7 +116,7 @@ def test_a_model_without_attention(without_attention: Translator) -> None:
     assert not without_attention.attends
     (found,) = without_attention.translate(["w1 w2"])
     assert found.alignment is None
-    with pytest.raises(convs2s.UserError, match="attention: a model of kind lstm has none"):
+    with pytest.raises(convs2s.UserError, match="attention: no model here has any"):
         without_attention.translate(["w1 w2"], attention=True)
 
 

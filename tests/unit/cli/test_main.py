@@ -207,7 +207,9 @@ def test_an_lstm_has_no_attention_to_show(run: Terminal, model: Path, tmp_path: 
     weights = build_network(kind, *types).state_dict()
     path = tmp_path / "lstm.safetensors"
     save_model(path, weights, replace(description, architecture=kind))
-    with pytest.raises(SystemExit, match=r"lstm\.safetensors: an LSTM has no attention to show"):
+    with pytest.raises(
+        SystemExit, match=r"lstm\.safetensors: a model of kind lstm has no attention"
+    ):
         run("attention", path, "w1")
 
 

@@ -261,7 +261,7 @@ def test_replacement_without_attention_is_refused(saved: Path) -> None:
 
 
 def test_int8_is_refused(saved: Path) -> None:
-    with pytest.raises(UserError, match="an LSTM decodes in fp32 or bf16"):
+    with pytest.raises(UserError, match="a model of kind lstm has no int8"):
         translator(saved, precision="int8")
 
 

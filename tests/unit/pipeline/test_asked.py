@@ -61,7 +61,7 @@ def settings(root: Path) -> Settings:
         ),
         (
             f"{RUN[:-5]}small_lstm/seed1/test_2016_flickr.beam5.txt",
-            "'beam5' replaces unknown words by attention, which 'small_lstm', an LSTM, does not "
+            "'beam5' replaces unknown words by attention, which 'small_lstm' does not "
             "have; name one with replace_unknown: false, such as lstm_beam2",
         ),
         (
@@ -89,7 +89,7 @@ def settings(root: Path) -> Settings:
         ),
         (
             f"{RUN[:-5]}small_lstm/seed1/test_2016_flickr.lstm_beam2.attention1.svg",
-            "'small_lstm' is an LSTM and has no attention to show",
+            "'small_lstm' has no attention to show",
         ),
         (
             f"{RUN[:-5]}ablation/seed1/model.safetensors",

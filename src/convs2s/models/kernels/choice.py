@@ -25,7 +25,6 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.kernels.measurements import least_seconds, measured_here, one_thread
 from convs2s.models.kernels.quantized_linear import Precision, linear_map, packs_fp32, runs_int8
 from convs2s.models.layers import PlainOutput, WeightNormalized
-from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
 FAVOR: dict[Kernel, float] = {"blas": 1.05}
@@ -98,8 +97,8 @@ def chosen_precision(
     if device != "cpu":
         precision = "bf16" if has_bf16() else "fp32"
     else:
-        has_lstm = any(isinstance(network, Lstm) for network in networks)  # which has no int8
-        candidates = [name for name in precisions() if name != "int8" or not has_lstm]
+        has_int8 = all(network.has_int8 for network in networks)
+        candidates = [name for name in precisions() if name != "int8" or has_int8]
         hypotheses = settings.hypotheses
         try:
             with one_thread():  # as a batch is searched
