@@ -178,8 +178,8 @@ def test_a_gpu_multiplies_float32_in_tf32_and_a_cpu_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
+    have_gpu(monkeypatch, "NVIDIA H100", (9, 0))
     monkeypatch.setattr(torch, "set_float32_matmul_precision", asked.append)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert (pick_device("cpu"), asked) == ("cpu", [])
     assert (pick_device("auto"), asked) == ("cuda", ["high"])
 
