@@ -79,10 +79,10 @@ def plots_of(task):
     translations = headline_files(task, "jsonl")
     runs = [] if tasks[task].released else sorted({str(Path(p).parent) for p in translations})
     first = translations[0].removesuffix(".jsonl")
-    architecture = settings.models[tasks[task].headline.model].architecture
-    lines = options.plots.sentences if architecture.has_attention else []
-    attention = [f"{first}.attention{line}" for line in lines]
-    return [f"{path}.svg" for path in [*(f"{run}/curve" for run in runs), *attention]]
+    attends = settings.models[tasks[task].headline.model].architecture.has_attention
+    lines = options.plots.sentences if attends else []
+    attention = [f"{first}.attention{line}.svg" for line in lines]
+    return [*(f"{run}/curve.svg" for run in runs), *attention]
 
 
 # The folders of the trainings that the papers' tables rest on.

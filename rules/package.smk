@@ -63,8 +63,7 @@ from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, outlive_reader, shorte
 outlive_reader(logger)
 provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
 
-# What another workflow locks and configures is its own affair.
-if not IS_MODULE:
+if not IS_MODULE:  # what another workflow locks and configures is its own affair
     this_process_is_alive = release_stale_locks(Path(".snakemake"))
     with failures_in_one_line():
         check_option_files(Path.cwd())  # Snakemake's own message would not name the file
