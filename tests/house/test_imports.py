@@ -115,6 +115,16 @@ def loads(root: Path, module: str, statements: list[str]) -> bool:
     return done.returncode != 0
 
 
+def test_only_what_builds_a_network_asks_which_it_is(root: Path) -> None:
+    """Its class says what else is asked of it (docs/models.md)."""
+    question = re.compile(
+        r"""kind [!=]= ["'](?:lstm|convs2s)|isinstance\([^)]*(?:Lstm|ConvS2S)\w*\)"""
+    )
+    sources = [*root.glob("src/convs2s/**/*.py"), *root.glob("rules/*.smk")]
+    asking = {path.name for path in sources if question.search(path.read_text("utf-8"))}
+    assert asking == {"build.py", "recorded_ensemble.py", "load.py", "settings.py"}
+
+
 def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
     assert reachable(graph, "convs2s.pipeline.job") == {
         "convs2s.pipeline.job",

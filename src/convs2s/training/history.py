@@ -80,7 +80,7 @@ class EpochRecord:
 
     def line(self, epochs: float | None) -> str:
         """Return it as a line of a log; ``epochs``: how many there will be, where it is known."""
-        number = f"{self.epoch:3d}" + ("" if epochs is None else f"/{epochs:g}")
+        number = f"{self.epoch:3d}" + ("" if epochs is None else f"/{math.ceil(epochs)}")
         return (
             f"epoch {number}  updates {self.updates:6d}  rate {self.learning_rate:g}  "
             f"train loss {self.train_loss:.3f}  validation perplexity {self.valid_perplexity:.3f}  "

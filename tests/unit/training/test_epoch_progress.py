@@ -140,3 +140,4 @@ def test_the_kept_log_grows_with_each_try(tmp_path: Path) -> None:
 def test_a_last_epoch_that_is_cut_short_is_counted_whole() -> None:
     assert str(EpochSpan(epoch=1, epochs=0.9, batches=90, whole=100)) == "epoch 1/1"
     assert str(EpochSpan(epoch=2, epochs=2.5, batches=100, whole=100)) == "epoch 2/3"
+    assert "epoch   1/1 " in EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50).line(0.9)

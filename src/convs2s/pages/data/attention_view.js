@@ -1,6 +1,7 @@
 let attentionViews = 0;
 
-// A token that is pointed at or focused shows where attention goes from it, or comes to it from.
+// A token that is pointed at or focused shows where attention goes from it, or comes to it from;
+// before any is, the translation's first one does.
 // A click keeps it; arrows go from token to token, Escape lets go.
 function showAttention(view, map) {
   const NAMED = 4; // tokens that the line below names
@@ -92,7 +93,8 @@ function showAttention(view, map) {
       one.style.removeProperty("--weight");
       one.setAttribute("aria-pressed", String(one === (token ?? kept)));
     }
-    output.textContent = token ? sentence(token) : ASKED;
+    const shown = token ?? target.tokens[0];
+    output.textContent = [shown && sentence(shown), token ? "" : ASKED].filter(Boolean).join(". ");
   }
 
   function sentence(token) {
