@@ -75,9 +75,12 @@ gpu-check: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q -m gpu -rs tests/unit
 	@$(IN_VENV) PYTHONPATH=src python benchmarks/gpu.py --output gpu.json --write-docs
 
-# FAULTS="training scoring": those of an area, or with a word in their names, alone.
+# FAULTS="training scoring": those of an area, or with a word in their names, alone. Else a sample of machine-made
+# ones as well, of SAMPLE faults.
+SAMPLE := 50
 mutants: $(INSTALLED)
 	@$(IN_VENV) python -m tests.mutants $(FAULTS)
+	@$(if $(FAULTS),,$(IN_VENV) python -m tests.mutants.machine $(SAMPLE))
 
 # WHICH="fuzzing flips": those kinds alone, of fuzzing, flips, disk and kills.
 faults: $(INSTALLED)

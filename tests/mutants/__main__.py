@@ -82,7 +82,7 @@ def verdict(root: Path, fault: Fault) -> str:
         status, output = TOO_LONG, f"more than {LIMIT_SECONDS} s"
     for file, content in kept.items():
         (root / file).write_bytes(content)
-    if status not in (PASSED, FAILED):
+    if status not in (PASSED, FAILED) and not fault.may_stop_tests:
         return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
     return SURVIVES if status == PASSED else FOUND
 
@@ -122,6 +122,11 @@ def main(words: Sequence[str]) -> None:
     faults = [one for one in read_faults() if not words or one.is_meant_by(words)]
     if not faults:
         sys.exit(f"no fault is named {' or '.join(words)}")
+    try_faults(faults)
+
+
+def try_faults(faults: Sequence[Fault]) -> None:
+    """Try faults in copies of the checkout; end with 1 where the tests miss one."""
     with TemporaryDirectory(prefix="mutants.") as name:
         copies = [Path(name, str(number)) for number in range(os.cpu_count() or 1)]
         for copy in copies:

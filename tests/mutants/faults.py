@@ -39,12 +39,14 @@ class Fault:
         name: what is wrong, in words.
         edits: most faults are one.
         tests: test files, or tests in them, one of which has to fail.
+        may_stop_tests: whether tests that cannot run, or never end, find it as well.
     """
 
     area: str
     name: str
     edits: tuple[Edit, ...]
     tests: tuple[str, ...]
+    may_stop_tests: bool = False
 
     def is_meant_by(self, words: Sequence[str]) -> bool:
         """Return whether one of the words is the area, or a part of the name."""

@@ -112,6 +112,18 @@ def test_score(run: Terminal, tmp_path: Path) -> None:
     assert output.endswith("test.fr, 1 lines)\n")
 
 
+def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
+    """Each of the texts is half of either reference's words, and whole with both."""
+    paths = tmp_path / "first", tmp_path / "second"
+    write_lines(paths[0], ["a b c d e f", "x y"])
+    write_lines(paths[1], ["u v w", "g h i j k l"])
+    for options in ((), ("--tokenized",)):
+        given = ("score", "bleu", *options, "--reference", *paths)
+        output = run(*given, text=b"a b c d e f\ng h i j k l\n")
+        assert output.startswith("BLEU = 100.00  nrefs:2|")
+        assert output.endswith(f"first {paths[1]}, 2 lines)\n")
+
+
 def test_score_names_the_line_counts(run: Terminal, tmp_path: Path) -> None:
     reference = tmp_path / "test.fr"
     write_lines(reference, ["un", "deux"])

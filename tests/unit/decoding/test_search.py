@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.decoding.search import beam_search
+from convs2s.decoding.search import _Search, beam_search
 from convs2s.models import ensemble
 from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.kernels.quantized_linear import Precision, linear_map
@@ -168,3 +168,22 @@ def test_the_beam_ends_with_as_many_hypotheses_as_it_began_with() -> None:
         assert len({tuple(one.tokens) for one in hypotheses}) == 4
         scores = [one.score for one in hypotheses]
         assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(("factor", "words", "most"), [(0.5, 3, 2), (1.5, 3, 5), (0.9, 1, 1)])
+def test_a_share_of_a_token_is_no_token_of_the_maximum(
+    factor: float, words: int, most: int
+) -> None:
+    """As int(max_len_a * length + max_len_b) of fairseq: of 3 words and 1.5 it is 4 and the 1."""
+    chosen = options(beam=2, maximum_length={"factor": factor, "offset": 1})
+    search = _Search(Ensemble([network()]), batch(words), chosen, None)
+    assert search.maximum.tolist() == [most]
+
+
+def test_of_equal_hypotheses_the_first_that_finished_is_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half = {END: 0.5, A: 0.25, B: 0.25}
+    for last, following in {END: {A: 0.5, B: 0.5}, A: half, B: {C: 1.0}, C: half}.items():
+        monkeypatch.setitem(NEXT, last, following)
+    assert found(2, "replace") == [([A], 0.25), ([B, C], 0.25)]

@@ -186,6 +186,15 @@ def test_without_a_dictionary_words_are_copied(model: Path) -> None:
     assert set(next(translator.translate(["w1"])).words) == {"mot"}
 
 
+def test_a_word_is_looked_up_as_it_is_written() -> None:
+    dictionary = {"march": "marchez", "May": "mai"}
+    after, replacements = replace_unknown(
+        ["<unk>"] * 4, [0, 1, 2, 3], ["March", "march", "may", "May"], dictionary
+    )
+    assert after == ["March", "marchez", "may", "mai"]
+    assert [item.by for item in replacements] == ["copied", "dictionary", "copied", "dictionary"]
+
+
 def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Path) -> None:
     """facebookresearch/fairseq #832: replacement was refused for a test set, not for a typed line.
 

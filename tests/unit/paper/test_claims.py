@@ -20,6 +20,7 @@ from convs2s.paper.claims import Finding, entries_by_cell, judge, verdict_of, wr
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
 from convs2s.paper.run_inputs import fingerprint_of
 from convs2s.scoring.bleu import bleu_of, encode_statistics
+from convs2s.scoring.significance import Effect
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
 BEFORE = "bleu_tokenized_before_replacement"
@@ -255,6 +256,7 @@ def test_a_printed_value_counts_where_the_data_is_the_papers(
     )
     result = finding(paper, claim, found)
     assert (result.verdict, result.runs) == ("held", "2 against printed")
+    assert result.test == claims.WELCH  # nothing is there to be of the same models
     assert result.value == pytest.approx(30.6 - 28.45)
     assert "a printed value is of the paper's data" in (finding(demo, claim, found).note or "")
 
@@ -350,3 +352,29 @@ def test_an_empty_ledger_is_all_not_run(demo: Settings, tmp_path: Path) -> None:
     write_claims(demo, ledger=tmp_path / "ledger.jsonl", outputs=[output])
     judged = json.loads(output.read_text("utf-8"))["claims"]
     assert {one["verdict"] for one in judged} == {"not run"}
+
+
+@pytest.mark.parametrize(
+    ("p_positive", "p_negative", "verdict"),
+    [
+        (0.049, 0.951, "held"),
+        (0.05, 0.95, "undecided"),
+        (0.95, 0.05, "undecided"),
+        (0.951, 0.049, "not held"),
+    ],
+)
+def test_a_verdict_needs_less_than_the_level(
+    p_positive: float, p_negative: float, verdict: str
+) -> None:
+    assert claims.LEVEL == 0.05
+    effect = Effect(1.0, (0.5, 1.5), p_positive, p_negative)
+    decided = claims._decided(Finding("a comparison"), claims.WELCH, effect)
+    assert decided == Finding(
+        "a comparison",
+        verdict=verdict,  # type: ignore[arg-type]
+        value=1.0,
+        interval=(0.5, 1.5),
+        p_positive=p_positive,
+        p_negative=p_negative,
+        test=claims.WELCH,
+    )

@@ -114,6 +114,24 @@ def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> No
     assert published.scores == own.scores
 
 
+def test_a_run_of_ones_own_comes_before_the_published_one(demo: Settings, ledger: Path) -> None:
+    """The published run scored otherwise: rounding differs from machine to machine."""
+    lines = [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
+    for line in lines:
+        for score in line["scores"].values():
+            score["score"] += 1
+    others = Path("others.jsonl")
+    others.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
+    (alone,) = results([cell], entries_of(demo, [cell], cell.paths[:1]))
+    (both,) = results([cell], entries_of(demo, [cell], cell.paths[:1], str(others)))
+    (theirs,) = results([cell], entries_of(demo, [cell], [], str(others)))
+    assert both.scores == alone.scores
+    assert theirs.scores == {run: score + 1 for run, score in alone.scores.items()}
+    assert not both.published
+    assert theirs.published == {"seed1"}
+
+
 def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
     demo: Settings, ledger: Path
 ) -> None:

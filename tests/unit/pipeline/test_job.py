@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
+from convs2s.errors import UserError
+from convs2s.files.checksums import check_noted, note_path
 from convs2s.pipeline.job import job
 from tests.support.processes import wait_for
 
@@ -70,3 +73,21 @@ def test_a_job_waits_in_silence_for_who_only_asks(
         release.join()
     assert "done in" in log.read_text()
     assert capfd.readouterr().err == ""
+
+
+def fail_after(output: Path) -> NoReturn:
+    output.write_text("2\n")
+    raise UserError("no second number")
+
+
+def test_a_failed_job_leaves_no_note_of_what_stood_there_before(tmp_path: Path) -> None:
+    """The note would accuse what the next job, or a person, writes in its place."""
+    output, log = tmp_path / "scores.json", tmp_path / "a.log"
+    rule = SimpleNamespace(log=[str(log)], input=[], output=[str(output)])
+    with job(rule):
+        output.write_text("1\n")
+    assert note_path(output).is_file()
+    with pytest.raises(SystemExit), job(rule):
+        fail_after(output)
+    assert not note_path(output).exists()
+    check_noted([output])

@@ -246,3 +246,19 @@ def test_slurm_is_asked_by_the_node_beside_what_the_profile_says(
     gpus: int, default: str | None, options: str
 ) -> None:
     assert process.slurm_options(gpus, default and SimpleNamespace(raw=default)) == options
+
+
+def test_an_import_in_brackets_over_lines_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "convs2s"
+    package.mkdir()
+    names = ("b.py", "c.py", "d.py")
+    for name in names:
+        (package / name).write_text("x = 1\n", "utf-8")
+    script = tmp_path / "script.py"
+    script.write_text("from convs2s import (\n    b,\n    c,\n    d,\n)\n", "utf-8")
+    monkeypatch.setattr(code, "PACKAGE", package)
+    code._read_code.cache_clear()
+    assert code._read_code(script)[1] == {package / name for name in names}
+    code._read_code.cache_clear()

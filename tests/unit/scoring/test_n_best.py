@@ -18,6 +18,7 @@ from convs2s.scoring.n_best import (
     escaped,
     own_score,
     read_n_best,
+    reranked,
     unescaped,
 )
 from convs2s.scoring.reranking import first_and_oracle, rescore_n_best
@@ -139,6 +140,15 @@ def test_the_even_average_chooses(run: Terminal, tmp_path: Path) -> None:
     write_list(tmp_path / "list", [replace(LIST[0], features="Model= 9")])
     assert run("rerank", path) == "a |\n"
     assert run("rerank", path, "--tokenized") == "a &#124;\n"
+
+
+def test_equal_hypotheses_stay_in_the_lists_order() -> None:
+    equal = [ListedHypothesis(0, text, "Model= 1", -2.0) for text in "abcd"]
+    better = ListedHypothesis(0, "e", "Model= 1", -1.0)
+    ranked = reranked([*equal[:2], better, *equal[2:]], own_score)
+    assert "".join(hypothesis.text for hypothesis in ranked) == "eabcd"
+    assert best(equal, own_score).text == "a"
+    assert best(equal, average_with("Model")).text == "a"
 
 
 def random_lists(seed: int) -> tuple[list[list[ListedHypothesis]], list[str]]:

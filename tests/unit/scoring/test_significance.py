@@ -8,6 +8,7 @@ import pytest
 
 from convs2s.scoring.bleu import SAMPLES, bleu_of, compare, statistics_of
 from convs2s.scoring.significance import (
+    ORDERS,
     RESAMPLING_SEED,
     drawn_scores,
     over_runs,
@@ -144,3 +145,36 @@ def test_a_trend_is_held_against_every_order() -> None:
 def test_points_in_one_place_share_a_rank() -> None:
     assert trend([1, 1, 2, 2], [5.0, 5.0, 6.0, 6.0]).value == pytest.approx(1)
     assert trend([1, 2, 3, 4], [7.0, 7.0, 7.0, 7.0]).p_positive == 1
+
+
+def test_what_was_measured_counts_as_a_sample_too() -> None:
+    """Of 1,001 differences that are 0 to 1,000, 500 in the mean, one is as far as 500 from it."""
+    drawn = np.arange(1001.0)
+    far = over_sentences(500.0, drawn)
+    assert (far.p_positive, far.p_negative) == (2 / 1002, 1.0)
+    behind = over_sentences(-500.0, drawn)
+    assert (behind.p_positive, behind.p_negative) == (1.0, 2 / 1002)
+    assert over_sentences(501.0, drawn).p_positive == 1 / 1002
+    assert over_sentences(400.0, drawn, margin=100.0).p_positive == 2 / 1002
+    assert over_sentences(400.0, drawn, margin=101.0).p_positive == 1 / 1002
+
+
+def test_the_interval_of_the_bootstrap_has_95_of_100_samples() -> None:
+    assert over_sentences(7.0, np.arange(1001.0)).interval == pytest.approx((25.0, 975.0))
+
+
+def test_the_measured_order_counts_as_one_of_a_trend() -> None:
+    """Of twelve points one order in 479,001,600 is as good: of the random ones none."""
+    points = [float(number) for number in range(12)]
+    rising, falling = trend(points, points), trend(points, points[::-1])
+    assert (rising.value, rising.p_positive, rising.p_negative) == (1.0, 1 / (ORDERS + 1), 1.0)
+    assert (falling.value, falling.p_positive, falling.p_negative) == (-1.0, 1.0, 1 / (ORDERS + 1))
+
+
+def test_one_run_more_on_a_side_counts_by_its_own_freedom() -> None:
+    """Against the t of two runs and three: Welch's degrees of freedom are between 1 and 3."""
+    first, second = [20.0, 22.0], [10.0, 11.0, 12.0]
+    variances = [float(np.var(side, ddof=1)) / len(side) for side in (first, second)]
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 1 + variances[1] ** 2 / 2)
+    effect = over_runs([(1.0, first), (-1.0, second)])
+    assert effect.p_positive == pytest.approx(t_tail(10 / math.sqrt(sum(variances)), freedom))

@@ -158,6 +158,19 @@ def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
         torch.testing.assert_close(state["momentum_buffer"], factor * before)
 
 
+@pytest.mark.parametrize("rate", [0.125, 0.5], ids=["falls", "rises"])
+def test_velocity_is_kept_whichever_way_the_rate_goes(rate: float) -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], 0.25, 0.9, nesterov=True)
+    weight.sum().backward()
+    optimizer.step()
+    before = optimizer.state[weight]["momentum_buffer"].clone()
+    set_learning_rate(optimizer, rate, "keep")
+    after = optimizer.state[weight]["momentum_buffer"]
+    torch.testing.assert_close(rate * after, 0.25 * before)  # the step that it stands for
+    assert optimizer.param_groups[0]["lr"] == rate
+
+
 def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"training diverged in epoch 1 at update \d+: .* lower the learning rate"

@@ -6,6 +6,7 @@ of them is written out here, in float64.
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import torch
 from torch import Tensor
 
 from convs2s.config.model import Recipe
-from convs2s.data.store import TokenStore
+from convs2s.data.store import TokenStore, write_store
+from convs2s.data.vocabulary import END
 from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
@@ -189,3 +191,20 @@ def test_validation_is_the_plain_loss_of_each_token(data: TrainingData) -> None:
     loss, tokens = loss_of(weights, data.valid, range(len(data.valid)), plain, "paper")
     found = Updater(network, recipe, seed=1, device="cpu").validate(data.valid)
     assert found == pytest.approx(loss.item() / tokens, rel=1e-9)
+
+
+def test_the_tokens_of_the_validation_loss_are_the_targets(
+    data: TrainingData, tmp_path: Path
+) -> None:
+    """The tiny task's sides have the same lengths, so the tokens of either would do there."""
+    recipe = tiny.settings().training
+    network = made(data, "paper")
+    write_store(
+        tmp_path / "valid.arrow", [([4, 5, 6, 7, 4, END], [5, END]), ([4, END], [6, 5, END])]
+    )
+    valid = TokenStore(tmp_path / "valid.arrow")
+    weights = {name: p.detach() for name, p in network.named_parameters()}
+    loss, tokens = loss_of(weights, valid, range(2), recipe, "paper")
+    assert tokens == 5
+    found = Updater(network, recipe, seed=1, device="cpu").validate(valid)
+    assert found == pytest.approx(loss.item() / 5, rel=1e-9)

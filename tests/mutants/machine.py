@@ -1,0 +1,123 @@
+"""Faults that a machine puts into training, decoding, scoring and paper: a sample of them all.
+
+``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
+these rooms or files of the package alone. The sample is the same for the same code. Each fault
+meets the tests of its module: first the files that import it, then the unit tests of its room.
+Whatever fails finds it, also tests that never end. Messages and annotations are left alone.
+"""
+
+import ast
+import copy
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+from tests.mutants.__main__ import ROOT, try_faults
+from tests.mutants.faults import Edit, Fault
+
+ROOMS = ("training", "decoding", "scoring", "paper")
+SEED = 1
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+}
+GUARDS = ("strict", "frozen")
+"""Arguments of ``zip`` and of classes that tell a fault of the program where there is none."""
+
+MESSAGES = (ast.Raise, ast.JoinedStr)
+ANNOTATIONS = ("annotation", "returns")
+
+
+def nodes_of_results(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it, but for what gives no results."""
+    yield node
+    for field, value in ast.iter_fields(node):
+        if field not in ANNOTATIONS:
+            for child in value if isinstance(value, list) else [value]:
+                is_node = isinstance(child, ast.AST) and not isinstance(child, MESSAGES)
+                if is_node and getattr(child, "arg", None) not in GUARDS:
+                    yield from nodes_of_results(child)
+
+
+def mutants_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield each expression of a node that is changed, and what takes its place."""
+    match node:
+        case ast.Compare(ops=[operator]):
+            yield node, ast.Compare(node.left, [COMPARISONS[type(operator)]()], node.comparators)
+        case ast.BinOp(op=operation) if type(operation) in ARITHMETIC:
+            yield node, ast.BinOp(node.left, ARITHMETIC[type(operation)](), node.right)
+        case ast.BoolOp(op=joined):
+            other = ast.Or() if isinstance(joined, ast.And) else ast.And()
+            yield node, ast.BoolOp(other, node.values)
+        case ast.UnaryOp(op=ast.Not()):
+            yield node, node.operand
+        case ast.Constant(value=bool(truth)):
+            yield node, ast.Constant(not truth)
+        case ast.Constant(value=int(number)):
+            yield from ((node, ast.Constant(number + step)) for step in (1, -1))
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
+            yield value, ast.Constant(None)
+
+
+def edited(source: str, old: ast.expr, new: ast.expr) -> str:
+    """Return a file's text with one expression in place of another; columns count bytes."""
+    assert old.end_lineno is not None
+    assert old.end_col_offset is not None
+    lines = source.encode().splitlines(keepends=True)
+    before = b"".join(lines[: old.lineno - 1]) + lines[old.lineno - 1][: old.col_offset]
+    after = lines[old.end_lineno - 1][old.end_col_offset :] + b"".join(lines[old.end_lineno :])
+    return (before + f"({ast.unparse(copy.deepcopy(new))})".encode() + after).decode()
+
+
+def tests_of(module: str, room: str) -> tuple[str, ...]:
+    """Return the tests of a module: the files that import it, then the folder of its room."""
+    name = re.compile(rf"\b{re.escape(module)}\b")
+    folders = (ROOT / "tests" / tests for tests in ("unit", "golden", "faults"))
+    files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
+    direct = [str(file.relative_to(ROOT)) for file in files if name.search(file.read_text("utf-8"))]
+    return (*direct, f"tests/unit/{room}")
+
+
+def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
+    """Yield every fault of some rooms or files, in the order of their files and lines."""
+    for place in places:
+        whole, room = ROOT / "src/convs2s" / place, place.partition("/")[0]
+        for path in sorted(whole.rglob("*.py")) if whole.is_dir() else [whole]:
+            file, source = str(path.relative_to(ROOT)), path.read_text("utf-8")
+            module = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
+            tests = tests_of(module, room)
+            for node in nodes_of_results(ast.parse(source)):
+                for old, new in mutants_of(node):
+                    name = f"{file}:{old.lineno}: {ast.unparse(old)} -> {ast.unparse(new)}"
+                    edit = Edit(file, source, edited(source, old, new))
+                    yield Fault(room, name, (edit,), tests, may_stop_tests=True)
+
+
+def main(size: int, places: Sequence[str]) -> None:
+    """Try a sample of the faults."""
+    mutants = list(all_mutants(places or ROOMS))
+    sample = random.Random(SEED).sample(mutants, min(size, len(mutants)))
+    print(f"{len(sample)} of {len(mutants)} machine-made faults, drawn by the seed {SEED}")
+    try_faults(sample)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])
