@@ -61,12 +61,12 @@ from convs2s.pipeline.process import (
 from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, outlive_reader, shorten_messages
 
 outlive_reader(logger)
-provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
 
 if not IS_MODULE:  # what another workflow locks and configures is its own affair
-    this_process_is_alive = release_stale_locks(Path(".snakemake"))
     with failures_in_one_line():
+        this_process_is_alive = release_stale_locks(Path(".snakemake"))
         check_option_files(Path.cwd())  # Snakemake's own message would not name the file
+provide_environment(package_alone(Path(".snakemake/convs2s/installed")))
 
 # All cores of this machine, where no number is asked for. `cores: all` in profiles/default would do,
 # but Snakemake reads that profile beside `--profile profiles/slurm` too, and would cut the threads of

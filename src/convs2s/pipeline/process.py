@@ -50,9 +50,21 @@ def release_stale_locks(folder: Path) -> IO[str]:
     Every process that runs the workflow here shares a lock of the kernel's, which dies with it. One
     that can have it alone is the only one: what Snakemake's own lock files say is then untrue, and
     the same command goes on without ``--unlock``. The caller keeps open what is returned.
+
+    Raises:
+        UserError: nothing can be written here, which Snakemake itself has to, also for a plan.
     """
-    folder.mkdir(exist_ok=True)
-    alive = (folder / "alive").open("a")
+    try:
+        folder.mkdir(exist_ok=True)
+        alive = (folder / "alive").open("a")
+    except OSError as error:
+        if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+            raise
+        raise UserError(
+            f"{folder.absolute()}: cannot be written: {error.strerror}: Snakemake keeps its "
+            "records here, also of a plan (-n): ask its owner, or copy the folder and plan there; "
+            "convs2s status needs to read alone"
+        ) from None
     try:
         if try_lock(alive):  # else another one runs: its locks hold
             for lock in folder.glob("locks/*.lock"):

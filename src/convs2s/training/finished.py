@@ -150,7 +150,11 @@ def remove_state(state: FinishedState) -> None:
         UserError: a training works there at this moment, or the folder cannot be removed.
     """
     folder = state.path.parent
-    with (folder / LOCK).open("a") as lock:  # which each training holds while it runs
+    try:
+        stream = (folder / LOCK).open("a")  # which each training holds while it runs
+    except OSError as error:
+        raise _cannot_be_removed(state, error) from None
+    with stream as lock:
         try:
             if not try_lock(lock):
                 raise UserError(
@@ -165,7 +169,11 @@ def remove_state(state: FinishedState) -> None:
         try:
             shutil.rmtree(state.path)
         except OSError as error:
-            raise UserError(f"{state.path}: cannot be removed: {error.strerror}") from None
+            raise _cannot_be_removed(state, error) from None
+
+
+def _cannot_be_removed(state: FinishedState, error: OSError) -> UserError:
+    return UserError(f"{state.path}: cannot be removed: {error.strerror}")
 
 
 def megabytes(size: int) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
+from convs2s.files.atomic import writing
 from convs2s.files.locks import PATIENT, try_lock
 from convs2s.files.text import atomic_text
 from convs2s.training.history import Progress
@@ -94,11 +95,14 @@ class StateFolder:
         training: the next owner's log begins with it. What is logged meanwhile is kept here too.
 
         Raises:
-            UserError: another process trains here, or the file system has no locks.
+            UserError: another process trains here, nothing can be written here, or the file system
+                has no locks.
         """
-        self.parent.mkdir(parents=True, exist_ok=True)
         owner = f"process {os.getpid()} on {os.uname().nodename}"
-        with (self.parent / LOCK).open("a+") as lock:
+        with writing(self.parent):
+            self.parent.mkdir(parents=True, exist_ok=True)
+            lock = (self.parent / LOCK).open("a+")
+        with lock:
             self._take(lock, owner)
             with kept_in(self.parent):
                 lock.seek(0)
