@@ -7,7 +7,6 @@ none bounds the growth), so gzip, bzip2, xz and Zstandard all pass through one r
 import bz2
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -268,7 +267,4 @@ def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
             on a disk that fails.
     """
     with InputFile(path) as file:
-        stream = cast(BinaryIO, file)
-        # Nothing is also what a compressor writes that was given no line.
-        is_empty = os.fstat(file.fileno()).st_size == 0 and Path(path).is_file()
-        yield stream if is_empty else decompressed(stream, Path(path).name, str(path))
+        yield decompressed(cast(BinaryIO, file), Path(path).name, str(path))

@@ -52,6 +52,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
     Raises:
         UserError: the file cannot be written; what stood under its name still does.
     """
+    _check_text(path, description)
     stated = json.loads(_json(description))  # as it will be read
     unknown = _header(tensors, {**stated, DIGEST: "0" * hashlib.sha256().digest_size * 2})
     digests: dict[str, list[bytes]] = {}
@@ -150,7 +151,7 @@ def _combined(
     ordered = sorted(tensors.items())
     shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
     stated = _json({"description": description, "tensors": shapes})
-    digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
+    digest = hashlib.sha256(stated.encode())
     for name, _ in ordered:
         digest.update(b"".join(digests[name]))
     return digest.hexdigest()
@@ -166,7 +167,17 @@ def _description(path: Path, stored: Any) -> dict[str, Any]:
         description = None
     if not isinstance(description, dict):
         raise UserError(f"{path}: damaged: its description is not JSON; fetch or make it again")
+    _check_text(path, description)
     return description
+
+
+def _check_text(path: Path, description: Mapping[str, Any]) -> None:
+    """Raise a UserError for half a surrogate pair, which JSON can state and no text can hold."""
+    try:
+        _json(description).encode()
+    except UnicodeEncodeError as error:
+        around = ascii(error.object[max(0, error.start - 20) : error.end + 20])
+        raise UserError(f"{path}: states half a surrogate pair, no text: {around}") from None
 
 
 @contextmanager

@@ -63,7 +63,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
         raise UserError(f"{path}: not a fairseq checkpoint: it holds no weights under 'model'")
     for name, tensor in weights.items():
-        if not (isinstance(name, str) and _is_plain(tensor)):
+        with failures_of_file(str(path), f"not a fairseq checkpoint: {str(name)[:60]!r}"):
+            is_plain = isinstance(name, str) and _is_plain(tensor)  # of a type without operations
+        if not is_plain:
             raise UserError(
                 f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is no plain tensor of real "
                 "numbers, each of them in the file and finite"
