@@ -171,7 +171,7 @@ def _description(path: Path, stored: Any) -> dict[str, Any]:
     return description
 
 
-def _check_text(path: Path, description: Mapping[str, Any]) -> None:
+def _check_text(path: Path, description: Mapping[str, object]) -> None:
     """Raise a UserError for half a surrogate pair, which JSON can state and no text can hold."""
     try:
         _json(description).encode()

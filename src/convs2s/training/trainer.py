@@ -259,7 +259,7 @@ class Trainer:
             restore_optimizer(optimizer, self.network, parts["optimizer"], self.state)
 
     def _write(
-        self, path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]
+        self, path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, object]
     ) -> None:
         """Write a state, which says of which training it is."""
         save_tensors(path, tensors, {**description, "training": self.folder.path.name})
