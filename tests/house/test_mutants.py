@@ -1,11 +1,13 @@
 """The faults of ``make mutants`` still fit the code that they are to be put into."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.faults import Fault, read_faults
+from tests.mutants.machine import ROOMS, all_mutants, edited, mutants_of, nodes_of_results
 
 FAULTS = read_faults()
 LEAST = 60
@@ -28,3 +30,35 @@ def test_a_fault_fits_the_code(root: Path, fault: Fault) -> None:
         text = (root / file).read_text("utf-8")
         assert Path(file).name.startswith("test_")
         assert not name or re.search(rf"^def {name.partition('[')[0]}\(", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("code", "mutants"),
+    [
+        ("a < 1", {"(a <= 1)", "a < (2)", "a < (0)"}),
+        ("not a == b", {"(a == b)", "not (a != b)"}),
+        ("x = é and f(a - b)", {"x = (é or f(a - b))", "x = é and f((a + b))"}),
+        ("x: Literal[1] = True", {"x: Literal[1] = (False)"}),
+        ("def f(a):\n    return [a\n    ]", {"def f(a):\n    return (None)"}),
+        ("raise E(1, f'{a + 1}')", set()),
+        ("zip(a, b, strict=True)", set()),
+    ],
+)
+def test_a_machine_makes_each_fault_in_its_place(code: str, mutants: set[str]) -> None:
+    made = [
+        edited(code, old, new)
+        for node in nodes_of_results(ast.parse(code))
+        for old, new in mutants_of(node)
+    ]
+    assert sorted(made) == sorted(mutants)
+
+
+def test_a_machine_has_faults_for_each_room_and_finds_their_tests(root: Path) -> None:
+    faults = list(all_mutants([f"{room}/__init__.py" for room in ROOMS]))
+    faults += all_mutants(["scoring/significance.py"])
+    assert len(faults) > 100
+    for fault in faults:
+        ast.parse(fault.edits[0].new)
+        assert all((root / test).exists() for test in fault.tests)
+    assert faults[-1].tests[-1] == "tests/unit/scoring"
+    assert "tests/unit/scoring/test_significance.py" in faults[-1].tests

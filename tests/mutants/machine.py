@@ -31,14 +31,8 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult,
-}
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
+ARITHMETIC |= {ast.Mult: ast.Div} | dict.fromkeys((ast.Div, ast.FloorDiv, ast.Mod), ast.Mult)
 GUARDS = ("strict", "frozen")
 """Arguments of ``zip`` and of classes that tell a fault of the program where there is none."""
 

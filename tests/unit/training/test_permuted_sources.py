@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from convs2s.config.model import ModelSettings
 from convs2s.data.batches import collate
@@ -123,8 +122,8 @@ def test_a_network_whose_encoder_is_cut_off_is_warned_of(
 ) -> None:
     encode = Lstm.encode
 
-    def forget(self: Lstm, source: Tensor) -> list[State]:
-        return [(torch.zeros_like(h), torch.zeros_like(c)) for h, c in encode(self, source)]
+    def forget(self: Lstm, *given: Any) -> list[State]:
+        return [(torch.zeros_like(h), torch.zeros_like(c)) for h, c in encode(self, *given)]
 
     monkeypatch.setattr(Lstm, "encode", forget)
     assert trained(task, tmp_path, epochs=1)["source_use"]["ratio"] == 1.0
