@@ -51,6 +51,7 @@ time.sleep(60)
 def test_a_closed_terminal_stops_a_training_but_under_nohup(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(signal, "getsignal", {signal.SIGHUP: signal.SIG_DFL}.get)
     assert signal.SIGHUP in signals_to_handle()
     monkeypatch.setattr(signal, "getsignal", {signal.SIGHUP: signal.SIG_IGN}.get)
     assert signals_to_handle() == [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT]
