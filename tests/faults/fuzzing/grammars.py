@@ -127,7 +127,9 @@ def tensor_files(draw: Draw, path: Path) -> bytes:
     if draw(st.booleans()) or not isinstance(description, dict):
         tensors = draw(odd_tensors(tensors))
     stated = description if isinstance(description, dict) else {}
-    digest = _digest(tensors, stated)
+    digest = "0" * 64
+    with suppress(UnicodeEncodeError):  # half of a surrogate pair has no bytes
+        digest = _digest(tensors, stated)
     text = json.dumps({**stated, DIGEST: digest}, ensure_ascii=True)
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
     return save(contiguous, {METADATA_KEY: text})
