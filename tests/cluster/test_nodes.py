@@ -72,7 +72,7 @@ def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     assert said.count("epoch   2/2 ") == 1  # the first worker alone speaks
     assert '"workers": 2' in (nodes.output.parent / "training.json").read_text()
     alone, beside, apart = (
-        load_tensors(next(job.output.parent.glob("state/*/last.safetensors")))[0]
+        load_tensors(next(job.output.parent.glob("state/*/best.safetensors")))[0]
         for job in (one, two, nodes)
     )
     for name, value in alone.items():

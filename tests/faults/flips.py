@@ -62,7 +62,8 @@ class Count:
 def kinds(folder: Path) -> list[Kind]:
     """Make the files of a tiny task in a folder; return them by kind."""
     task = tiny.prepare(folder / "task")
-    train(tiny.job(task, folder / "run/model.safetensors"))
+    with tiny.whole_states():
+        train(tiny.job(task, folder / "run/model.safetensors"))
     sides = task / "train.en", task / "train.fr"
     made = folder / "made"
     made.mkdir()

@@ -1,9 +1,12 @@
 """A task small enough to train in a second: target words are the source's, reversed and marked."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from convs2s.config.corpus import Languages, VocabularySettings
@@ -131,6 +134,14 @@ def trainer(
         stop=Interruption(),
         workers=workers,
     )
+
+
+@contextmanager
+def whole_states() -> Iterator[None]:
+    """Let trainings that end in the block keep the parameters and the optimizer of their end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "drop_unneeded", lambda trainer: None)
+        yield
 
 
 def job(

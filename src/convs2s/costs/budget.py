@@ -49,8 +49,9 @@ class Stage:
 class TrainingCost:
     """The trainings of one model: their number, what each holds, and its hours if they are known.
 
-    ``memory`` is in bytes, ``state_bytes`` of its model and of what its optimizer keeps; ``known``
-    is of one training, over all its devices; ``work`` is what a GPU has to do, of an LSTM None.
+    ``memory`` is in bytes, ``state_bytes`` of its model and of what its optimizer keeps,
+    ``kept_bytes`` of its model file and of the parameters that it is exported from; ``known`` is of
+    one training, over all its devices; ``work`` is what a GPU has to do, of an LSTM None.
     """
 
     model: str
@@ -58,6 +59,7 @@ class TrainingCost:
     parameters: int
     memory: float
     state_bytes: int
+    kept_bytes: int
     known: KnownTraining | None
     work: Work | None
 
@@ -143,12 +145,12 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
         trainings = _trainings(settings, name, cells, pairs)
         stages += _text_stages(settings, name, pairs) if pairs and prepares_text else []
         stages += _dataset_stages(settings, name, pairs) if pairs else []
-        # Each training keeps its model, its best and its last state; the next state is whole before
-        # the last one goes.
-        saved = sum(cost.runs * cost.state_bytes for cost in trainings)
-        kept = sum(cost.runs * 2 * cost.parameters * FLOAT_BYTES for cost in trainings) + saved
+        # Each training keeps its model and what that is made of. The one that runs has its last
+        # state too, and the next one is whole before that goes.
+        states = 2 * max((cost.state_bytes for cost in trainings), default=0)
+        kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
         memory = max((cost.memory for cost in trainings), default=0)
-        stages.append(Stage("train", kept + saved, saved, 0, memory))
+        stages.append(Stage("train", kept + states, states, 0, memory))
     results = Path(settings.scale.results_dir)
     folders = {results / name, *([results / task.text_name] if prepares_text else [])}
     present = (path for folder in folders for path in folder.rglob("*") if path.is_file())
@@ -283,7 +285,9 @@ def _trainings(
         parameters = architecture.count_parameters(source, target)
         memory = worker_memory(recipe, parameters, target)
         known = settings.costs.training(task.text_name, model)
-        state = OPTIMIZER_NUMBERS[recipe.optimizer] * parameters * FLOAT_BYTES
+        weights = parameters * FLOAT_BYTES
+        state = OPTIMIZER_NUMBERS[recipe.optimizer] * weights
+        kept = (1 + (recipe.average or 1)) * weights
         work = work_of(architecture, recipe, network, target)
-        trainings.append(TrainingCost(model, count, parameters, memory, state, known, work))
+        trainings.append(TrainingCost(model, count, parameters, memory, state, kept, known, work))
     return trainings

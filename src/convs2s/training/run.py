@@ -87,6 +87,8 @@ def _train(job: TrainingJob) -> None:
         if workers.is_first:
             log_end(trainer, result)
             export(job, data, trainer, result)
+            trainer.drop_unneeded()
+            log_rest(trainer)
             folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
 
 
@@ -184,7 +186,7 @@ def log_start(trainer: Trainer) -> None:
 
 
 def log_end(trainer: Trainer, result: TrainingResult) -> None:
-    """Log why training ended, whether the network reads its source, and what may be removed."""
+    """Log why training ended, and whether the network reads its source."""
     schedule, recipe = trainer.state.schedule, trainer.recipe
     log(f"stopped: {schedule.stop_reason}")
     if schedule.best_epoch == trainer.state.epoch - 1:
@@ -195,6 +197,10 @@ def log_end(trainer: Trainer, result: TrainingResult) -> None:
         log(f"the last epoch was the best one: {advice}")
     if result.source_use is not None:
         log(str(result.source_use))
+
+
+def log_rest(trainer: Trainer) -> None:
+    """Log what is left of the states, and how it is removed."""
     states = trainer.folder.path
     log(
         f"{megabytes(size_of(states))} of states are needed to export this model again, for "

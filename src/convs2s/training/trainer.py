@@ -227,6 +227,16 @@ class Trainer:
         loss = self.updater.validate(self.valid) if best is None else best
         return TrainingResult(weights, loss, self._source_use(loss))
 
+    def drop_unneeded(self) -> None:
+        """Keep of the states what exporting the model again needs.
+
+        Those are the parameters that it is made of, and where training ended, without the
+        parameters and the optimizer of the last epoch.
+        """
+        self._write(self.folder.last, {}, asdict(self.state))
+        if self.recipe.average is not None:
+            self.folder.best.unlink(missing_ok=True)
+
     def _source_use(self, loss: float) -> SourceUse | None:
         """Return how much the network, whose validation loss is given, reads of its source."""
         sources = permuted_sources(self.valid)
@@ -250,6 +260,8 @@ class Trainer:
         tensors, fields = self._read(path, self.device)
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
+            if not tensors and self.state.schedule.stop_reason is not None:
+                return  # it has ended, and was exported
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():
                 part, rest = name.split(".", 1)

@@ -27,7 +27,8 @@ NAMES = ("train.en", "train.fr")
 def make_samples(folder: Path, root: Path) -> None:
     """Write every sample; those of a training lie in ``task`` and ``run``."""
     task = tiny.prepare(folder / "task", pairs=40)
-    train(tiny.job(task, folder / "run/model.safetensors"))
+    with tiny.whole_states():
+        train(tiny.job(task, folder / "run/model.safetensors"))
     (state,) = (folder / "run/state").glob("*/last.safetensors")
     shutil.copy(state, folder / "last.safetensors")
     _archives(folder)

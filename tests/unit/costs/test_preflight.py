@@ -139,6 +139,15 @@ def test_kept_intermediates_stay_on_the_disk(here: Path) -> None:
     assert kept.disk > removed.disk
 
 
+def test_of_a_training_that_has_ended_its_model_is_there_twice(here: Path) -> None:
+    found = headline("wmt14_en_de")
+    (_, before), (during, after) = list(levels(found.stages))[-2:]
+    (training,) = found.trainings
+    assert training.runs == 3
+    assert after - before == 3 * 2 * 4 * training.parameters  # of four bytes each
+    assert during - after == 2 * training.state_bytes  # of the one that runs
+
+
 def test_text_that_one_has_to_bring_is_named(here: Path) -> None:
     found = headline("gigaword")
     (reason,) = refusals([found], LARGE)
