@@ -151,7 +151,7 @@ def _combined(
     ordered = sorted(tensors.items())
     shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
     stated = _json({"description": description, "tensors": shapes})
-    digest = hashlib.sha256(stated.encode())
+    digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
     for name, _ in ordered:
         digest.update(b"".join(digests[name]))
     return digest.hexdigest()
