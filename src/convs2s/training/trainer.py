@@ -83,6 +83,7 @@ class Trainer:
         self.train, self.valid = stores
         self.seed, self.device = seed, device
         self.state = TrainerState.initial(recipe, first_epoch)
+        self.state_is_whole = True  # not so once the parameters of the last epoch are dropped
         if folder.last.is_file():
             self._restore(folder.last)
         workers.check_same("parameters", self.network.state_dict().values())
@@ -233,9 +234,10 @@ class Trainer:
         Those are the parameters that it is made of, and where training ended, without the
         parameters and the optimizer of the last epoch.
         """
-        self._write(self.folder.last, {}, asdict(self.state))
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
+        if self.state_is_whole:
+            self._write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
         """Return how much the network, whose validation loss is given, reads of its source."""
@@ -261,7 +263,8 @@ class Trainer:
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                return  # it has ended, and was exported
+                self.state_is_whole = False  # it has ended, and was exported
+                return
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():
                 part, rest = name.split(".", 1)

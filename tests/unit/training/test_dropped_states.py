@@ -44,12 +44,14 @@ def test_what_the_model_is_made_of_stays_and_is_exported_again(
     before = sha256(one.output), (tmp_path / "history.jsonl").read_bytes()
     assert states(tmp_path) == sorted([*left, "last.safetensors"])
     assert size_of(tmp_path / "state") < len(left) * 1.3 * one.output.stat().st_size
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("state/*/*.safetensors")}
     for _ in range(2):
         one.output.unlink()
         with pytest.MonkeyPatch.context() as patch:
             patch.delattr(Trainer, "_train_epoch")
             train(one)
         assert (sha256(one.output), (tmp_path / "history.jsonl").read_bytes()) == before
+    assert {path: path.stat().st_mtime_ns for path in times} == times
 
 
 @pytest.mark.parametrize("moment", ["export", "drop_unneeded"])
