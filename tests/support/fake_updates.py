@@ -79,6 +79,10 @@ class Counts(TorchDispatchMode):
             self._note_memory(tensor)
         return result
 
+    def ignore(self, *tensors: Tensor) -> None:
+        """Count no bytes of tensors that were there before."""
+        self._seen.update(tensor.untyped_storage() for tensor in tensors)
+
     def _note_copies(
         self, name: str, read: list[Tensor], written: list[Tensor], options: dict[str, Any]
     ) -> None:
@@ -234,18 +238,43 @@ def update_figures(updater: Updater, store: TokenStore, reads: list[str]) -> dic
     }
 
 
+class Boundary(torch.autograd.Function):
+    """Where what is compiled ends: what leaves it is here, and its gradients go no further."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """Return the same numbers."""
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> None:
+        """Drop the gradient."""
+
+
 def compiled_figures(updater: Updater, store: TokenStore, kernels: list[int]) -> dict[str, Any]:
     """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
     _, inputs = updater.load(store, np.arange(len(store))).micro_batches[0]
     updater.network.train()
     updater._add_gradient(inputs, 1)
-    features = updater.network.output.weight().shape[1]
-    shape = *inputs.previous.shape, features
-    leaf = torch.zeros(shape, dtype=torch.bfloat16, device=DEVICE, requires_grad=True)
-    updater._features = lambda *_: leaf
+    forward, backward, block = kernels
+    weight, total = updater.network.output.weight(), torch.zeros((), device=DEVICE)
+    features = torch.zeros(len(inputs.places), weight.shape[1], device=DEVICE)
+    entering = features.bfloat16(), weight.detach(), weight.new_zeros(TYPES)
+    blocks: list[Tensor] = []
+
+    def block_loss(logits: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+        blocks.append(logits)
+        return total, torch.empty_like(logits)
+
+    def inputs_of_loss(_: object) -> Any:
+        return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
+
+    updater._inputs_of_loss = inputs_of_loss
+    updater._block_loss = block_loss
     with Counts() as rest:
         updater._add_gradient(inputs, 1)
-    return {"kernels": kernels, "launches": sum(kernels) + rest.launches.total()}
+    launches = forward + backward + block * len(blocks) + rest.launches.total()
+    return {"kernels": kernels, "launches": launches}
 
 
 def state_figures(updater: Updater) -> dict[str, list[str]]:
@@ -288,6 +317,7 @@ def logits_bytes(network: Network, rows: int, rounds: bool) -> int:
     features = torch.empty(rows, weight.shape[1], device=DEVICE, requires_grad=True)
     target = torch.ones(rows, dtype=torch.int64, device=DEVICE)
     with Counts() as counts, torch.autocast("cuda", torch.bfloat16, enabled=rounds):
+        counts.ignore(features, weight)
         summed_cross_entropy(features, weight, network.output.bias, target, 0.1)
     peak: int = counts.peak
     return peak

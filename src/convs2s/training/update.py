@@ -1,7 +1,8 @@
 """One update: micro-batches, their summed gradient, clipping, and a step of the optimizer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
-from convs2s.models.kernels.logits import summed_cross_entropy
+from convs2s.models.kernels.logits import BlockLoss, block_loss, summed_cross_entropy
 from convs2s.models.network import Network, rows_of
 from convs2s.training.loading import (
     COMPILED_LENGTHS,
@@ -28,6 +29,9 @@ from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """What errors without a class of their own say: of a CPU's allocator, and of a GPU's library."""
+
+InputsOfLoss = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
+"""What an updater reads a batch by, or what torch.compile makes of it."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,28 @@ class Updater:
         is_compiled_for_gpu = recipe.compile and torch.device(device).type == "cuda"
         multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
         self._loader = Loader(recipe.batch, shortlist, workers, device, multiple)
-        self._features = network.features
+        self._inputs_of_loss: InputsOfLoss = self._read_batch
+        self._block_loss: BlockLoss = block_loss
         if recipe.compile:
-            hide_masks_from_compiler()
-            # Every batch has lengths of its own. On a GPU what layers do alike, such as to
-            # normalize their weights, shares kernels.
-            self._features = torch.compile(
-                network.features, dynamic=True, options={"combo_kernels": is_compiled_for_gpu}
-            )
+            self._compile(is_compiled_for_gpu)
+
+    def _compile(self, is_for_gpu: bool) -> None:
+        """Have torch.compile make kernels of what each micro-batch computes."""
+        hide_masks_from_compiler()
+        # Constants such as sqrt(0.5) are a part of the kernels, and no arguments of theirs.
+        torch._dynamo.config.specialize_float = True
+        # What layers do alike, such as to normalize their weights, shares kernels, and a bias is
+        # added by the product that it belongs to.
+        for_gpu: dict[str, str | int | bool] = {
+            "combo_kernels": True,
+            "combo_kernel_max_num_nodes": 32,
+            "keep_addmm_fused_for_half_dtypes": True,
+        }
+        # Every batch has lengths of its own.
+        compiled = partial(torch.compile, dynamic=True, options=for_gpu if is_for_gpu else {})
+        self._inputs_of_loss = compiled(self._read_batch)
+        if is_for_gpu:
+            self._block_loss = compiled(block_loss)
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read what an update from the pairs ``rows`` needs; any thread may."""
@@ -176,11 +194,15 @@ class Updater:
         on_device = inputs.to(self.device)
         device_type = torch.device(self.device).type
         with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            read = on_device.source, on_device.previous, on_device.lengths
-            features = self._features(*read)  # (B, n, f_out)
-            features = features.flatten(0, 1).index_select(0, on_device.places)  # (N, f_out)
-            weight, bias = rows_of(self.network.output, on_device.types)  # (S, f_out), (S,)
-            return summed_cross_entropy(features, weight, bias, on_device.target, label_smoothing)
+            entering = self._inputs_of_loss(on_device)
+            target = on_device.target
+            return summed_cross_entropy(*entering, target, label_smoothing, self._block_loss)
+
+    def _read_batch(self, inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what enters the output layer (N, f_out), its weight (S, f_out) and bias (S,)."""
+        features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
+        features = features.flatten(0, 1)  # (B * n, f_out)
+        return features.index_select(0, inputs.places), *rows_of(self.network.output, inputs.types)
 
     @torch.no_grad()
     def validate(

@@ -74,14 +74,13 @@ def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(figures: dict[str, F
 
 def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(hooks: Path) -> None:
     eager, compiled = counted(hooks, [CUT, {**CUT, "compiled": True}])
-    forward, backward = compiled["kernels"]  # one graph each: nothing is compiled again
+    # One graph each way, and one of the loss: nothing is compiled again.
+    forward, backward, _ = compiled["kernels"]
     assert forward + backward <= 0.3 * eager["launches"]
 
 
 @pytest.mark.slow
-def test_a_compiled_update_launches_less_than_two_fifths(
-    figures: dict[str, Figures], hooks: Path
-) -> None:
+def test_a_compiled_update_launches_a_third(figures: dict[str, Figures], hooks: Path) -> None:
     (compiled,) = counted(hooks, [{**CASES["bf16"], "compiled": True}])
-    assert len(compiled["kernels"]) == 2
-    assert compiled["launches"] <= 0.4 * figures["bf16"]["launches"]
+    assert len(compiled["kernels"]) == 3
+    assert 3 * compiled["launches"] <= figures["bf16"]["launches"]

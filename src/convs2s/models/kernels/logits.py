@@ -5,6 +5,7 @@ over it from memory. In training a block of rows at a time is multiplied, turned
 in place while it is in the cache, and multiplied back, so that there never are all logits.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -16,12 +17,15 @@ from convs2s.models.kernels.matmul import linear
 
 BLOCK = 1 << 22  # Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache
 
-BLOCK_OF_GPU = 1 << 28
-"""Bytes of a block's logits on a GPU, where a block of a CPU's size is over before the next is
-asked for. There are two copies of them, and gradients of the weight beside them: 1 GB at most."""
+MEMORY_OF_GPU = 950 * 10**6
+"""Bytes that a loss takes at most on a GPU, where a block of a CPU's size is over before the next
+is asked for: two copies of a block's logits, and the gradients of the weight and the features."""
 
 LEAST_ROWS = 1024
 """Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
+
+BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor]]
+"""``block_loss``, or what torch.compile makes of it."""
 
 GROUP = 32  # Numbers of which the largest stands for all in the first pass of ``topk_of_sums``
 
@@ -38,26 +42,28 @@ class _SummedCrossEntropy(torch.autograd.Function):
         target: Tensor,
         smoothing: float,
         wanted: bool,
+        loss_of: BlockLoss,
     ) -> Tensor:
         """Return the loss of ``summed_cross_entropy``; ``wanted``: keep its gradients as well."""
         d_features = torch.empty_like(features)
         d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         total = torch.zeros((), dtype=torch.float64, device=features.device)
-        matrix = weight.to(features.dtype, copy=True).requires_grad_(wanted)
-        offset = bias.to(features.dtype, copy=True).requires_grad_(wanted)
-        on_cpu = features.device.type == "cpu"
-        most = BLOCK if on_cpu else BLOCK_OF_GPU // features.element_size()
-        step = max(LEAST_ROWS, most // len(weight))
+        matrix = weight.detach().to(features.dtype).requires_grad_(wanted)
+        offset = bias.detach().to(features.dtype).requires_grad_(wanted)
+        step = _rows_of_block(features, weight)
         for start in range(0, len(features), step):
             rows = slice(start, start + step)
             if wanted:
-                block = features[rows], matrix, offset
-                # In a function, so that a block's logits are gone before the next one's come.
-                loss, back = _block_gradients(*block, target[rows], smoothing, bias.dtype)
+                inputs = features[rows].detach().requires_grad_(), matrix, offset
+                with torch.enable_grad():
+                    output = linear(*inputs)  # (r, V)
+                loss, gradient = loss_of(output.detach(), target[rows], smoothing, bias.dtype)
+                back = torch.autograd.grad(output, inputs, gradient)
                 total += loss
                 d_features[rows] = back[0]
                 d_weight += back[1]
                 d_bias += back[2]
+                del output, gradient, back  # before the next block's come
             else:
                 logits = linear(features[rows], matrix, offset).to(bias.dtype)  # (r, V)
                 total += functional.cross_entropy(
@@ -72,38 +78,26 @@ class _SummedCrossEntropy(torch.autograd.Function):
         """Scale the gradients that are at hand."""
         (factor,) = gradients
         scaled = (gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients)
-        return *scaled, None, None, None
+        return *scaled, None, None, None, None
 
 
-def _block_gradients(
-    features: Tensor,
-    matrix: Tensor,
-    offset: Tensor,
-    target: Tensor,
-    smoothing: float,
-    precision: torch.dtype,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the loss of some rows, and its gradients.
+def _rows_of_block(features: Tensor, weight: Tensor) -> int:
+    """Return how many rows of the features (N, f) a weight (V, f) multiplies at a time."""
+    types, size = len(weight), features.element_size()
+    if features.device.type == "cpu":
+        return max(LEAST_ROWS, BLOCK // types)
+    others = 2 * features.numel() * size + weight.numel() * (weight.element_size() + 2 * size)
+    return max(LEAST_ROWS, (MEMORY_OF_GPU - others) // (2 * types * size))
 
-    Those of the features (r, f), of the weight (V, f) and of the bias (V,); ``precision`` as of
-    ``_block_loss``.
+
+def block_loss(
+    logits: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
+
+    The gradient is the softmax minus the smoothed truth. The sums are in ``precision``.
     """
-    inputs = features.detach().requires_grad_(), matrix, offset
-    with torch.enable_grad():
-        output = linear(*inputs)  # (r, V)
-    logits = output.detach()
     shares = torch.softmax(logits, 1)
-    loss = _block_loss(logits, shares, target, smoothing, precision)
-    return loss, torch.autograd.grad(output, inputs, shares)
-
-
-def _block_loss(
-    logits: Tensor, shares: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
-) -> Tensor:
-    """Return the summed loss of logits (r, V); their softmax ``shares`` becomes its gradient.
-
-    That is the softmax minus the smoothed truth. The sums are in ``precision``.
-    """
     types = logits.shape[1]
     truth = target + torch.arange(len(target), device=target.device) * types  # in the whole block
     # From the largest logit and its share, each found in a pass that a CPU makes in vectors.
@@ -114,11 +108,16 @@ def _block_loss(
         loss -= smoothing / types * logits.sum(dtype=precision).double()
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
-    return loss
+    return loss, shares
 
 
 def summed_cross_entropy(
-    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float = 0.0
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    target: Tensor,
+    smoothing: float = 0.0,
+    loss_of: BlockLoss = block_loss,
 ) -> Tensor:
     """Return the cross-entropy of a softmax layer, summed over its inputs, in nats.
 
@@ -131,7 +130,7 @@ def summed_cross_entropy(
         features = features.to(torch.get_autocast_dtype(device_type))
     with torch.autocast(device_type, enabled=False):
         loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            features, weight, bias, target, smoothing, torch.is_grad_enabled()
+            features, weight, bias, target, smoothing, torch.is_grad_enabled(), loss_of
         )
     return loss
 

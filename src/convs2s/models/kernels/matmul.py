@@ -46,9 +46,6 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         or torch.is_autocast_enabled(device_type)
         or not torch.is_grad_enabled()
     )
-    if device_type != "cpu" and torch.compiler.is_compiling():
-        # The sum becomes a part of the kernel that reads it, the cast of a bias one of its own.
-        return functional.linear(x, weight) + bias.to(x.dtype)
     if has_one_kernel or _kernel == "blas":
         return functional.linear(x, weight, bias)
     count = x.numel() // x.shape[-1]
