@@ -13,10 +13,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shutil import which
 from typing import IO
 
 import torch
 
+from convs2s.config.model import Recipe
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock, wait_for_lock
 
@@ -125,6 +127,22 @@ def check_precision(precision: str, device: str) -> None:
     is_on_gpu = torch.device(device).type == "cuda"
     if precision == "bf16" and is_on_gpu and not has_bf16():
         raise UserError(f"precision: bf16: {_gpu()} has no bf16: state precision: fp32")
+
+
+def check_recipe(recipe: Recipe, device: str) -> None:
+    """Refuse what a recipe asks of a device that has it not, before anything is computed.
+
+    Raises:
+        UserError: the current GPU of this process has no bf16, or no C compiler for what
+            torch.compile has written, which on a GPU is compiled on the node itself.
+    """
+    check_precision(recipe.precision, device)
+    compilers = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]  # as Triton asks
+    if recipe.compile and torch.device(device).type == "cuda" and not any(map(which, compilers)):
+        raise UserError(
+            f"compile: no C compiler is on this node ({' or '.join(compilers)}): install one, or "
+            "state compile: false"
+        )
 
 
 def has_bf16() -> bool:

@@ -9,10 +9,12 @@ import torch
 
 from convs2s import devices
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.model import Recipe
 from convs2s.decoding.translate import load_ensemble
 from convs2s.devices import (
     check_architecture,
     check_precision,
+    check_recipe,
     lock_folder,
     own_gpus,
     pick_device,
@@ -258,6 +260,27 @@ def test_bf16_is_refused_on_a_gpu_without_it(
         )
     have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
     check_precision("bf16", "cuda:1")
+
+
+def test_a_compiled_training_needs_a_c_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
+    monkeypatch.delenv("CC", raising=False)
+    compiler = tmp_path / "gcc"
+    compiler.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check_recipe(Recipe(compile=True), "cuda")
+    compiler.unlink()
+    check_recipe(Recipe(compile=True), "cpu")
+    check_recipe(Recipe(), "cuda")
+    with pytest.raises(
+        UserError, match=r"^compile: no C compiler is on this node \(gcc or clang\): "
+    ):
+        check_recipe(Recipe(compile=True), "cuda")
+    monkeypatch.setenv("CC", "of/no/toolchain")
+    with pytest.raises(UserError, match=r"on this node \(of/no/toolchain\): install one, or state"):
+        check_recipe(Recipe(compile=True), "cuda")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-from convs2s.devices import VISIBLE, check_precision, lock_folder, own_gpus, pick_device
+from convs2s.devices import VISIBLE, check_recipe, lock_folder, own_gpus, pick_device
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
 from convs2s.training.identity import TrainingJob
@@ -64,7 +64,7 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
         if present:
             gpus = own_gpus(os.environ, present, workers, lock_folder())
             os.environ[VISIBLE] = ",".join(resources.enter_context(gpus))
-        check_precision(job.recipe.precision, pick_device(job.device, nodes * workers))
+        check_recipe(job.recipe, pick_device(job.device, nodes * workers))
         if meeting is None and workers == 1:
             train(job)
             return

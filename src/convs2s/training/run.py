@@ -8,7 +8,7 @@ import torch
 
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import (
-    check_precision,
+    check_recipe,
     keep_freed_memory,
     pick_device,
     return_freed_memory,
@@ -51,7 +51,7 @@ def _train(job: TrainingJob) -> None:
     launcher = os.getppid() if is_worker() else None
     stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))  # the clock starts here
     device = worker_device(pick_device(job.device, worker_count()), os.environ)
-    check_precision(job.recipe.precision, device)
+    check_recipe(job.recipe, device)
     if device == "cpu":
         keep_freed_memory()
     torch.set_num_threads(job.threads)

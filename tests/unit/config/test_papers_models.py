@@ -179,6 +179,9 @@ LSTM_RECIPE: Json = {
     "maximum_epochs": 7.5,
 }
 """Sutskever et al. (2014), section 3.4."""
+TODAYS = ("wmt16_en_ro", "wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small")
+"""Those that run in bf16 and compiled, each with a variant in fp32, which the paper states."""
+NETWORKS |= {f"{name}_fp32": NETWORKS[name] for name in TODAYS}
 NETWORKS |= {"lstm": LSTM, "lstm_forward": {**LSTM, "reverse_source": False}}
 
 RECIPES: dict[str, Json] = {
@@ -208,6 +211,12 @@ RECIPES: dict[str, Json] = {
     },
     "lstm": LSTM_RECIPE,
     "lstm_forward": LSTM_RECIPE,
+}
+
+RECIPES |= {f"{name}_fp32": RECIPES[name] for name in TODAYS}
+RECIPES |= {
+    name: {**RECIPES[name], "precision": "bf16", "compile": True}
+    for name in (*TODAYS, "convs2s_beside_lstm")
 }
 
 # ---- the decodings ----

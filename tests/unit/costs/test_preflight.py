@@ -211,7 +211,8 @@ def test_the_papers_english_french_on_gpus_of_today(here: Path) -> None:
     assert 6 * work.weights == pytest.approx(1.11e9, rel=0.02)  # FLOP a token, counted elsewhere
     rates: dict[tuple[str, str, bool], float] = {}
     for gpu in settings.costs.gpus:
-        for changes in ({}, {"precision": "bf16"}, {"precision": "bf16", "compile": True}):
+        for precision, compiled in (("fp32", False), ("bf16", False), ("bf16", True)):
+            changes = {"precision": precision, "compile": compiled}
             recipe = work.recipe.model_copy(update=changes)
             found = estimate(replace(work, recipe=recipe), known, gpu, settings.costs)
             if found:
@@ -228,8 +229,8 @@ def test_hours_of_gpus_are_marked_as_an_estimate(here: Path) -> None:
     said = list(estimates([headline("wmt14_en_fr")], costs_file))
     assert said[1] == "estimate, not measured: one training on one GPU, by its peak rates"
     assert [line.split()[:3] for line in said[-3:]] == [
-        ["wmt14_en_fr", "H100", "tf32"],
-        ["wmt14_en_fr", "A100", "tf32"],
-        ["wmt14_en_fr", "V100", "fp32"],
+        ["wmt14_en_fr", "H100", "bf16"],
+        ["wmt14_en_fr", "A100", "bf16"],
+        ["wmt14_en_fr", "V100", "has"],
     ]
     assert list(estimates([headline("demo_en_fr")], costs_file)) == []
