@@ -16,7 +16,7 @@ import torch
 from convs2s.cli.main import main
 from convs2s.errors import UserError
 from convs2s.interop.checkpoint import evaluate, read_checkpoint
-from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+from convs2s.interop.fairseq import FairseqFiles, import_fairseq, import_released
 from tests.support.damage import bits, flipped
 from tests.support.golden import DATA
 
@@ -224,6 +224,27 @@ def test_codes_that_are_none_are_refused_with_their_line(tmp_path: Path) -> None
     with pytest.raises(UserError, match=rf"^{codes}:3: expected two tokens and a space between"):
         import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
     assert not output.exists()
+
+
+def test_a_released_model_is_named_as_its_task_names_it(tmp_path: Path) -> None:
+    """It is read from copies, in a folder that is gone when somebody looks for it."""
+    codes = tmp_path / "bpecodes"
+    codes.write_text("a b\nnone\n", "utf-8")
+    references = {
+        "model": str(VECTORS / "checkpoint_tiny_oldstyle.pt"),
+        "source_dictionary": str(VECTORS / "dict.src.txt"),
+        "target_dictionary": str(VECTORS / "dict.tgt.txt"),
+        "bpe_codes": str(codes),
+    }
+    with pytest.raises(UserError, match=rf"^{codes}:2: expected two tokens and a space between"):
+        import_released(
+            references=references,
+            downloads=tmp_path,
+            output=tmp_path / "model.safetensors",
+            task="tiny",
+            languages={"source": "en", "target": "fr"},
+            preparation="moses_test",
+        )
 
 
 def test_expressions_are_those_of_lists() -> None:

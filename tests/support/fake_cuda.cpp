@@ -1,5 +1,5 @@
 // What a build of torch without CUDA lacks for the backward pass of fake CUDA tensors: a device
-// guard, and the word that CUDA is there. A build with CUDA brings both, and needs no GPU for them.
+// guard, and the word that CUDA is there. A build with CUDA brings both, which ask its driver.
 // Loaded before torch, whose hooks are made once.
 
 #include <ATen/detail/CUDAHooksInterface.h>

@@ -155,7 +155,15 @@ def import_released(
                 folder / "target_dictionary",
                 folder / "bpe_codes" if references.get("bpe_codes") else None,
             )
-            import_fairseq(files, output, task=task, languages=languages, preparation=preparation)
+            try:
+                import_fairseq(
+                    files, output, task=task, languages=languages, preparation=preparation
+                )
+            except UserError as error:  # which names copies that are gone by then
+                message = str(error)
+                for key, reference in references.items():
+                    message = message.replace(str(folder / key), str(reference))
+                raise UserError(message) from None
 
 
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:

@@ -8,7 +8,6 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from types import CodeType
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -70,38 +69,24 @@ def fingerprint(*entries: Path) -> str:
 
 @cache
 def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
-    """Return what a file runs as text, and the modules of this package that it imports."""
+    """Return the syntax tree of what a file runs, and the modules of this package that it imports.
+
+    Compiled code is none: from Python 3.13 on it holds the lines that classes begin on.
+    """
     text = path.read_text("utf-8")
     names = set()
     for module, imported in _IMPORT.findall(text):
         # What is imported from a module may be a module, too.
         names |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", imported))}
     modules = frozenset(file for name in names if (file := _module(name)) is not None)
-    tree = ast.parse(text)
-    _drop_docstrings(tree.body)
-    return _runs(compile(tree, path.name, "exec")), modules
+    return ast.dump(_WithoutWords().visit(ast.parse(text))), modules
 
 
-def _drop_docstrings(body: list[ast.stmt]) -> None:
-    """Take a block's docstring away, and those of the blocks in it."""
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        body[:1] = [] if len(body) > 1 else [ast.copy_location(ast.Pass(), body[0])]
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            _drop_docstrings(node.body)
+class _WithoutWords(ast.NodeTransformer):
+    """Drops docstrings, and the strings that describe a constant or a field."""
 
-
-def _runs(code: CodeType) -> str:
-    """Return all of a compiled block but the lines that it stands on."""
-    constants = (
-        _runs(value)
-        if isinstance(value, CodeType)
-        else repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
-        for value in code.co_consts
-    )
-    arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-    names = code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    return repr((code.co_code, arguments, names, code.co_exceptiontable, *constants))
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
 
 
 def _module(name: str) -> Path | None:
