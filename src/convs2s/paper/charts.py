@@ -4,7 +4,9 @@ A panel is an Altair chart. The report shows the panels of a figure one by one, 
 the pointer there; a file holds all of them.
 """
 
+import math
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -29,6 +31,7 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 PANEL_WIDTH = 300  # pixels: a figure of one column of panels fits a column of a paper of two
 
+_ROOM = 0.06  # of the values' span, at each end of an axis: half a ring at the usual heights
 _GREY = "#7f8790"  # seen on both a light and a dark ground
 _LINE = 68  # characters of a heading
 _PNG_SCALE = 1.5
@@ -89,13 +92,14 @@ def save_figure(
 
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
     """Return the ends of an axis with room around its values; of none, 0 or 1 to 1 or 10."""
-    known = list(values)
+    known = [value for value in values if value > 0 or not is_log]
     if not known:
         return [1.0, 10.0] if is_log else [0.0, 1.0]
     low, high = min(known), max(known)
     if is_log:
-        return [low / 1.1, high * 1.1]
-    room = 0.06 * (high - low) or 1.0
+        factor = max(1.1, math.exp(_ROOM * (math.log(high) - math.log(low))))
+        return [low / factor, min(high * factor, sys.float_info.max)]
+    room = _ROOM * (high - low) or 1.0
     return [low - room, high + room]
 
 

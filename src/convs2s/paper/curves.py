@@ -10,11 +10,11 @@ import altair as alt
 import pandas as pd
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.paper.charts import COLORS, Panel, padded, save_figure
+from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
-_RING_SIZE = 160  # square pixels
+_POINT_SIZE, _RING_SIZE = 30, 160  # square pixels
 
 Point = dict[str, Any]
 """A value of a curve, by the names of what its axes, colors and tooltips show."""
@@ -45,11 +45,6 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         axis=alt.Axis(tickMinStep=1, format="d", tickCount=min(last_epoch, 12), grid=False),
     )
     color = alt.Color("run:N", scale=alt.Scale(domain=list(runs), range=COLORS))
-    dash = alt.StrokeDash(
-        "data:N",
-        scale=alt.Scale(domain=["validation", "training"], range=[[1, 0], [5, 2]]),
-        legend=alt.Legend(symbolType="stroke", symbolSize=400),
-    )
     tooltip = [
         alt.Tooltip("run:N"),
         alt.Tooltip("data:N"),
@@ -71,21 +66,37 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         for last, now in pairwise(epochs)
         if now.learning_rate < last.learning_rate
     ]
-    dot: Any = alt.OverlayMarkDef(size=30) if last_epoch <= _MOST_POINTS else False
     rules = _chart(drops).mark_rule(strokeDash=[1, 2])
-    curves = _chart([*validation, *training]).mark_line(point=dot)
     y = _log_axis("perplexity", [point["perplexity"] for point in (*validation, *training)])
-    curves = curves.encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tooltip)
+    both = _chart([*validation, *training]).encode(x=x, y=y, color=color, tooltip=tooltip)
     rings = _chart(best).mark_point(filled=False, size=_RING_SIZE)
     rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
+    dot: Any = alt.OverlayMarkDef(size=_POINT_SIZE) if last_epoch <= _MOST_POINTS else False
     steps = _chart(validation).mark_line(interpolate="step", point=dot)
     rate = _log_axis("rate", [point["rate"] for point in validation], title="learning rate")
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
-    upper, lower = [curves, rings], [steps]
+    upper, lower = [*_lines(both, last_epoch <= _MOST_POINTS), rings], [steps]
     return [
         alt.LayerChart(layer=[rules.encode(x=x, color=color), *layers]).properties(height=height)
         for layers, height in ((upper, 220), (lower, 80))
     ]
+
+
+def _lines(both: alt.Chart, has_points: bool) -> list[alt.Chart]:
+    """Return the lines of validation and training data, dashed, and their points.
+
+    The points tell them apart by their shape, as a single epoch has no line.
+    """
+    data, legend = ["validation", "training"], alt.Legend(symbolType="stroke", symbolSize=400)
+    if has_points:  # One legend shows both channels: here the shapes without dashes around them.
+        legend = alt.Legend(symbolStrokeWidth=0)
+    dash = alt.Scale(domain=data, range=[[1, 0], [5, 2]])
+    lines = both.mark_line().encode(strokeDash=alt.StrokeDash("data:N", scale=dash, legend=legend))
+    if not has_points:
+        return [lines]
+    shape = alt.Shape("data:N", scale=alt.Scale(domain=data, range=SHAPES), legend=legend)
+    points = both.mark_point(filled=True, size=_POINT_SIZE, opacity=1).encode(shape=shape)
+    return [lines, points]
 
 
 def _chart(points: Sequence[Point]) -> alt.Chart:
@@ -99,7 +110,8 @@ def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
 def _log_axis(field: str, values: Sequence[float], *, title: str | None = None) -> alt.Y:
     """Return a logarithmic axis, labeled 20, 50, 100; of few values it has a tick for each."""
     levels = sorted(set(values))
-    axis = alt.Axis(format="~g", values=levels) if len(levels) <= 5 else alt.Axis(format="~g")
+    values_of_ticks = levels if len(levels) <= 5 else alt.Undefined
+    axis = alt.Axis(format=".4~g", values=values_of_ticks)
     scale = alt.Scale(type="log", nice=False, domain=padded(values, is_log=True))
     return alt.Y(f"{field}:Q", title=title or field, scale=scale, axis=axis)
 

@@ -1,6 +1,7 @@
 """BLEU by the number of layers: what is drawn of which run, and what was not run."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.bleu_by_layers import Depth, depths, layer_panels, plot_bleu_by_layers, spans
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import as_spec
+from convs2s.paper.charts import COLORS, as_spec, padded, save_figure
 from convs2s.paper.results import entries_of, results
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
@@ -124,10 +125,29 @@ def test_a_panel_draws_what_there_is() -> None:
     assert layers(replace(absent, paper=None)) == [1, 1]
 
 
-def test_each_side_has_its_color_in_the_file_and_in_the_report(paper: Settings) -> None:
-    networks = [Depth(side, 5, 20.0, 21.0, None, 1) for side in ("encoder", "decoder")]
-    colors = [
-        as_spec(panel, "a figure")["layer"][-1]["encoding"]["color"]["scale"]  # type: ignore[index]
-        for panel in layer_panels(networks, on_stand_in=True)
+@pytest.mark.parametrize("on_stand_in", [True, False])
+def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_data(
+    paper: Settings, tmp_path: Path, on_stand_in: bool
+) -> None:
+    networks = [
+        Depth(side, layers, 20.0 + layers, 40.0 + layers, None, 1)
+        for side in ("encoder", "decoder")
+        for layers in (1, 2)
     ]
-    assert [scale["domain"] for scale in colors] == [["encoder", "decoder"]] * 2
+    panels = layer_panels(networks, on_stand_in=on_stand_in)
+    marks = [as_spec(panel, "a figure")["layer"][-1]["encoding"] for panel in panels]  # type: ignore[index]
+    for mark in marks:
+        scale = mark["color"]["scale"]
+        in_report = dict(zip(scale["domain"], scale["range"], strict=False))
+        assert in_report == {"encoder": COLORS[0], "decoder": COLORS[1]}
+    axes = [mark["y"]["scale"]["domain"] for mark in marks]
+    own = [padded([41.0, 42.0]), padded([21.0, 22.0])]
+    assert axes == (own if on_stand_in else [padded([21.0, 42.0])] * 2)
+    save_figure(panels, [tmp_path / "figure2.svg"])
+    drawn = (tmp_path / "figure2.svg").read_text("utf-8")
+    fills = re.findall(r'network: (\w+); [^"]*value of: (\w+); [^>]* fill="([^"]*)"', drawn)
+    assert set(fills) == {
+        (side, whose, color)
+        for side, color in (("encoder", COLORS[0]), ("decoder", COLORS[1]))
+        for whose in ("ours", "paper")
+    }

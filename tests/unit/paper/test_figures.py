@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.attention_maps import map_columns, plot_attention_maps
-from convs2s.paper.curves import plot_learning_curve
-from convs2s.training.history import EpochRecord, without_absent
+from convs2s.paper.charts import as_spec, padded
+from convs2s.paper.curves import learning_curves, plot_learning_curve
+from convs2s.training.history import EpochRecord, read_history, without_absent
+from tests.support.documents import svg_texts
 
 SOURCE = ["The", "man", "pays", "$", "3", "or", "$", "4", ".", "</s>"]
 TARGET = ["l'", "homme", "paie", "3", "$", "</s>"]
@@ -73,6 +75,40 @@ def test_learning_curve_of_any_length(tmp_path: Path, epochs: int) -> None:
         history=history(tmp_path, epochs=epochs), heading="tiny · small · seed1", outputs=[output]
     )
     assert "stopped" not in output.read_text("utf-8")
+
+
+def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
+    output = tmp_path / "curve.svg"
+    plot_learning_curve(history=history(tmp_path, epochs=1), heading="tiny", outputs=[output])
+    texts = svg_texts(output)
+    # The epoch; validation and training perplexity; the rate; what each shape stands for.
+    assert {"1", "33.12", "20.09", "0.025", "validation", "training"} <= texts
+    spec = as_spec(
+        learning_curves({"seed1": read_history(tmp_path / "history.jsonl").epochs})[0], ""
+    )
+    shapes = [
+        layer["encoding"]["shape"]["scale"]
+        for layer in spec["layer"]  # type: ignore[attr-defined]
+        if "shape" in layer["encoding"]
+    ]
+    assert [(scale["domain"], scale["range"][:2]) for scale in shapes] == [
+        (["validation", "training"], ["circle", "square"])
+    ]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 40.0, 1e9, 1e200])
+@pytest.mark.parametrize(("pixels", "radius"), [(220, 7.2), (80, 3.1)])
+def test_points_keep_off_the_ends_of_a_logarithmic_axis(
+    ratio: float, pixels: int, radius: float
+) -> None:
+    low, high = map(math.log, padded([2.5, 2.5 * ratio], is_log=True))
+    for value in (2.5, 2.5 * ratio):
+        place = pixels * (math.log(value) - low) / (high - low)
+        assert radius < place < pixels - radius
+
+
+def test_a_rate_of_zero_has_no_place_on_a_logarithmic_axis() -> None:
+    assert padded([0.0, 0.1], is_log=True) == padded([0.1], is_log=True)
 
 
 def test_a_loss_beyond_all_numbers_is_drawn(tmp_path: Path) -> None:
