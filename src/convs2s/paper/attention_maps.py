@@ -63,7 +63,8 @@ def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
     shown = read_example(example)
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(shown.weights, shown.source_tokens, shown.target_tokens, cell=cell)
-    save_figure(panels, outputs, stand_in=shown.stand_in, columns=2)
+    heading = [spread_note(len(shown.source_tokens))]
+    save_figure(panels, outputs, heading=heading, stand_in=shown.stand_in, columns=2)
 
 
 def plot_attention_maps(
@@ -77,7 +78,7 @@ def plot_attention_maps(
     cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))))
     panels = attention_maps(weights, source, target, cell=cell)
     columns = map_columns(len(panels), len(source), len(target))
-    save_figure(panels, outputs, heading=[heading], columns=columns)
+    save_figure(panels, outputs, heading=[heading, spread_note(len(source))], columns=columns)
 
 
 def map_columns(layers: int, sources: int, targets: int) -> int:
@@ -95,8 +96,9 @@ def attention_maps(
 ) -> list[Panel]:
     """Return a heat map for each attention layer, the source on the y-axis as in figure 3.
 
-    The weights (layers, target, source) sum to 1 in each row over the source; a ValueError says
-    that there is not a word for each position. A word takes ``cell`` pixels both ways.
+    The weights (layers, target, source) sum to 1 in each row over the source. A subtitle gives
+    their `spread`, as colors of nearly equal weights hardly differ. A ValueError says that there is
+    not a word for each position. A word takes ``cell`` pixels both ways.
     """
     maps = np.asarray(weights)
     _, targets, sources = maps.shape
@@ -114,9 +116,29 @@ def attention_maps(
         legend=legend if has_legend else None,
     )
     return [
-        _layer_map(layer, source, target, cell).encode(color=color).properties(title=f"layer {n}")
+        _layer_map(layer, source, target, cell)
+        .encode(color=color)
+        .properties(title=alt.TitleParams(f"layer {n}", subtitle=spread(layer)))
         for n, layer in enumerate(maps, start=1)
     ]
+
+
+def spread(weights: NDArray[np.floating[Any]]) -> str:
+    """Return how far one layer's weights (target, source) spread: means over the target.
+
+    The largest weight, and the entropy in nats, as Ghader and Monz (2017) measure attention.
+    """
+    entropies = -np.sum(weights * np.log(np.where(weights > 0, weights, 1)), axis=1)
+    return f"largest {weights.max(axis=1).mean():.2f}, entropy {entropies.mean():.2f}"
+
+
+def spread_note(sources: int) -> str:
+    """Return what `spread` gives, and its value for weights that are all equal."""
+    even = spread(np.full((1, sources), 1 / sources))
+    return (
+        "Above each map: largest weight and entropy (nats) of its columns, on average; "
+        f"of even weights over {sources} tokens: {even}."
+    )
 
 
 def _layer_map(

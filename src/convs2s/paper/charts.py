@@ -113,7 +113,9 @@ def _look(font: str, background: str) -> alt.Config:
         symbolFillColor=_GREY,
         symbolStrokeColor=_GREY,
     )
-    title = alt.TitleConfig(anchor="start", fontSize=11, fontWeight="normal", limit=0)
+    title = alt.TitleConfig(
+        anchor="start", fontSize=11, fontWeight="normal", limit=0, subtitleFontSize=9
+    )
     return alt.Config(
         axis=axis,
         background=background,

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -141,6 +142,18 @@ def test_attention_maps_show_each_layer_and_word(tmp_path: Path) -> None:
     assert drawn.count(">paie<") == drawn.count(">pays<") == 3
     assert drawn.count(">$<") == 3 * (2 + 1)
     assert outputs[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
+    output, sources = tmp_path / "attention.svg", len(SOURCE)
+    even = np.full((len(TARGET), sources), 1 / sources)
+    narrow = np.eye(len(TARGET), sources)
+    mixed = np.where(np.arange(len(TARGET))[:, None] % 2, even, narrow)
+    plot_attention_maps([even, narrow, mixed], SOURCE, TARGET, "tiny", [output])
+    spreads = ["0.10, entropy 2.30", "1.00, entropy 0.00", "0.55, entropy 1.15"]
+    assert {f"largest {spread}" for spread in spreads} <= svg_texts(output)
+    drawn = " ".join(re.findall(">([^<]+)<", output.read_text("utf-8")))
+    assert "of even weights over 10 tokens: largest 0.10, entropy 2.30." in drawn
 
 
 def test_long_words_are_cut(tmp_path: Path) -> None:

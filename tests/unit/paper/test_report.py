@@ -188,6 +188,10 @@ def test_costs_count_each_training_once(results: PaperResults) -> None:
     assert (unknown.trainings, unknown.untimed, unknown.hours.cores) == (4, 4, 0)
 
 
+def test_attention_maps_are_shown_with_the_spread_of_even_weights(page: Reader) -> None:
+    assert "tokens: largest 0." in " ".join(page.said)
+
+
 def test_a_map_tells_repeated_words_apart() -> None:
     weights = np.array([[[0.25, 0.25, 0.5]]])
     (panel,) = attention_maps(weights, ["the", "the", "</s>"], ["die"])

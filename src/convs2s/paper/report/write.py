@@ -12,7 +12,7 @@ import vl_convert
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.pages.render import asset, render_page
-from convs2s.paper.attention_maps import attention_maps, read_example
+from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
@@ -57,7 +57,9 @@ def write_report(
         tokens = example.source_tokens, example.target_tokens
         panels = attention_maps(example.weights, *tokens, has_legend=False)
         described = "attention: source on the y-axis, target on the x-axis"
-        maps.append({"example": example, "charts": [as_spec(panel, described) for panel in panels]})
+        charts = [as_spec(panel, described) for panel in panels]
+        note = spread_note(len(example.source_tokens))
+        maps.append({"example": example, "charts": charts, "note": note})
     exhibits = []
     for name in settings.paper:
         shown = results(cells[name], entries, failures)
