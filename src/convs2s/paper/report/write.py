@@ -58,8 +58,7 @@ def write_report(
         panels = attention_maps(example.weights, *tokens, has_legend=False)
         described = "attention: source on the y-axis, target on the x-axis"
         charts = [as_spec(panel, described) for panel in panels]
-        note = spread_note(len(example.source_tokens))
-        maps.append({"example": example, "charts": charts, "note": note})
+        maps.append({"example": example, "charts": charts, "note": spread_note(len(tokens[0]))})
     exhibits = []
     for name in settings.paper:
         shown = results(cells[name], entries, failures)
