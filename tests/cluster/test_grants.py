@@ -98,5 +98,5 @@ def test_eight_workers_on_two_nodes_make_the_demo(
     run(uneven, checkout, f"{path} {command}")
     for seed in (1, 2):
         text = (checkout / f"results/demo_en_fr/models/demo/seed{seed}/training.json").read_text()
-        assert json.loads(text)["workers"] == 8
+        assert json.loads(text)["manifest"]["workers"] == 8
     assert "BLEU" in (checkout / "results/demo_en_fr/bleu.txt").read_text()
