@@ -39,7 +39,7 @@ help:
 	@echo "make test-all    the long tests too"
 	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/benchmarks.md"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
-	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 300 kills, full disks (hours)"
+	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 200 pairs, 300 kills, full disks (hours)"
 	@echo "make lint        every check of style and types"
 	@echo "make format      rewrite the code in the house's style"
 	@echo "make hashes      requirements.hashed.txt from constraints.txt"
@@ -82,7 +82,7 @@ mutants: $(INSTALLED)
 	@$(IN_VENV) python -m tests.mutants $(FAULTS)
 	@$(if $(FAULTS),,$(IN_VENV) python -m tests.mutants.machine $(SAMPLE))
 
-# WHICH="fuzzing flips": those kinds alone, of fuzzing, flips, disk and kills.
+# WHICH="fuzzing flips": those kinds alone, of fuzzing, flips, disk, pairs and kills.
 faults: $(INSTALLED)
 	@$(IN_VENV) python -m tests.faults $(WHICH)
 

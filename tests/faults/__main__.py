@@ -11,6 +11,7 @@ COMMANDS = {
     "fuzzing": ["-m", "tests.faults.fuzzing"],
     "flips": ["-m", "tests.faults.flips"],
     "disk": ["-m", "pytest", "-q", "tests/faults/test_disk_full.py"],
+    "pairs": ["-m", "tests.faults.pairs"],
     "kills": ["-m", "tests.faults.kills"],
 }
 """Kind of fault -> what runs it; the last line that it prints is its summary."""

@@ -15,6 +15,7 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
 from convs2s.costs.roofline import Work, work_of
+from convs2s.files.atomic import size_of
 from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
@@ -153,7 +154,6 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
         stages.append(Stage("train", kept + states, states, 0, memory))
     results = Path(settings.scale.results_dir)
     folders = {results / name, *([results / task.text_name] if prepares_text else [])}
-    present = (path for folder in folders for path in folder.rglob("*") if path.is_file())
     return Budget(
         task=name,
         pairs=pairs,
@@ -163,7 +163,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
             if location.startswith("http")
         },
         missing=[location for location, file in absent.items() if not file.is_url],
-        present=sum(path.stat().st_size for path in present),
+        present=sum(map(size_of, folders)),
         stages=stages,
         trainings=trainings,
     )

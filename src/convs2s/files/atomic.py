@@ -193,6 +193,26 @@ def is_written_in_place(path: Path) -> bool:
     )
 
 
+def whole_files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, in order; others may write there meanwhile.
+
+    What is being written is none of them. A folder that is removed meanwhile ends no search, as it
+    does in ``Path.rglob`` before Python 3.13.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(PREFIX))
+        yield from (Path(place, name) for name in sorted(names))
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files below a folder; another process may remove some meanwhile."""
+    size = 0
+    for path in whole_files(folder):
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
 def check_place(path: Path) -> None:
     """Raise a UserError for an output that is a folder, or whose folder is not there."""
     if path.is_dir():

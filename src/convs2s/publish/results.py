@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files.atomic import atomic_path, scratch_folder, writing
+from convs2s.files.atomic import atomic_path, scratch_folder, sole_writer, whole_files, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_json, write_lines
 from convs2s.publish.card import model_card
@@ -56,8 +56,6 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     Raises:
         UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
-    if output.exists():
-        raise UserError(f"{output}: exists already: remove it, or give another name")
     if not folder.is_dir():
         raise UserError(
             f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
@@ -70,15 +68,14 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             "snakemake results/TASK/bleu.txt"
         )
     start = _start(folder, measured)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with writing(output), scratch_folder(output.parent) as scratch:
+    with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
+        if output.exists():
+            raise UserError(f"{output}: exists already: remove it, or give another name")
         staged = scratch / output.name
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
-                copy = staged / _name(path, start)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
-        for model in folder.rglob("model.safetensors"):
+                _copy(path, staged / _name(path, start))
+        for model in (path for path in whole_files(folder) if path.name == "model.safetensors"):
             card = staged / _name(model.with_name("card.md"), start)
             write_lines(card, model_card(model).splitlines())
         name = folder.resolve().name
@@ -100,8 +97,19 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             staged.rename(output)
 
 
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a file; a UserError says that a job has removed it meanwhile."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copyfile(path, copy)
+    except FileNotFoundError:
+        raise UserError(
+            f"{path}: was removed while it was exported: export when the workflow has ended"
+        ) from None
+
+
 def _kept(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
+    for path in whole_files(folder):
         parts = path.relative_to(folder).parts
         if path.is_file() and path.name.endswith(KEPT) and not LEFT_OUT.intersection(parts):
             yield path

@@ -5,6 +5,7 @@ after its token stores were rebuilt to the same bytes. Without the state it woul
 """
 
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
+from convs2s.files.atomic import size_of, whole_files
 from convs2s.files.checksums import forget_checksums, note_checksums
 from convs2s.files.locks import try_lock
 from convs2s.files.text import write_json
@@ -125,7 +127,8 @@ def finished_states(results: Path) -> list[FinishedState]:
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name one of results, or of a run")
     finished = []
-    for folder in sorted(path for path in results.rglob(STATE) if path.is_dir()):
+    parents = {path.parent.parent for path in whole_files(results)}
+    for folder in sorted(path for path in parents if path.name == STATE):
         record = folder.with_name("training.json")
         if not record.is_file():
             continue
@@ -136,11 +139,6 @@ def finished_states(results: Path) -> list[FinishedState]:
         if states.is_dir() and any(model.training.get("identity") == identity for model in models):
             finished.append(FinishedState(states, size_of(states)))
     return finished
-
-
-def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def remove_state(state: FinishedState) -> None:
@@ -167,7 +165,8 @@ def remove_state(state: FinishedState) -> None:
                 "here: use a file system with flock (docs/cluster.md)"
             ) from None
         try:
-            shutil.rmtree(state.path)
+            with suppress(FileNotFoundError):  # another process has removed it before
+                shutil.rmtree(state.path)
         except OSError as error:
             raise _cannot_be_removed(state, error) from None
 

@@ -15,6 +15,7 @@ from convs2s.devices import (
     worker_device,
 )
 from convs2s.errors import UserError
+from convs2s.files.atomic import size_of
 from convs2s.files.text import read_json, write_json
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
@@ -22,7 +23,7 @@ from convs2s.models.kernels.choice import fastest_kernel, products_of
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
-from convs2s.training.finished import export, megabytes, size_of
+from convs2s.training.finished import export, megabytes
 from convs2s.training.heartbeat import beating
 from convs2s.training.identity import TrainingJob, identity
 from convs2s.training.interruption import Interruption, end_of_job, handling, signals_to_handle

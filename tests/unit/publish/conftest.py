@@ -1,4 +1,4 @@
-"""A results folder as the workflow leaves it: a tiny training, its translations and scores."""
+"""A results folder as the workflow leaves it."""
 
 import os
 import shutil
@@ -6,19 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.decoding import DecodingSettings
-from convs2s.config.task import DataSource
-from convs2s.data.dataset import read_description
-from convs2s.decoding.test_sets import decode_test_set
-from convs2s.files.text import write_json, write_lines
 from convs2s.layout import TaskFolder
-from convs2s.manifest import run_manifest
-from convs2s.scoring.evaluation import evaluate_bleu
-from convs2s.training.run import train
-from tests.support import tiny
-
-SOURCE = DataSource(file="https://example.org/train.en.gz", sha256="a" * 64, licence="research")
-SENTENCES = ["w1 w2 w3 w4", "w5 w6", "w7 w8 w9"]
+from tests.support.tiny_results import write_results
 
 
 @pytest.fixture(scope="session")
@@ -27,46 +16,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, before = tmp_path_factory.mktemp("ran"), Path.cwd()
     os.chdir(folder)  # manifests hold paths as the workflow names them
     try:
-        _run(TaskFolder("results/tiny"))
+        write_results(TaskFolder("results/tiny"))
     finally:
         os.chdir(before)
     return folder
-
-
-def _run(task: TaskFolder) -> None:
-    tiny.prepare(Path(task.path))
-    described = Path(task.store_description("train"))
-    metadata = read_description(described).model_copy(update={"sources": (SOURCE,)})
-    write_json(described, metadata.model_dump(mode="json"))
-    model = Path(task.model("small", "seed1"))
-    train(tiny.job(Path(task.path), model))
-    write_json(model.parents[1] / "settings.json", tiny.settings().training_settings())
-    texts = {"raw": SENTENCES, "tok": SENTENCES}
-    for stage, sentences in texts.items():
-        for side in ("source", "target"):
-            write_lines(task.text(stage, "test", side), sentences)
-    lines, text, scores = (
-        Path(task.translations("small", "seed1", "test", "beam5", suffix))
-        for suffix in ("jsonl", "txt", "bleu.json")
-    )
-    raw, tokenized = (Path(task.text(stage, "test", "target")) for stage in texts)
-    decode_test_set(
-        models=[model],
-        source=Path(task.text("raw", "test", "source")),
-        lines=lines,
-        text=text,
-        settings=DecodingSettings(minimum_length=3),
-        device="cpu",
-        threads=1,
-    )
-    evaluate_bleu(
-        translations=lines,
-        raw=raw,
-        tokenized=tokenized,
-        output=scores,
-        test_set="test",
-        manifest=run_manifest(map(str, (lines, model, raw, tokenized)), task="tiny"),
-    )
 
 
 @pytest.fixture

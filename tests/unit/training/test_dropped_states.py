@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from convs2s.files.atomic import size_of
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.training import run as run_module
-from convs2s.training.finished import size_of
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer

@@ -1,0 +1,106 @@
+"""A sample of the pairs of ``make faults``, and each fault that they have found."""
+
+import os
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from convs2s.errors import UserError
+from convs2s.files.atomic import whole_files
+from convs2s.layout import TaskFolder
+from convs2s.publish import results as publishing
+from convs2s.publish.card import model_card
+from convs2s.publish.results import export_results
+from convs2s.training.finished import finished_states, remove_state
+from tests.faults.pairs import run
+from tests.support import tiny
+from tests.support.tiny_results import write_results
+
+
+def test_two_commands_at_once() -> None:
+    said: list[str] = []
+    names = ("download", "published", "export folder", "remove-states", "translate")
+    counts, faults = run(6, 1, names, said.append)
+    assert (said, faults) == ([], 0)
+    assert sum(counts.values()) == 6
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results with a training that has kept its states."""
+    monkeypatch.chdir(tmp_path)
+    with tiny.whole_states():
+        write_results(TaskFolder("results/tiny"))
+    return tmp_path / "results/tiny"
+
+
+def test_of_two_exports_to_one_folder_one_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, raised = threading.Barrier(2), list[BaseException]()
+
+    def wait_for_the_other(model: Path) -> str:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return model_card(model)
+
+    def export() -> None:
+        try:
+            export_results(folder, tmp_path / "out")
+        except BaseException as error:
+            raised.append(error)
+
+    monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
+    threads = [threading.Thread(target=export) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    (error,) = raised
+    assert isinstance(error, UserError)
+    assert "out: exists already: remove it, or give another name" in str(error)
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_file_that_a_job_removes_meanwhile_is_named(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = publishing._start
+
+    def remove(*arguments: object) -> Path:
+        monkeypatch.setattr(publishing, "_kept", lambda _: iter([folder / "gone.txt"]))
+        return start(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(publishing, "_start", remove)
+    with pytest.raises(UserError, match=r"gone\.txt: was removed while it was exported"):
+        export_results(folder, tmp_path / "out")
+
+
+def test_states_that_somebody_else_has_removed_are_gone(folder: Path) -> None:
+    states = finished_states(folder)
+    assert len(states) == 1
+    remove_state(states[0])
+    remove_state(states[0])
+    assert finished_states(folder) == []
+
+
+def test_folders_that_vanish_end_no_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir, vanishing = os.scandir, folder / "vanishing"
+
+    def removed_before(path: str | int | Path) -> object:
+        if str(path) == str(vanishing):
+            shutil.rmtree(vanishing, ignore_errors=True)
+        return scandir(path)
+
+    unfinished = folder / ".partial.abc/training.json"
+    for path in (vanishing / "a.json", unfinished):
+        path.parent.mkdir()
+        path.write_text("{")
+    monkeypatch.setattr("os.scandir", removed_before)
+    assert len(finished_states(folder)) == 1
+    assert unfinished not in {*whole_files(folder)}
+    vanishing.mkdir()
+    export_results(folder, folder.parent / "out.zip")
