@@ -56,6 +56,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     Raises:
         UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
+    _refuse_existing(output)
     if not folder.is_dir():
         raise UserError(
             f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
@@ -69,8 +70,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         )
     start = _start(folder, measured)
     with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        if output.exists():
-            raise UserError(f"{output}: exists already: remove it, or give another name")
+        _refuse_existing(output)  # another export may have written it meanwhile
         staged = scratch / output.name
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
@@ -95,6 +95,11 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
                     archive.writestr(member, (staged / file).read_bytes())
         else:
             staged.rename(output)
+
+
+def _refuse_existing(output: Path) -> None:
+    if output.exists():
+        raise UserError(f"{output}: exists already: remove it, or give another name")
 
 
 def _copy(path: Path, copy: Path) -> None:
