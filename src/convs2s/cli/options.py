@@ -117,6 +117,7 @@ def _decoding_options() -> list[tuple[str, Schema, OptionValue]]:
     def leaves(
         schema: Schema, defaults: BaseModel, prefix: str
     ) -> Iterator[tuple[str, Schema, OptionValue]]:
+        """Yield those of a section and of the sections in it."""
         for key, below in schema["properties"].items():
             default = getattr(defaults, key)
             if isinstance(default, BaseModel):

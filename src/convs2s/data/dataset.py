@@ -168,6 +168,7 @@ def binarize(
     counts = Counter(dict.fromkeys(_COUNTS, 0))
 
     def encoded_pairs() -> Iterator[tuple[list[int], list[int]]]:
+        """Yield the pairs that are kept, and count them."""
         source_text, target_text = text
         start = 0 if rows is None else rows.start
         pairs = read_line_pairs(source_text, target_text, start, mark=NO_MARK)

@@ -204,6 +204,10 @@ class ConvDecoder(nn.Module):
 class ConvS2S(Network):
     """Convolutional encoder and decoder, joined by attention in the decoder's blocks."""
 
+    attends = True
+    has_int8 = True  # all its maps are matrix products
+    replays_steps = True  # a step has the same operations for every sentence
+
     encoder: ConvEncoder
     decoder: ConvDecoder
 
@@ -213,21 +217,6 @@ class ConvS2S(Network):
         """Draw the parameters from torch's global random generator."""
         encoder = ConvEncoder(architecture, source_types)
         super().__init__(encoder, ConvDecoder(architecture, target_types))
-
-    @property
-    def attends(self) -> bool:
-        """At least one decoder block attends."""
-        return True
-
-    @property
-    def has_int8(self) -> bool:
-        """All its maps are matrix products."""
-        return True
-
-    @property
-    def replays_steps(self) -> bool:
-        """A step has the same operations for every sentence."""
-        return True
 
     @property
     def positions(self) -> Mapping[str, int | None]:

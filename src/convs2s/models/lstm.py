@@ -133,6 +133,8 @@ class LstmDecoder(nn.Module):
 class Lstm(Network):
     """Two LSTMs of several layers, one for the source and one for the target (section 2)."""
 
+    attends = False  # the decoder sees nothing of the source but its final state
+
     encoder: LstmEncoder
     decoder: LstmDecoder
 
@@ -145,11 +147,6 @@ class Lstm(Network):
         self.reverse_source = architecture.reverse_source
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -architecture.initialization, architecture.initialization)
-
-    @property
-    def attends(self) -> bool:
-        """The decoder sees nothing of the source but its final state."""
-        return False
 
     @property
     def positions(self) -> Mapping[str, int | None]:

@@ -5,7 +5,7 @@ Shapes: B sentences, m source length, n target length, V target types, S some of
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
@@ -33,26 +33,18 @@ def rows_of(output: OutputLayer, types: Tensor | None) -> tuple[Tensor, Tensor]:
 class Network(nn.Module, ABC):
     """An encoder and a decoder; its weights hold those that ``EMBEDDING_TABLES`` names."""
 
+    attends: ClassVar[bool]
+    """Whether there is attention, which unknown-word replacement and its plots need."""
+    has_int8: ClassVar[bool] = False
+    """Whether it is decoded in int8, on processors that have it."""
+    replays_steps: ClassVar[bool] = False
+    """Whether a GPU may record a step of its decoding and replay it."""
+
     def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
         """Join both sides; a decoder maps tokens (B, n) and ``encode``'s result to features."""
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
-
-    @property
-    @abstractmethod
-    def attends(self) -> bool:
-        """Whether there is attention, which unknown-word replacement and its plots need."""
-
-    @property
-    def has_int8(self) -> bool:
-        """Whether it is decoded in int8, on processors that have it."""
-        return False
-
-    @property
-    def replays_steps(self) -> bool:
-        """Whether a GPU may record a step of its decoding and replay it."""
-        return False
 
     @property
     @abstractmethod

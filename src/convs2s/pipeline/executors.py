@@ -26,6 +26,7 @@ def keep_unanswered_jobs() -> None:
     query = plugin.query_job_status
 
     async def query_or_keep(command: str, logger: Any) -> tuple[dict[str, str], float]:
+        """Return what Slurm answers, or that no job has changed."""
         states, seconds = await query(command, logger)
         if states is None:
             logger.warning(
