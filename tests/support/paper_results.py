@@ -122,7 +122,7 @@ def _inputs(table: str, row: int, seed: int) -> dict[str, object]:
 def _claims() -> dict[str, object]:
     """One claim with a comparison, one without."""
     compared = {"comparison": "A better than B", "verdict": "held", "value": 0.71, "note": None}
-    finding = {**compared, "interval": [0.31, 1.2], "p_positive": 0.004, "runs": "2 against 2"}
+    finding = {**compared, "interval": [0.31, 1.2], "p": 0.004, "runs": "2 against 2"}
     stated = {"name": "positions", "says": "Positions help", "source": "section 5.4"}
     open_one = {"name": "beam", "says": HOSTILE, "source": "table 3", "verdict": "not run"}
     claims = [{**stated, "verdict": "held", "findings": [finding]}, {**open_one, "findings": []}]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import mean
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -36,7 +36,8 @@ SAME_MODELS = "t-test over runs, the same models on both sides"
 BOOTSTRAP = f"paired bootstrap over sentences, {SAMPLES:,} resamples"
 RANKS = "rank correlation of the rows' means against random orders"
 
-Verdict = Literal["held", "not held", "undecided", "not run"]
+Verdict = Literal["held", "not held", "undecided", "no verdict", "not run"]
+"""No verdict: there are scores, and too few runs, or of several processors."""
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
 """The entries of the runs that each cell shows."""
@@ -82,8 +83,12 @@ class Finding:
     value: float | None = None  # a difference, or a trend's correlation; above 0 as the claim says
     printed: float | None = None  # the same of the printed values, where all are printed
     interval: tuple[float, float] | None = None  # of 95% confidence around the value
-    p_positive: float | None = None  # how probable so large a value is if the claim is wrong
-    p_negative: float | None = None  # how probable so small a value is if the claim is right
+    p: float | None = None  # of two sides: how probable so large an effect is by chance
+    p_error: float | None = None  # the standard error of p by the number of draws
+    p_holm: float | None = None  # p by Holm's correction for all tests of the claim: it decides
+    tests: int = 0  # how many tests this line is: a trend also looks at each pair of its rows
+    without_brevity: float | None = None  # the difference of BLEU without brevity penalty, where
+    # a side's translations are shorter or longer than the references by more than 3 percent
     test: str | None = None  # what the probabilities come from
     runs: str | None = None  # how many of the better side against how many of the worse
     test_set: str | None = None  # test sets with their lines; None for validation data
@@ -101,6 +106,11 @@ class JudgedClaim:
     verdict: Verdict
     findings: tuple[Finding, ...]
     untested: str | None  # why there are none
+
+    @property
+    def tests(self) -> int:
+        """How many tests the correction is for."""
+        return sum(finding.tests for finding in self.findings)
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
@@ -159,14 +169,15 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     headings = [
         "Claims: what the papers say in words, and whether it holds here",
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
-        f"Scale: {settings.options.scale}. A verdict needs p < {LEVEL:g}, of one side; "
+        f"Scale: {settings.options.scale}. A verdict needs p < {LEVEL:g}, of two sides; "
         "how it comes about: docs/claims.md.",
     ]
     rows = []
     for claim in judged:
         counts = Counter(finding.verdict for finding in claim.findings)
-        order: tuple[Verdict, ...] = ("held", "not held", "undecided", "not run")
-        counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict])
+        counted = ", ".join(
+            f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
+        )
         rows.append(
             {
                 "Claim": claim.name,
@@ -202,8 +213,7 @@ def _rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
             "Difference (paper)": _signed(finding.printed),
             "Difference (ours)": _signed(finding.value),
             "95% interval": " to ".join(map(_signed, finding.interval or ())),
-            "p": "" if finding.p_positive is None else f"{finding.p_positive:.4f}",
-            "p of the opposite": "" if finding.p_negative is None else f"{finding.p_negative:.4f}",
+            "p": "" if finding.p is None else f"{finding.p:.4f}",
             "Test": finding.test or "",
             "Runs": finding.runs or "",
             "Test set": finding.test_set or "",
@@ -369,17 +379,17 @@ def _drawn_scores(sentences: str, run: str) -> DrawnScores:
 def _decided(finding: Finding, test: str, effect: Effect) -> Finding:
     """Return the finding with the effect that a test gave, and the verdict that follows."""
     verdict: Verdict = "undecided"
-    if effect.p_positive < LEVEL:
-        verdict = "held"
-    elif effect.p_negative < LEVEL:
-        verdict = "not held"
+    p = min(1.0, 2 * min(effect.p_positive, effect.p_negative))
+    if p < LEVEL:
+        verdict = "held" if effect.p_positive < effect.p_negative else "not held"
     return replace(
         finding,
         verdict=verdict,
         value=effect.value,
         interval=effect.interval,
-        p_positive=effect.p_positive,
-        p_negative=effect.p_negative,
+        p=p,
+        p_holm=p,
+        tests=1,
         test=test,
     )
 

@@ -26,8 +26,8 @@ _OF_CLAIMS = {"says": "claim"}
 _OF_FINDINGS = {
     "verdict": "verdict of the comparison",
     "value": "difference",
-    "p_positive": "p",
-    "p_negative": "p, against",
+    "p_holm": "p (Holm)",
+    "p_error": "error of p",
 }
 
 
