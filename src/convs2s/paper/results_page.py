@@ -1,7 +1,6 @@
 """docs/results.md: every table of a scale from a ledger alone, with no results folder."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from convs2s.config.settings import Settings
@@ -13,10 +12,7 @@ from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import results
 from convs2s.paper.table_formats import markdown
-from convs2s.paper.tables import sheet
-
-_OF_MISSING_RUNS = ("Command", "Cost")
-"""Footnotes that a table of a results folder has; the page is read by those who run nothing."""
+from convs2s.paper.tables import for_readers, sheet
 
 
 def write_results_page(
@@ -53,14 +49,7 @@ def write_results_page(
     figures = output.with_suffix("")
     figures.mkdir(exist_ok=True)
     for name, table in tables.items():
-        printed = sheet(settings, name, table)
-        footnotes = {
-            heading: form
-            for heading, form in printed.footnotes.items()
-            if heading not in _OF_MISSING_RUNS
-        }
-        left_out = [*printed.left_out, *_OF_MISSING_RUNS]
-        parts.append("#" + markdown(replace(printed, footnotes=footnotes, left_out=left_out)))
+        parts.append("#" + markdown(for_readers(sheet(settings, name, table))))
         if settings.paper[name].is_by_layers:
             plot = figures / f"{name}.svg"
             bleu_by_layers.draw(settings, name, table, [plot])

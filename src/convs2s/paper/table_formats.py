@@ -1,8 +1,9 @@
 """A table of text as Markdown, LaTeX, CSV or SVG."""
 
 import csv as csv_module
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from io import StringIO
 
@@ -39,21 +40,50 @@ class Sheet:
     footnotes: Mapping[str, str]  # columns printed as footnotes -> a format string
     joined: Mapping[str, str]  # a column -> the one printed in parentheses behind its values
     left_out: Sequence[str]  # columns that only CSV keeps, as the headings say the same
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """Columns stated once where most rows have one text -> a format string. Rows with another text
+    have a footnote; a column without footnotes is stated once where all its texts are equal."""
+
+    @property
+    def common(self) -> dict[str, str]:
+        """What rows have in common: column -> text."""
+        common = {}
+        for column in self.shared:
+            texts = Counter(row[column] for row in self.rows if row[column])
+            (text, count), *_ = texts.most_common(1) or [("", 0)]
+            if 2 * count > texts.total() if column in self.footnotes else len(texts) == 1:
+                common[column] = text
+        return common
+
+    @property
+    def above(self) -> list[str]:
+        """The lines above the printed table, the last of which says what its rows share."""
+        stated = [self.shared[column].format(text) for column, text in self.common.items()]
+        shared = [f"Unless a footnote says otherwise: {'; '.join(stated)}."] if stated else []
+        return [*self.headings, *shared]
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the printed table's header, its rows, and its footnotes in order."""
-        unprinted = {*self.footnotes, *self.left_out, *self.joined.values()}
+        """Return the printed table's header, its rows, and its footnotes in order.
+
+        Columns without any text are left out.
+        """
+        common, forms = self.common, self.footnotes.items()
+        unprinted = {*self.footnotes, *self.left_out, *self.joined.values(), *common}
         columns = self.rows[0] if self.rows else ()
-        header = [column for column in columns if column not in unprinted]
+        filled = [column for column in columns if any(row[column] for row in self.rows)]
+        header = [column for column in filled if column not in unprinted]
         printed, notes = [], list[str]()
         for row in self.rows:
             texts = {column: row[column] for column in header}
             for column, behind in self.joined.items():
-                texts[column] += f" ({row[behind]})" if row[behind] else ""
-            forms = self.footnotes.items()
-            stated = [form.format(row[column]) for column, form in forms if row[column]]
+                texts |= {column: f"{row[column]} ({row[behind]})"} if row[behind] else {}
+            stated = [
+                form.format(row[column])
+                for column, form in forms
+                if row[column] not in ("", common.get(column))
+            ]
             notes += [note for note in stated if note not in notes]
-            numbers = ", ".join(str(notes.index(note) + 1) for note in stated)
+            numbers = ", ".join(map(str, sorted(notes.index(note) + 1 for note in stated)))
             texts[self.marked] += f" [{numbers}]" if numbers else ""
             printed.append(list(texts.values()))
         return header, printed, [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
@@ -62,7 +92,7 @@ class Sheet:
 def markdown(sheet: Sheet) -> str:
     """Return the table as GitHub's Markdown; what stands in for the paper's data is set bold."""
     header, rows, notes = sheet.printed()
-    title, *others = sheet.headings
+    title, *others = sheet.above
     # Without padding, so that one changed value is a change of one line.
     lines = [header, ["---"] * len(header), *rows]
     cells = ["| " + " | ".join(value.replace("|", "\\|") for value in row) + " |" for row in lines]
@@ -73,7 +103,7 @@ def markdown(sheet: Sheet) -> str:
 def latex(sheet: Sheet) -> str:
     """Return the table as a LaTeX table environment, footnotes below; needs no package."""
     header, rows, notes = sheet.printed()
-    caption = " ".join(line if line.endswith(".") else f"{line}." for line in sheet.headings)
+    caption = " ".join(line if line.endswith(".") else f"{line}." for line in sheet.above)
     escaped = [[text.translate(_LATEX) for text in row] for row in [header, *rows]]
     lines = [
         r"\begin{table}",
@@ -113,7 +143,7 @@ def svg(sheet: Sheet) -> str:
         tabulate(
             [[line] for line in lines], tablefmt="plain", maxcolwidths=across, disable_numparse=True
         )
-        for lines in (sheet.headings, notes)
+        for lines in (sheet.above, notes)
     ]
     lines = "\n\n".join([around[0], body, *around[1:]]).splitlines()
     width, height = (across + 2) * _LETTER, (len(lines) + 1) * _LINE

@@ -6,7 +6,7 @@ No value is typed in by hand: a cell whose runs are not in the ledger says "not 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,21 +18,32 @@ from convs2s.paper.cells import MEASURES, Cell, table_of
 from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.table_formats import FORMATS, Sheet
 
-FOOTNOTES = {
+_PUBLISHED_MARK = "†"
+
+_SHARED = {
+    "Runs": "runs: {}",
+    "Test set": "test set: {}",
     "Metric": "{}",
-    "Model files": "model files, SHA-256: {}",
     "Processor": "computed on: {}",
     "Date": "date: {}",
+    "Origin": _PUBLISHED_MARK + " from the published ledger {}",
+}
+"""Columns stated once for the rows that agree, and what stands there."""
+
+FOOTNOTES = _SHARED | {
+    "Model files": "model files, SHA-256: {}",
     "Command": "to run it: `{}`",
     "Cost": "which takes {}",
     "Notes": "{}",
 }
 """Columns that are printed as footnotes, and what stands there."""
 
+_LEFT_OUT_FOR_READERS = ("Model files", "Date", "Origin", "Command", "Cost")
+"""Columns that serve those who check or run a row: not in the report and the page of results."""
+
 _PAPER, _OURS, _DIFFERENCE = "{} (paper)", "{} (ours)", "{} (difference)"
 _DETAILS = ("{} (mean)", "{} (deviation)", "{} (each)")
 _DIGITS_OF_CHECKSUM = 10
-_PUBLISHED_MARK = "†"
 
 
 @dataclass(frozen=True)
@@ -53,10 +64,11 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
 
     For each column of the paper a row has "NAME (paper)"; "NAME (ours)", the mean over the runs ±
     their standard deviation, each run's where their metrics or machines differ, or why there is
-    none; "NAME (difference)", ours less the paper's; and "NAME (mean)", "(deviation)" and "(each)",
-    the score of each run. Then "Runs", "Test set", "Lines", "Scale" and the columns of `FOOTNOTES`:
-    the metric with its signature, the first digits of the model files' SHA-256, the processor, the
-    days, the command that runs what is missing, what it takes.
+    none; "NAME (difference)", ours less the paper's, empty on stand-in data; and "NAME (mean)",
+    "(deviation)" and "(each)", the score of each run. Then "Lines", "Scale" and the columns of
+    `FOOTNOTES`: runs, test set, the metric with its signature, the processor, the days, the ledger,
+    the first digits of the model files' SHA-256, the command that runs what is missing, what it
+    takes, and notes.
     """
     printed = table_of(settings, name)
     ours: dict[int, dict[str, Result]] = {}
@@ -103,16 +115,30 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
     printed = table_of(settings, name)
     columns = [column.name for column in printed.columns]
     details = [form.format(column) for column in columns for form in _DETAILS]
+    rows = table_rows(settings, name, shown)
+    ours = [_OURS.format(column) for column in columns]
+    absent = [heading for heading in ours if all(row[heading].number is None for row in rows)]
     return Sheet(
         headings=headings(settings, name),
-        rows=[
-            {heading: value.text for heading, value in row.items()}
-            for row in table_rows(settings, name, shown)
-        ],
+        rows=[{heading: value.text for heading, value in row.items()} for row in rows],
         marked=printed.system_label,
         footnotes=FOOTNOTES,
         joined={_OURS.format(column): _DIFFERENCE.format(column) for column in columns},
         left_out=["Scale", "Lines", *details],
+        shared=_SHARED | {heading: f"{heading}: {{}}" for heading in absent},
+    )
+
+
+def for_readers(printed: Sheet) -> Sheet:
+    """Return a table without what serves those who check or run its rows."""
+    forms = printed.footnotes.items()
+    kept = {heading: form for heading, form in forms if heading not in _LEFT_OUT_FOR_READERS}
+    shared = printed.shared.items()
+    return replace(
+        printed,
+        footnotes=kept,
+        left_out=[*printed.left_out, *_LEFT_OUT_FOR_READERS],
+        shared={name: form for name, form in shared if name not in _LEFT_OUT_FOR_READERS},
     )
 
 
@@ -153,7 +179,9 @@ def _values(
         ours += f" ± {deviation:.{digits}f}"
     if ours and result and result.published:
         ours += f" {_PUBLISHED_MARK}"
-    difference = None if mean is None or papers is None else mean - papers
+    # On stand-in data the two are of different texts: a difference would say nothing.
+    compared = None if settings.scale.stand_in else papers
+    difference = None if mean is None or compared is None else mean - compared
     stated = (_number(mean, digits), _number(deviation, digits), scores)
     details = zip(_DETAILS, stated, strict=True)
     return {
@@ -192,7 +220,7 @@ def _provenance(
     names = {column.key: column.name for column in columns}
     of_columns = {names[key]: _provenance_of(result) for key, result in ours.items()}
     beside = {}
-    for heading in ("Runs", "Test set", "Lines", "Scale", *FOOTNOTES):
+    for heading in ("Lines", "Scale", *FOOTNOTES):
         stated = {name: texts.get(heading, "") for name, texts in of_columns.items()}
         texts = {name: text for name, text in stated.items() if text}
         # Only where columns differ, each has its own text.
@@ -217,16 +245,16 @@ def _provenance(
 def _provenance_of(result: Result) -> dict[str, str]:
     """Return what stands beside a value: its runs, test set, metric, models, machine and days."""
     cell, entries = result.cell, result.entries.values()
-    is_ensemble = result.entries and cell.runs[0].startswith("ensemble")
+    is_ensemble = cell.runs[0].startswith("ensemble")
     lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
     n_best = f", list of {cell.n_best}" if cell.n_best else ""
     digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in entries for digest in entry.models)
     processors = (entry.processor for entry in entries if entry.processor)
     days = sorted({entry.date for entry in entries})
     origins = dict.fromkeys(entry.origin for entry in entries if entry.origin)
-    notes = [f"{_PUBLISHED_MARK} from the published ledger {origin}" for origin in origins]
-    if result.entries:  # where no run is there, the cell itself says why
-        notes += [f"{run} {why}" for run, why in result.failures.items()]
+    if not result.entries:  # the cell itself says why
+        return {}
+    notes = (f"{run} {why}" for run, why in result.failures.items())
     return {
         "Runs": cell.runs[0] if is_ensemble else f"{len(entries)} of {len(cell.runs)}",
         "Test set": f"{cell.task} {cell.testset}{lines}{n_best}" if cell.testset else "",
@@ -235,6 +263,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
         "Model files": " ".join(dict.fromkeys(digests)),
         "Processor": "; ".join(dict.fromkeys(processors)),
         "Date": " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        "Origin": ", ".join(origins),
         "Notes": "; ".join(notes),
     }
 

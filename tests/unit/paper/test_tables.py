@@ -16,6 +16,7 @@ from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
+from convs2s.paper.table_formats import Sheet
 from convs2s.paper.tables import headings, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
@@ -305,12 +306,15 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         outputs=outputs,
     )
     markdown, csv, latex = (output.read_text(encoding="utf-8") for output in outputs)
-    assert "| ConvS2S [1, 2, 3, 4, 5] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) |" in markdown
-    assert "\n[1] Validation perplexity: perplexity of the validation data; BLEU: " in markdown
-    assert "\n[2] model files, SHA-256: 0a0a0a0a0a\n" in markdown
-    assert "\n[3] computed on: a processor\n" in markdown
+    # What is the same in every row is stated once, above: perplexity was not run.
+    assert "| ConvS2S [1, 2] | 6.64 | 21.7 | 21.0 ± 1.0 (-0.7) |" in markdown
+    assert markdown.count("not run") == 4
+    assert "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word " in markdown
+    assert "; computed on: a processor; " in markdown
+    assert "; Validation perplexity (ours): not run.\n" in markdown
+    assert "\n[1] model files, SHA-256: 0a0a0a0a0a\n" in markdown
     training = "results/wmt14_en_de_word/models/ablation/seed{1,2,3}/training.json"
-    assert f"\n[5] to run it: `snakemake {training} --config scale=paper`\n" in markdown
+    assert f"\n[2] to run it: `snakemake {training} --config scale=paper`\n" in markdown
     frame = pd.read_csv("table4.csv", dtype=str, keep_default_na=False)
     assert frame.equals(table(paper, "table4", found))
     row = frame.iloc[0]
@@ -323,7 +327,7 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (row["Lines"], row["Model files"], row["Scale"]) == ("500", "0a0a0a0a0a", "paper")
     assert row["Date"] == datetime.now(UTC).date().isoformat()
     assert csv.count("\n") == 5
-    row_of_latex = r"-source \& target position [6, 10, 8] & 6.68 & not run"
+    row_of_latex = r"-source \& target position [4, 6] & 6.68 & 21.2 & not run"
     assert row_of_latex in re.sub(" +", " ", latex)
     assert r"21.0 $\pm$ 1.0 (-0.7)" in latex
     assert latex.count("{") == latex.count("}")
@@ -383,6 +387,31 @@ def test_a_list_stands_beside_the_score_of_a_choice_from_it(
     assert set(ours["Test set"]) == {
         "demo_en_fr_word test (500 lines), list of demo_wmt16_en_ro seed1, list20"
     }
+
+
+def test_no_difference_to_the_paper_is_printed_on_stand_in_data(
+    demo: Settings, paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for settings, expected in ((demo, {""}), (paper, {"+1.32"})):
+        (cell,) = of_row(cells(settings, "table2"), 2)
+        found = [write(cell.paths[0], bleu(after=27.75, before=20.0))]
+        row = table(settings, "table2", found).iloc[2]
+        assert row["BLEU (ours)"] == "27.75"
+        assert {row["BLEU (difference)"]} == expected
+
+
+def test_rows_say_once_what_they_share_and_exceptions_in_footnotes() -> None:
+    stated = ["4", "4", "", "5"]
+    rows = [
+        {"System": name, "Lines": text, "Empty": ""}
+        for name, text in zip("abcd", stated, strict=True)
+    ]
+    written = Sheet(["T"], rows, "System", {"Lines": "of {}"}, {}, (), {"Lines": "of {} lines"})
+    header, printed, notes = written.printed()
+    assert written.above == ["T", "Unless a footnote says otherwise: of 4 lines."]
+    assert (header, notes) == (["System"], ["[1] of 5"])
+    assert printed == [["a"], ["b"], ["c"], ["d [1]"]]
 
 
 def test_a_users_list_is_named_where_the_data_is_the_papers(paper: Settings) -> None:
