@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -21,7 +21,7 @@ from tests.mutants.faults import Fault, read_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu")
+PYTEST = ("pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu")
 PASSED, FAILED, TOO_LONG = 0, 1, 124
 FOUND, SURVIVES = "found", "SURVIVES"
 LIMIT_SECONDS = 1800
@@ -44,9 +44,15 @@ def copy_checkout(folder: Path) -> None:
 
 
 def run_tests(
-    root: Path, tests: Iterable[str], limit: float | None = LIMIT_SECONDS
+    root: Path,
+    tests: Iterable[str],
+    limit: float | None = LIMIT_SECONDS,
+    modules: Sequence[str] = (),
 ) -> tuple[int, str]:
-    """Return pytest's exit status in the copy, and what it printed."""
+    """Return pytest's exit status in the copy, and what it printed.
+
+    ``modules`` are Python's arguments before those of ``-m pytest``.
+    """
     environment = os.environ | {
         "PYTHONPATH": str(root / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",  # one edit and the next may fall into the same second
@@ -54,7 +60,7 @@ def run_tests(
         "OMP_NUM_THREADS": "1",  # every core has a fault of its own
     }
     process = subprocess.Popen(
-        [sys.executable, *PYTEST, *tests],
+        [sys.executable, *modules, "-m", *PYTEST, *tests],
         cwd=root,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -78,7 +84,9 @@ def verdict(root: Path, fault: Fault) -> str:
     for edit in fault.edits:
         edit.apply(root)
     try:
-        status, output = run_tests(root, fault.tests)
+        status, output = run_tests(root, fault.first) if fault.first else (PASSED, "")
+        if status == PASSED:
+            status, output = run_tests(root, fault.tests)
     except subprocess.TimeoutExpired:
         status, output = TOO_LONG, f"more than {LIMIT_SECONDS} s"
     for file, content in kept.items():
@@ -88,12 +96,16 @@ def verdict(root: Path, fault: Fault) -> str:
     return SURVIVES if status == PASSED else FOUND
 
 
-def check_without_fault(root: Path, faults: Iterable[Fault]) -> None:
-    """End here unless the faults' tests pass in an unchanged copy."""
+def check_without_fault(root: Path, faults: Sequence[Fault], *modules: str) -> Sequence[Fault]:
+    """Return the faults whose tests pass in an unchanged copy; end here where one fails.
+
+    ``modules`` as of `run_tests`.
+    """
     tests = sorted({test for fault in faults for test in fault.tests})
-    status, output = run_tests(root, tests, limit=None)
+    status, output = run_tests(root, tests, None, modules)
     if status != PASSED:
         sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
+    return faults
 
 
 def missed_faults(copies: Iterable[Path], faults: Sequence[Fault]) -> list[str]:
@@ -126,14 +138,19 @@ def main(words: Sequence[str]) -> None:
     try_faults(faults)
 
 
-def try_faults(faults: Sequence[Fault]) -> None:
-    """Try faults in copies of the checkout; end with 1 where the tests miss one."""
+def try_faults(
+    faults: Sequence[Fault],
+    checked: Callable[[Path, Sequence[Fault]], Sequence[Fault]] = check_without_fault,
+) -> None:
+    """Try faults in copies of the checkout; end with 1 where the tests miss one.
+
+    ``checked`` runs their tests without a fault, and may state more of each fault.
+    """
     with TemporaryDirectory(prefix="mutants.") as name:
         copies = [Path(name, str(number)) for number in range(os.cpu_count() or 1)]
         for copy in copies:
             copy_checkout(copy)
-        check_without_fault(copies[0], faults)
-        missed = missed_faults(copies, faults)
+        missed = missed_faults(copies, checked(copies[0], faults))
     print(f"{len(faults) - len(missed)} of {len(faults)} faults were found")
     if missed:
         sys.exit("not found:\n" + "\n".join(f"  {name}" for name in missed))

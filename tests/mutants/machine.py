@@ -2,8 +2,9 @@
 
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
 these rooms or files of the package alone. The sample is the same for the same code. Each fault
-meets the tests of its module: first the files that import it, then the unit tests of its room.
-Whatever fails finds it, also tests that never end. Messages and annotations are left alone.
+meets the tests that run its line, then all tests of its module: the files that import it, and the
+unit tests of its room. Whatever fails finds it, also tests that never end. Messages and annotations
+are left alone.
 """
 
 import ast
@@ -12,8 +13,12 @@ import random
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from tests.mutants.__main__ import ROOT, try_faults
+from coverage import CoverageData
+
+from tests.mutants.__main__ import ROOT, check_without_fault, try_faults
 from tests.mutants.faults import Edit, Fault
 
 ROOMS = ("training", "decoding", "scoring", "paper")
@@ -33,6 +38,14 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 ARITHMETIC |= {ast.Mult: ast.Div} | dict.fromkeys((ast.Div, ast.FloorDiv, ast.Mod), ast.Mult)
+COVERAGE = """[run]
+core = ctrace
+data_file = {data}
+dynamic_context = test_function
+source = {source}
+"""
+"""What coverage is asked: which tests run each line."""
+
 GUARDS = ("strict", "frozen")
 """Arguments of ``zip`` and of classes that tell a fault of the program where there is none."""
 
@@ -105,12 +118,34 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
                     yield Fault(room, name, (edit,), tests, may_stop_tests=True)
 
 
+def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
+    """Return the faults, each with the tests that run its lines, in an unchanged copy, as first."""
+    settings, data = root / "coverage.ini", root / "coverage.data"
+    settings.write_text(COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8")
+    check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
+    lines = CoverageData(str(data))
+    lines.read()
+    return [replace(fault, first=tests_that_run(root, fault, lines)) for fault in faults]
+
+
+def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, ...]:
+    """Return the tests that run the line of a fault, those of files that name its module first."""
+    file, line = fault.name.split(":")[:2]
+    names = set()
+    for context in lines.contexts_by_lineno(str(root / file)).get(int(line), []):
+        module, _, test = context.rpartition(".")
+        test_file = f"{module.replace('.', '/')}.py"
+        if (root / test_file).is_file() and test_file.startswith("tests/"):
+            names.add(f"{test_file}::{test}")
+    return tuple(sorted(names, key=lambda name: (name.split("::")[0] not in fault.tests, name)))
+
+
 def main(size: int, places: Sequence[str]) -> None:
     """Try a sample of the faults."""
     mutants = list(all_mutants(places or ROOMS))
     sample = random.Random(SEED).sample(mutants, min(size, len(mutants)))
     print(f"{len(sample)} of {len(mutants)} machine-made faults, drawn by the seed {SEED}")
-    try_faults(sample)
+    try_faults(sample, aimed)
 
 
 if __name__ == "__main__":
