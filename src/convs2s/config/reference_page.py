@@ -122,7 +122,7 @@ def _rows_of_kinds(mappings: list[tuple[str, Schema]], told: dict[str, str]) -> 
 
 def _type(schema: Schema) -> str:
     """Return the types that a value may have, with bounds, or what there is to choose from."""
-    listed = ", ".join(map(_yaml, choices(schema)))
+    listed = ", ".join(map(yaml_on_one_line, choices(schema)))
     types = [listed] if listed else []
     for option in alternatives(schema):
         if not choices(option):
@@ -135,7 +135,7 @@ def _type(schema: Schema) -> str:
 def _default(schema: Schema, is_required: bool) -> str:
     if is_required:
         return "required"
-    return "" if "properties" in schema else f"`{_yaml(schema['default'])}`"
+    return "" if "properties" in schema else f"`{yaml_on_one_line(schema['default'])}`"
 
 
 def _commented(mapping: Schema, depth: int) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _commented(mapping: Schema, depth: int) -> Iterator[str]:
             yield f"{indent}{key}:"
             yield from _commented(schema, depth + 1)
         else:
-            yield f"{indent}{key}: {_yaml(schema['default'])}"
+            yield f"{indent}{key}: {yaml_on_one_line(schema['default'])}"
 
 
 def _comment(text: str, depth: int) -> str:
@@ -158,7 +158,7 @@ def _comment(text: str, depth: int) -> str:
     )
 
 
-def _yaml(value: object) -> str:
+def yaml_on_one_line(value: object) -> str:
     """Write a value on one line of YAML."""
     flow = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return flow.removesuffix("\n").removesuffix("\n...")
