@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.faults import Fault, read_faults
-from tests.mutants.machine import ROOMS, all_mutants, edited, mutants_of, nodes_of_results
+from tests.mutants.machine import (
+    ROOMS,
+    all_mutants,
+    change_of,
+    drawn,
+    edited,
+    harmless_changes,
+    mutants_of,
+    nodes_of_results,
+)
 
 FAULTS = read_faults()
 LEAST = 60
@@ -42,6 +51,7 @@ def test_a_fault_fits_the_code(root: Path, fault: Fault) -> None:
         ("def f(a):\n    return [a\n    ]", {"def f(a):\n    return (None)"}),
         ("raise E(1, f'{a + 1}')", set()),
         ("zip(a, b, strict=True)", set()),
+        ("alt.X('x', scale=1).encode(y=2)", set()),
     ],
 )
 def test_a_machine_makes_each_fault_in_its_place(code: str, mutants: set[str]) -> None:
@@ -62,3 +72,16 @@ def test_a_machine_has_faults_for_each_room_and_finds_their_tests(root: Path) ->
         assert all((root / test).exists() for test in fault.tests)
     assert faults[-1].tests[-1] == "tests/unit/scoring"
     assert "tests/unit/scoring/test_significance.py" in faults[-1].tests
+
+
+def test_changes_that_alter_nothing_fit_the_code() -> None:
+    harmless = harmless_changes()
+    places = sorted({file.removeprefix("src/convs2s/") for file, *_ in harmless})
+    assert harmless <= {change_of(fault) for fault in all_mutants(places)}
+
+
+def test_a_draw_stays_where_other_lines_change() -> None:
+    faults = list(all_mutants(["scoring/significance.py"]))
+    half = {fault.name for fault in drawn(faults, len(faults) // 2)}
+    rest = drawn(faults[1:], len(faults) // 2)
+    assert len(half & {fault.name for fault in rest}) >= len(half) - 1

@@ -1,21 +1,24 @@
 """Faults that a machine puts into training, decoding, scoring and paper: a sample of them all.
 
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
-these rooms or files of the package alone. The sample is the same for the same code. Each fault
-meets the tests that run its line, then all tests of its module: the files that import it, and the
-unit tests of its room. Whatever fails finds it, also tests that never end. Messages and annotations
-are left alone.
+these rooms or files of the package alone. The sample is the same for the same code, and mostly so
+where other lines change. Each fault meets the tests that run its line, then all tests of its
+module: the files that import it, and the unit tests of its room. Whatever fails finds it, also
+tests that never end. Messages, annotations and the looks of plots are left alone, and what
+harmless.yaml shows to change nothing counts as found.
 """
 
 import ast
 import copy
-import random
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
+import yaml
 from coverage import CoverageData
 
 from tests.mutants.__main__ import ROOT, check_without_fault, try_faults
@@ -49,6 +52,12 @@ source = {source}
 GUARDS = ("strict", "frozen")
 """Arguments of ``zip`` and of classes that tell a fault of the program where there is none."""
 
+LOOKS = re.compile(r"alt\.|.*\.(mark_\w+|encode|properties)$", re.DOTALL)
+"""Calls that draw a plot."""
+
+HARMLESS = Path(__file__).with_name("harmless.yaml")
+"""File of the package -> a line, its changes that alter no result, and why."""
+
 MESSAGES = (ast.Raise, ast.JoinedStr)
 ANNOTATIONS = ("annotation", "returns")
 
@@ -56,6 +65,9 @@ ANNOTATIONS = ("annotation", "returns")
 def nodes_of_results(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and all below it, but for what gives no results."""
     yield node
+    if isinstance(node, ast.Call) and LOOKS.match(ast.unparse(node.func)):
+        yield from nodes_of_results(node.func)
+        return
     for field, value in ast.iter_fields(node):
         if field not in ANNOTATIONS:
             for child in value if isinstance(value, list) else [value]:
@@ -140,12 +152,49 @@ def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, 
     return tuple(sorted(names, key=lambda name: (name.split("::")[0] not in fault.tests, name)))
 
 
+Change = tuple[str, str, str]
+"""A file, one of its lines, and what becomes of a part of it: OLD -> NEW."""
+
+
+def change_of(fault: Fault) -> Change:
+    """Return what a fault changes, without the number of its line."""
+    file, number, change = fault.name.split(":", 2)
+    return file, fault.edits[0].old.splitlines()[int(number) - 1].strip(), change.strip()
+
+
+def harmless_changes() -> set[Change]:
+    """Return the changes that are shown to alter no result."""
+    stated = yaml.safe_load(HARMLESS.read_text("utf-8"))
+    return {
+        (file, line["line"], change)
+        for file, lines in stated.items()
+        for line in lines
+        for change in line["changes"]
+    }
+
+
+def drawn(faults: Sequence[Fault], size: int) -> list[Fault]:
+    """Return a sample: each fault's place in the draw is that of the text that it changes."""
+    counts = Counter[Change]()
+    places = []
+    for fault in faults:
+        change = change_of(fault)
+        counts[change] += 1
+        place = sha256(repr((SEED, change, counts[change])).encode()).digest()
+        places.append((place, fault.name, fault))
+    return [fault for *_, fault in sorted(places, key=lambda place: place[:2])[:size]]
+
+
 def main(size: int, places: Sequence[str]) -> None:
     """Try a sample of the faults."""
     mutants = list(all_mutants(places or ROOMS))
-    sample = random.Random(SEED).sample(mutants, min(size, len(mutants)))
-    print(f"{len(sample)} of {len(mutants)} machine-made faults, drawn by the seed {SEED}")
-    try_faults(sample, aimed)
+    sample, harmless = drawn(mutants, size), harmless_changes()
+    tried = [fault for fault in sample if change_of(fault) not in harmless]
+    print(
+        f"{len(sample)} of {len(mutants)} machine-made faults, drawn by the seed {SEED}; "
+        f"{len(sample) - len(tried)} of them are shown to change nothing"
+    )
+    try_faults(tried, aimed)
 
 
 if __name__ == "__main__":
