@@ -125,7 +125,10 @@ def _claims() -> dict[str, object]:
     finding = {**compared, "interval": [0.31, 1.2], "p": 0.004, "runs": "2 against 2"}
     stated = {"name": "positions", "says": "Positions help", "source": "section 5.4"}
     open_one = {"name": "beam", "says": HOSTILE, "source": "table 3", "verdict": "not run"}
-    claims = [{**stated, "verdict": "held", "findings": [finding]}, {**open_one, "findings": []}]
+    claims = [
+        {**stated, "verdict": "held", "findings": [finding], "untested": None},
+        {**open_one, "findings": [], "untested": HOSTILE},
+    ]
     return {"scale": "tiny", "claims": claims}
 
 

@@ -112,6 +112,12 @@ class JudgedClaim:
         """How many tests the correction is for."""
         return sum(finding.tests for finding in self.findings)
 
+    @property
+    def decisive(self) -> Finding:
+        """The first finding of the claim's verdict that has a value; else one without any."""
+        valued = (finding for finding in self.findings if finding.value is not None)
+        return next((one for one in valued if one.verdict == self.verdict), Finding(""))
+
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Return every claim of config/claims.yaml with its verdict."""
@@ -155,7 +161,7 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             continue
         if output.suffix == ".csv":
             described = scale + (" (STAND-IN DATA)" if stand_in else "")
-            rows = [{**row, "Scale": described} for row in _rows_of_findings(judged)]
+            rows = [{**row, "Scale": described} for row in rows_of_findings(judged)]
             text = csv(Sheet([], rows, "Verdict", {}, {}, ()))
         else:
             text = "\n#".join(map(markdown, printed_claims(settings, judged)))
@@ -184,6 +190,8 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "What the paper says": claim.says,
                 "Source": claim.source,
                 "Verdict": claim.verdict,
+                "Difference": _signed(claim.decisive.value),
+                "95% interval": _interval(claim.decisive),
                 "Comparisons": counted or "none",
                 "Notes": claim.untested or "",
             }
@@ -191,7 +199,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"}, {}, ())
     findings = Sheet(
         ["Comparisons: differences are positive where they are as the claim says"],
-        _rows_of_findings(judged),
+        rows_of_findings(judged),
         "Verdict",
         {"Metric": "{}", "Notes": "{}"},
         {},
@@ -200,7 +208,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     return claims, findings
 
 
-def _rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
+def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
     """Return a row for each comparison, and one for a claim that has none."""
     return [
         {
@@ -212,7 +220,7 @@ def _rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
             "Verdict": finding.verdict,
             "Difference (paper)": _signed(finding.printed),
             "Difference (ours)": _signed(finding.value),
-            "95% interval": " to ".join(map(_signed, finding.interval or ())),
+            "95% interval": _interval(finding),
             "p": "" if finding.p is None else f"{finding.p:.4f}",
             "Test": finding.test or "",
             "Runs": finding.runs or "",
@@ -223,6 +231,10 @@ def _rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
         for claim in judged
         for finding in claim.findings or [Finding("", note=claim.untested)]
     ]
+
+
+def _interval(finding: Finding) -> str:
+    return " to ".join(map(_signed, finding.interval or ()))
 
 
 def _signed(value: float | None) -> str:

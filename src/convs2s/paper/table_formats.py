@@ -62,6 +62,12 @@ class Sheet:
         shared = [f"Unless a footnote says otherwise: {'; '.join(stated)}."] if stated else []
         return [*self.headings, *shared]
 
+    @property
+    def filled(self) -> list[str]:
+        """The columns that have any text."""
+        columns = self.rows[0] if self.rows else ()
+        return [column for column in columns if any(row[column] for row in self.rows)]
+
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the printed table's header, its rows, and its footnotes in order.
 
@@ -69,9 +75,7 @@ class Sheet:
         """
         common, forms = self.common, self.footnotes.items()
         unprinted = {*self.footnotes, *self.left_out, *self.joined.values(), *common}
-        columns = self.rows[0] if self.rows else ()
-        filled = [column for column in columns if any(row[column] for row in self.rows)]
-        header = [column for column in filled if column not in unprinted]
+        header = [column for column in self.filled if column not in unprinted]
         printed, notes = [], list[str]()
         for row in self.rows:
             texts = {column: row[column] for column in header}

@@ -38,7 +38,7 @@ FOOTNOTES = _SHARED | {
 }
 """Columns that are printed as footnotes, and what stands there."""
 
-_LEFT_OUT_FOR_READERS = ("Model files", "Date", "Origin", "Command", "Cost")
+_LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 """Columns that serve those who check or run a row: not in the report and the page of results."""
 
 _PAPER, _OURS, _DIFFERENCE = "{} (paper)", "{} (ours)", "{} (difference)"

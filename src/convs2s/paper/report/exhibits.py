@@ -2,33 +2,24 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.errors import UserError, failures_of_file
+from convs2s.errors import failures_of_file
 from convs2s.files.text import read_json
+from convs2s.paper.claims import JudgedClaim
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result
-from convs2s.paper.tables import TableValue, table_rows
+from convs2s.paper.tables import TableValue, for_readers, sheet, table_rows
 from convs2s.paper.trained import Hours, Training, read_training
 
-_BESIDE = ("Runs", "Test set", "Lines", "Metric", "Notes")
-"""Columns that stand beside the values; what else a row has is shown on demand."""
-_VALUES = (" (paper)", " (ours)", " (difference)")
 _MACHINE = ("processor", "gpu", "system", "threads", "python", "convs2s", "revision")
 
 Trainings = Mapping[tuple[str, str, str], Training]  # task, model and run -> the training
-ClaimRow = dict[str, str]  # heading -> text
-
-_OF_CLAIMS = {"says": "claim"}
-_OF_FINDINGS = {
-    "verdict": "verdict of the comparison",
-    "value": "difference",
-    "p_holm": "p (Holm)",
-    "p_error": "error of p",
-}
 
 
 @dataclass(frozen=True)
@@ -47,18 +38,7 @@ class ShownTable:
 
     header: Sequence[str]
     rows: Sequence[Sequence[ShownCell]]
-
-    @property
-    def main(self) -> "ShownTable":
-        """The table with those columns alone that are read first: names, values, what they are."""
-        values = [place for place, name in enumerate(self.header) if name.endswith(_VALUES)]
-        chosen = [
-            place
-            for place, name in enumerate(self.header)
-            if place < min(values, default=1) or name in _BESIDE or name.endswith(_VALUES)
-        ]
-        rows = [[row[place] for place in chosen] for row in self.rows]
-        return ShownTable([self.header[place] for place in chosen], rows)
+    notes: Sequence[str] = ()  # footnotes
 
     def count(self, origin: str) -> int:
         """Return how many cells are of a kind."""
@@ -78,16 +58,23 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
     }
 
 
-def shown_table(
-    settings: Settings, name: str, results: Iterable[Result], trained: Trainings
-) -> ShownTable:
-    """Return a table of config/paper.yaml by what its cells show."""
-    rows = [
-        {heading: value for heading, value in row.items() if heading != "Scale"}
-        for row in table_rows(settings, name, results)
+def shown_tables(
+    settings: Settings, name: str, results: Sequence[Result], trained: Trainings
+) -> tuple[list[str], ShownTable, ShownTable]:
+    """Return a table of config/paper.yaml as it is printed, below its lines, and every column."""
+    values = table_rows(settings, name, results)
+    written = for_readers(sheet(settings, name, results))
+    header, texts, notes = written.printed()
+    printed = [
+        [
+            replace(_cell(row[heading], trained), text=text)
+            for heading, text in zip(header, of_row, strict=True)
+        ]
+        for row, of_row in zip(values, texts, strict=True)
     ]
-    cells = [[_cell(value, trained) for value in row.values()] for row in rows]
-    return ShownTable(list(rows[0]) if rows else [], cells)
+    columns = [heading for heading in written.filled if heading != "Scale"]
+    every = [[_cell(row[heading], trained) for heading in columns] for row in values]
+    return written.above, ShownTable(header, printed, notes), ShownTable(columns, every)
 
 
 def _cell(value: TableValue, trained: Trainings) -> ShownCell:
@@ -130,39 +117,9 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
     return counts
 
 
-def read_claims(path: Path) -> list[ClaimRow]:
-    """Return a row for each comparison of each claim, and one for a claim without any.
-
-    A UserError says that the JSON file is missing, or has no list of claims under ``claims``.
-    """
-    expected = "not a list of claims; delete the file and ask for it again"
+def read_claims(path: Path) -> list[JudgedClaim]:
+    """Return the claims with their verdicts; a UserError says that the JSON file has none."""
     content = read_json(path)
-    claims = content.get("claims") if isinstance(content, dict) else None
-    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
-        raise UserError(f"{path}: {expected}")
-    rows = list[ClaimRow]()
-    with failures_of_file(str(path), expected):
-        for claim in claims:
-            stated = {
-                _heading(key, _OF_CLAIMS): _text(value)
-                for key, value in claim.items()
-                if key not in ("name", "findings")
-            }
-            for finding in claim.get("findings") or [{}]:
-                compared = {_heading(key, _OF_FINDINGS): _text(finding[key]) for key in finding}
-                rows.append(stated | compared)
-    said = dict.fromkeys(key for row in rows for key, text in row.items() if text)
-    return [{key: row.get(key, "") for key in said} for row in rows]
-
-
-def _heading(key: str, headings: Mapping[str, str]) -> str:
-    return headings.get(key, key.replace("_", " "))
-
-
-def _text(value: object) -> str:
-    """Return a value as a person reads it; empty for None."""
-    if isinstance(value, list):
-        return " to ".join(map(_text, value))
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "" if value is None else str(value)
+    with failures_of_file(str(path), "not a list of claims; delete the file and ask for it again"):
+        stated = TypeAdapter(dict[str, object]).validate_python(content)["claims"]
+        return TypeAdapter(list[JudgedClaim]).validate_python(stated)

@@ -15,7 +15,8 @@ from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
+from convs2s.paper.charts import VEGA_LITE, as_spec
+from convs2s.paper.claims import printed_claims, rows_of_findings
 from convs2s.paper.curves import learning_curves
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import examples
@@ -24,10 +25,15 @@ from convs2s.paper.report.exhibits import (
     cost_of,
     environment,
     read_claims,
-    shown_table,
+    shown_tables,
     trainings,
 )
 from convs2s.paper.results import Result, results
+from convs2s.paper.table_formats import Sheet
+from convs2s.paper.trends import row_panels, small_trend
+
+_OF_LINE = ("Claim", "Says", "Source", "Verdict of the claim")
+"""Columns of a claim's tests that its line says."""
 
 PagePart = dict[str, object]  # what a part of report.html.j2 shows, by the names that it has there
 
@@ -70,19 +76,14 @@ def write_report(
         log = output.parent.parent / "logs" / run.task / run.model / run.run / "train.log"
         if log.is_file():
             logs[run.anchor] = Path(os.path.relpath(log, output.parent)).as_posix()
-    models = list[PagePart]()  # the trainings, with learning curves of those with a history
-    for (task, model), group in groupby(trained, key=lambda names: names[:2]):
-        runs = [trained[names] for names in group]
-        known = {run.run: run.epochs for run in runs if run.epochs}
-        panels = learning_curves(known) if known else []
-        charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
-        models.append({"task": task, "model": model, "runs": runs, "charts": charts})
+    recorded = {names: run for names, run in trained.items() if run.summary or run.epochs}
     content = {
         "scale": settings.options.scale,
         "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
-        "claims": read_claims(beside["claims.json"]),
-        "models": models,
+        "claims": _claims(settings, beside["claims.json"]),
+        "models": _models(recorded),
+        "recorded": {run.anchor for run in recorded.values()},
         "logs": logs,
         "examples": examples(entries, paths),
         "total": cost_of(trained.values()),
@@ -92,6 +93,34 @@ def write_report(
     }
     with atomic_text(output) as stream:
         stream.write(_render(content))
+
+
+def _models(recorded: Trainings) -> list[PagePart]:
+    """Return the models of trainings with a record, with learning curves of those with a history.
+
+    The trainings are sorted by their names.
+    """
+    models = list[PagePart]()
+    for (task, model), group in groupby(recorded, key=lambda names: names[:2]):
+        runs = [recorded[names] for names in group]
+        known = {run.run: run.epochs for run in runs if run.epochs}
+        panels = learning_curves(known) if known else []
+        charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
+        best = min((one.valid_perplexity for run in known.values() for one in run), default=None)
+        models.append({"task": task, "model": model, "runs": runs, "charts": charts, "best": best})
+    return models
+
+
+def _claims(settings: Settings, path: Path) -> list[PagePart]:
+    """Return the claims: what the line of each says, and the columns and rows of its tests."""
+    claims = read_claims(path)
+    lines = printed_claims(settings, claims)[0].rows
+    parts = list[PagePart]()
+    for claim, line in zip(claims, lines, strict=True):
+        sheet = Sheet([], rows_of_findings([claim]), "Verdict", {}, {}, _OF_LINE)
+        header, rows, _ = sheet.printed()
+        parts.append({"line": line, "header": header, "rows": rows if claim.findings else []})
+    return parts
 
 
 def _render(content: Mapping[str, object]) -> str:
@@ -123,24 +152,28 @@ def _exhibit(
 ) -> PagePart:
     """Return a table or figure, its values beside ours.
 
-    A figure has charts, attention, or the picture of a plot drawn before (a data: address).
+    Each has charts; attention or the picture of a plot drawn before (a data: address) besides.
     """
-    printed, table = settings.paper[name], shown_table(settings, name, shown, trained)
-    panels: Sequence[Panel] = ()
+    printed = settings.paper[name]
+    above, table, every = shown_tables(settings, name, shown, trained)
     if printed.is_by_layers:
         networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
         panels = layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)
-    charts = [as_spec(panel, printed.title) for panel in panels]
+    else:
+        panels = row_panels(settings, name, shown)
     address = None
-    if picture and not charts and not attention:
+    if picture and not printed.is_by_layers and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
         address = f"data:image/svg+xml;base64,{encoded}"
     return {
         "name": name,
         "printed": printed,
+        "above": [line for line in above[1:] if not line.startswith("STAND-IN")],
         "table": table,
-        "charts": charts,
+        "every": every,
+        "trend": [as_spec(panel, printed.title) for panel in small_trend(settings, name, shown)],
+        "charts": [as_spec(panel, printed.title) for panel in panels],
         "picture": address,
         "attention": attention,
-        "cost": cost_of(run for row in table.rows for cell in row for run in cell.runs),
+        "cost": cost_of(run for row in every.rows for cell in row for run in cell.runs),
     }

@@ -1,0 +1,155 @@
+"""The papers' trends beside ours: each exhibit's values, row by row."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from convs2s.config.claims import printed_number
+from convs2s.config.paper import Column
+from convs2s.config.settings import Settings
+from convs2s.paper.charts import COLORS, Panel, padded
+from convs2s.paper.results import Result
+
+_LEAST_ROWS = 2  # with a value: fewer have no trend
+_SMALL, _OF_ROW = 64, 17  # pixels: the height of a small panel, and that of a row in a large one
+_HEAD, _TAIL = 13, 10  # characters of a long name that are kept
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A value of a row."""
+
+    row: str  # its name
+    group: str
+    place: float  # on the axis of rows
+    value: float
+    spread: float = 0.0  # the standard deviation over seeds
+
+
+_Side = Sequence[_Point]
+
+
+def small_trend(settings: Settings, name: str, shown: Sequence[Result]) -> list[Panel]:
+    """Return two small panels of an exhibit: the paper's values of a column, and ours.
+
+    The column is the first that has a trend on both sides; where none has one there is no panel.
+    """
+    for column in settings.paper[name].columns:
+        papers, ours = _sides(settings, name, column, shown)
+        if min(len(papers), len(ours)) >= _LEAST_ROWS:
+            return _panels(settings, name, column, papers, ours, is_small=True)
+    return []
+
+
+def row_panels(settings: Settings, name: str, shown: Sequence[Result]) -> list[Panel]:
+    """Return the panels of an exhibit with its rows from the top: the paper's values, and ours.
+
+    A column without a trend of ours has none, and one that the paper does not print has ours alone.
+    """
+    panels = list[Panel]()
+    for column in settings.paper[name].columns:
+        papers, ours = _sides(settings, name, column, shown)
+        if len(ours) >= _LEAST_ROWS:
+            panels += _panels(settings, name, column, papers, ours)
+    return panels
+
+
+def _sides(
+    settings: Settings, name: str, column: Column, shown: Sequence[Result]
+) -> tuple[_Side, _Side]:
+    """Return the values of a column in the rows that we measure: the paper's, and ours."""
+    papers, ours = list[_Point](), list[_Point]()
+    for result in shown:
+        number, row = result.cell.address.row, settings.paper[name].rows[result.cell.address.row]
+        if result.cell.address.column != column.key:
+            continue
+        about = (row.system, row.group or "", number if row.x is None else row.x)
+        if (value := printed_number(row, column.key)) is not None:
+            papers.append(_Point(*about, value))
+        if result.mean is not None:
+            ours.append(_Point(*about, result.mean, result.deviation or 0.0))
+    return papers, ours
+
+
+def _panels(
+    settings: Settings,
+    name: str,
+    column: Column,
+    papers: _Side,
+    ours: _Side,
+    *,
+    is_small: bool = False,
+) -> list[Panel]:
+    """Return a panel for each side with values, of the same rows and colors.
+
+    On stand-in data each has an axis of its own, as only the shapes compare.
+    """
+    both, panels = [*papers, *ours], list[Panel]()
+    groups = list(dict.fromkeys(point.group for point in both))
+    legend = alt.Legend(title=settings.paper[name].group_label, columns=1)
+    colors = alt.Scale(domain=groups, range=COLORS)
+    for side, whose in ((papers, "paper"), (ours, "ours")):
+        on_axis = side if settings.scale.stand_in else both
+        ends = [point.value + sign * point.spread for point in on_axis for sign in (-1, 1)]
+        scale = alt.Scale(domain=padded(ends), nice=False)
+        has_legend = len(groups) > 1 and not is_small and not panels
+        color = alt.Color("group:N", scale=colors, legend=legend if has_legend else None)
+        base = _base(side, whose, column).encode(color=color)
+        if side and is_small:
+            panels.append(_small(base, scale).properties(title=whose))
+        elif side:
+            names = {} if panels else {point.place: point.row for point in both}
+            panel = _of_rows(base, scale, sorted({point.place for point in both}), names)
+            panels.append(panel.properties(title=f"{column.name}, {whose}"))
+    return panels
+
+
+def _base(side: _Side, whose: str, column: Column) -> alt.Chart:
+    """Return the values of a side with what the pointer shows of them."""
+    rows = [
+        {"row": point.row, "group": point.group, "place": point.place, "whose": whose}
+        | {"value": point.value, "low": point.value - point.spread}
+        | {"high": point.value + point.spread, "deviation": point.spread}
+        for point in side
+    ]
+    number = f".{column.digits}f"
+    return alt.Chart(alt.InlineData(values=rows)).encode(
+        tooltip=[
+            alt.Tooltip("row:N"),
+            alt.Tooltip("group:N"),
+            alt.Tooltip("whose:N", title="value of"),
+            alt.Tooltip("value:Q", title=column.name, format=number),
+            alt.Tooltip("deviation:Q", title="deviation over seeds", format=number),
+        ],
+    )
+
+
+def _small(base: alt.Chart, scale: alt.Scale) -> alt.LayerChart:
+    """Return the values with rows from left to right."""
+    across = alt.X("place:Q", axis=None, scale=alt.Scale(padding=6, zero=False))
+    up = alt.Y("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=3, grid=False))
+    points = base.mark_point(filled=True, opacity=1, size=16)
+    layers = [base.mark_line(strokeWidth=1.5).encode(across, up), points.encode(across, up)]
+    return alt.LayerChart(layer=layers).properties(height=_SMALL)
+
+
+def _of_rows(
+    base: alt.Chart, scale: alt.Scale, places: Sequence[float], names: Mapping[float, str]
+) -> alt.LayerChart:
+    """Return the values with rows from the top, named at the left where there are names."""
+    shortened = {
+        f"{place:g}": name if len(name) <= _HEAD + _TAIL else f"{name[:_HEAD]}…{name[-_TAIL:]}"
+        for place, name in names.items()
+    }
+    expression = f"{json.dumps(shortened)}[datum.value]"
+    axis = alt.Axis(
+        title=None, labels=bool(names), labelExpr=expression, labelPadding=4, grid=True, ticks=False
+    )
+    down = alt.Y("place:O", axis=axis, scale=alt.Scale(domain=list(places)))
+    across = alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4))
+    low = alt.X("low:Q", title=None, scale=scale)
+    points = base.mark_point(filled=True, opacity=1, size=40)
+    layers = [base.mark_rule().encode(down, low, x2="high:Q"), points.encode(down, across)]
+    return alt.LayerChart(layer=layers).properties(height=_OF_ROW * len(places))
