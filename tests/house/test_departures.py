@@ -9,15 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from convs2s.config.departures import (
-    SOURCE,
-    Statement,
-    check_settings,
-    page,
-    read_statements,
-)
+from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
+from departures import SOURCE, Statement, check_settings, page, read_statements
 
 ENTRY = {
     "paper": "lstm",
@@ -29,12 +24,17 @@ ENTRY = {
 
 
 @pytest.fixture(scope="module")
+def settings(root: Path) -> Settings:
+    return load(root, {})
+
+
+@pytest.fixture(scope="module")
 def statements(root: Path) -> list[Statement]:
     return read_statements(root)
 
 
 def test_the_page_is_made_from_the_statements(root: Path, statements: list[Statement]) -> None:
-    """After a change: python -m convs2s.config.departures > docs/departures.md."""
+    """After a change: python tools/departures.py > docs/departures.md."""
     assert (root / "docs/departures.md").read_text("utf-8") == page(statements)
 
 
@@ -55,7 +55,7 @@ def test_each_name_of_the_code_is_there(statements: list[Statement]) -> None:
 
 def test_the_page_counts_and_leads_with_what_departs(statements: list[Statement]) -> None:
     text = page(statements)
-    assert text.startswith("# Where does")
+    assert text.startswith("# Departures")
     counted = re.search(
         r"(\d+) statements .*: (\d+) \*\*depart\*\*\nhere, (\d+) .*, (\d+) are", text
     )

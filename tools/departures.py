@@ -1,6 +1,6 @@
 """docs/departures.yaml: what the papers state about their systems, and whether it is so here.
 
-``python -m convs2s.config.departures``, typed in a clone, prints docs/departures.md.
+``python tools/departures.py``, typed in a clone, prints docs/departures.md.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 from pydantic_core import to_jsonable_python
 
 from convs2s.config.load import load
@@ -22,9 +22,9 @@ from convs2s.errors import UserError
 SOURCE = "docs/departures.yaml"
 
 _INTRODUCTION = """\
-# Where does this project depart from the papers?
+# Departures from the papers
 
-This page is made from `docs/departures.yaml` (`python -m convs2s.config.departures`); change that.
+This page is made from `docs/departures.yaml` (`python tools/departures.py`); change that.
 A test holds each setting below to the configuration and imports each name of the code.
 
 {count} statements of both papers about how systems are built and trained: {departs} **depart**
@@ -50,7 +50,7 @@ class Statement(Section):
     """Whether it is so here; missing: nothing here does or reports it."""
     here: Text | None = None
     """What is here instead, and why; null where settings and code say all."""
-    settings: dict[str, JsonValue] = {}
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Way to a value of the configuration, such as models.lstm.training.clip -> that value. In a
     list the way goes on by number, from 0, or by the name of a table's row."""
     code: Items[
