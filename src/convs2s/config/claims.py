@@ -8,7 +8,7 @@ from pydantic import Field
 
 from convs2s.config.messages import check_known
 from convs2s.config.paper import PrintedRow, Table
-from convs2s.config.section import Items, NonNegativeFloat, Section, Text
+from convs2s.config.section import Items, NonNegativeFloat, PositiveFloat, Section, Text
 from convs2s.errors import UserError
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -40,11 +40,25 @@ class CellsCompared(Section):
     """As many cells that are said to be worse."""
     margin: NonNegativeFloat = 0.0
     """In units of the column: by how much the better ones may be behind, for claims that something
-    does not help, or costs next to nothing."""
+    does not help."""
+    within: PositiveFloat | None = None
+    """In units of the column: by how much the sides may differ either way, for claims that there
+    is no more to gain; null where the better ones are to be better."""
+    models: Annotated[int, Field(ge=2)] | None = None
+    """Of how many models the ensembles on the better side are, where the claim says so."""
+
+
+class LengthsCompared(Section):
+    """Cells whose translations are said to be as long as the references."""
+
+    cells: SomeCells
+    """Cells that rest on tokenized BLEU."""
+    within: PositiveFloat
+    """By which share of the references' words they may be longer or shorter."""
 
 
 class Trend(Section):
-    """Rows of a table whose values are said to rise with x, by rank (Spearman)."""
+    """Rows whose values are said to rise with x: on a line, and no two rows the other way."""
 
     table: str
     """Table or figure."""
@@ -74,8 +88,10 @@ class Claim(Section):
     """Comparisons that must all hold."""
     trends: Items[Trend] = ()
     """Trends that must all hold, too."""
+    lengths: Items[LengthsCompared] = ()
+    """Lengths that must all match, too."""
     untested: str | None = None
-    """Why there is neither; null where there is one."""
+    """Why there is none of these; null where there is one."""
 
     def cells(self) -> Iterator[CellName]:
         """Yield every cell that the claim names, as often as it does."""
@@ -83,6 +99,8 @@ class Claim(Section):
             yield from (*compared.better, *compared.worse)
         for trend in self.trends:
             yield from map(trend.cell, trend.x)
+        for lengths in self.lengths:
+            yield from lengths.cells
 
 
 def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
@@ -109,9 +127,13 @@ def printed_number(row: PrintedRow, column: str) -> float | None:
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
     """Check that a claim names cells that have values, or says why it names none."""
-    if bool(claim.comparisons or claim.trends) == (claim.untested is not None):
-        raise UserError(f"{where}: expected comparisons or trends, or else untested: a reason")
+    if bool(claim.comparisons or claim.trends or claim.lengths) == (claim.untested is not None):
+        raise UserError(
+            f"{where}: expected comparisons, trends or lengths, or else untested: a reason"
+        )
     for compared in claim.comparisons:
+        if compared.margin and compared.within is not None:
+            raise UserError(f"{where}: comparisons: expected margin or within, not both")
         if len(compared.better) != len(compared.worse):
             raise UserError(
                 f"{where}: comparisons: {len(compared.better)} cells are held against "

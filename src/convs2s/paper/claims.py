@@ -1,7 +1,8 @@
 """Whether what the papers say in words holds here, by the runs that the ledger has."""
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -10,68 +11,39 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from convs2s.config.claims import CellName, CellsCompared, Trend, printed_number, row_index
+from convs2s.config.claims import CellName, CellsCompared, Trend
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text, write_json
-from convs2s.paper.cells import MEASURES, CellAddress
-from convs2s.paper.ledger import LedgerEntry, read_ledger
-from convs2s.paper.table_formats import Sheet, csv, markdown
-from convs2s.scoring.bleu import SAMPLES, decode_statistics
-from convs2s.scoring.significance import (
-    LEAST_POINTS,
-    DrawnScores,
-    Effect,
-    drawn_scores,
-    over_runs,
-    over_sentences,
-    trend,
+from convs2s.paper.cells import MEASURES
+from convs2s.paper.evidence import (
+    LOWER_IS_BETTER,
+    CellFinder,
+    EntriesOfCells,
+    Evidence,
+    Quantity,
+    Weighted,
+    entries_by_cell,
+    evidence,
+    samples_of,
+    unknown_processors,
+    why_incomparable,
+    why_no_verdict,
 )
+from convs2s.paper.ledger import read_ledger
+from convs2s.paper.table_formats import Sheet, csv, markdown
+from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
 LEVEL = 0.05  # how probable by chance an effect may be that a verdict rests on
-LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
-"""Measures; of all others the higher value is better."""
+LEAST_POINTS = 3  # rows of a trend
+_ERRORS = 3  # Monte Carlo errors by which p is away from the level where a verdict rests on it
+_BREVITY = 0.03  # by which share lengths differ that BLEU without brevity penalty is stated
 
-WELCH = "Welch's t-test over runs"
-SAME_MODELS = "t-test over runs, the same models on both sides"
-BOOTSTRAP = f"paired bootstrap over sentences, {SAMPLES:,} resamples"
-RANKS = "rank correlation of the rows' means against random orders"
+HIERARCHICAL = f"runs and sentences drawn anew (hierarchical bootstrap, {DRAWS:,} draws)"
+RUNS = "t-test over runs"
+SAME_MODELS = ", the same models on both sides"
 
 Verdict = Literal["held", "not held", "undecided", "no verdict", "not run"]
 """No verdict: there are scores, and too few runs, or of several processors."""
-
-EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
-"""The entries of the runs that each cell shows."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What is known of a cell."""
-
-    address: CellAddress
-    label: str  # what a comparison calls it
-    measure: str
-    printed: float | None  # the paper's number; None where it prints none
-    is_cited: bool  # whether the printed number is all that there is
-    entries: tuple[LedgerEntry, ...]  # the runs that have a score, by name
-    missing: str | None  # why there is no score; None where there is one
-
-    @property
-    def scores(self) -> list[float]:
-        """The scores of the runs."""
-        return [entry.scores[self.measure].score for entry in self.entries]
-
-    @property
-    def runs_in_words(self) -> str:
-        """How many runs there are, or which ensemble."""
-        runs = [entry.run.run for entry in self.entries]
-        ensembles = [run for run in runs if run.startswith("ensemble")]
-        return "printed" if self.is_cited else ", ".join(ensembles) or str(len(runs))
-
-
-CellFinder = Callable[[CellName], Evidence]
-
-Weighted = Sequence[tuple[int, Evidence]]
-"""Cells, and how often each counts: negative on the worse side, or where lower is better."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +58,7 @@ class Finding:
     p: float | None = None  # of two sides: how probable so large an effect is by chance
     p_error: float | None = None  # the standard error of p by the number of draws
     p_holm: float | None = None  # p by Holm's correction for all tests of the claim: it decides
+    p_reversal: float | None = None  # of a trend: p of the clearest pair of rows against it
     tests: int = 0  # how many tests this line is: a trend also looks at each pair of its rows
     without_brevity: float | None = None  # the difference of BLEU without brevity penalty, where
     # a side's translations are shorter or longer than the references by more than 3 percent
@@ -128,8 +101,17 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
 
     judged = []
     for name, claim in settings.claims.items():
-        compared = [compare_cells(settings, cells, cell) for cells in claim.comparisons]
-        findings = (*compared, *(follow_trend(settings, trend, cell) for trend in claim.trends))
+        findings = corrected(
+            [
+                *(compare_cells(settings, compared, cell) for compared in claim.comparisons),
+                *(follow_trend(settings, trend, cell) for trend in claim.trends),
+                *(
+                    compare_length(settings, lengths.within, cell(name))
+                    for lengths in claim.lengths
+                    for name in lengths.cells
+                ),
+            ]
+        )
         verdict = verdict_of(finding.verdict for finding in findings)
         judged.append(
             JudgedClaim(name, claim.says, claim.source, verdict, findings, claim.untested)
@@ -137,14 +119,47 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     return judged
 
 
+def corrected(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return a claim's findings with p by Holm's correction, and the verdicts that follow.
+
+    Where p is too close to the level for the number of draws, there is no telling.
+    """
+    stated = [(each, p) for each in findings for p in (each.p, each.p_reversal)]
+    p_values = iter(holm([p for _, p in stated if p is not None]))
+    decided = []
+    for finding in findings:
+        if finding.p is None:
+            decided.append(finding)
+            continue
+        p = next(p_values)
+        p_reversal = next(p_values) if finding.p_reversal is not None else None
+        error = (finding.p_error or 0.0) * (p / finding.p if finding.p else 1.0)
+        verdict, note = finding.verdict, finding.note
+        if p_reversal is not None and p_reversal < LEVEL:
+            verdict = "not held"
+        elif error and abs(p - LEVEL) <= _ERRORS * error:
+            verdict, note = "undecided", _joined(note, "more draws could turn the verdict")
+        elif p >= LEVEL:
+            verdict = "undecided"
+        decided.append(
+            replace(finding, verdict=verdict, p_holm=p, p_reversal=p_reversal, note=note)
+        )
+    return tuple(decided)
+
+
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return a claim's verdict: of the findings that were run all must hold; one can refute it."""
-    run = set(verdicts) - {"not run"}
-    if not run:
+    """Return a claim's verdict: of the findings that were tested all must hold; one can refute it.
+
+    Without a test it is that of the runs that there are.
+    """
+    tested = set(verdicts) - {"not run"}
+    if not tested:
         return "not run"
-    if "not held" in run:
+    if tested == {"no verdict"}:
+        return "no verdict"
+    if "not held" in tested:
         return "not held"
-    return "held" if run == {"held"} else "undecided"
+    return "held" if tested <= {"held", "no verdict"} else "undecided"
 
 
 def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -> None:
@@ -175,8 +190,8 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     headings = [
         "Claims: what the papers say in words, and whether it holds here",
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
-        f"Scale: {settings.options.scale}. A verdict needs p < {LEVEL:g}, of two sides; "
-        "how it comes about: docs/claims.md.",
+        f"Scale: {settings.options.scale}. A verdict needs three runs a side and p < {LEVEL:g}, "
+        "of two sides and by Holm's correction; how it comes about: docs/claims.md.",
     ]
     rows = []
     for claim in judged:
@@ -193,6 +208,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "Difference": _signed(claim.decisive.value),
                 "95% interval": _interval(claim.decisive),
                 "Comparisons": counted or "none",
+                "Tests": str(claim.tests or ""),
                 "Notes": claim.untested or "",
             }
         )
@@ -221,7 +237,11 @@ def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
             "Difference (paper)": _signed(finding.printed),
             "Difference (ours)": _signed(finding.value),
             "95% interval": _interval(finding),
-            "p": "" if finding.p is None else f"{finding.p:.4f}",
+            "Without brevity penalty": _signed(finding.without_brevity),
+            "p": _chance(finding.p) + (f" ± {finding.p_error:.4f}" if finding.p_error else ""),
+            "p (Holm)": _chance(finding.p_holm),
+            "p of a reversal": _chance(finding.p_reversal),
+            "Tests": str(finding.tests or ""),
             "Test": finding.test or "",
             "Runs": finding.runs or "",
             "Test set": finding.test_set or "",
@@ -237,173 +257,151 @@ def _interval(finding: Finding) -> str:
     return " to ".join(map(_signed, finding.interval or ()))
 
 
+def _chance(p: float | None) -> str:
+    return "" if p is None else f"{p:.4f}"
+
+
 def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+.2f}"
 
 
-def entries_by_cell(entries: Iterable[LedgerEntry]) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the entries of the runs that each cell shows."""
-    shown: dict[CellAddress, list[LedgerEntry]] = {}
-    for entry in entries:
-        for address in entry.table_cells:
-            shown.setdefault(address, []).append(entry)
-    return shown
-
-
-def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
-    """Return what there is on a cell that a claim names."""
-    table, index = settings.paper[name.table], row_index(name, settings.paper, "config/claims.yaml")
-    row, address = table.rows[index], CellAddress(name.table, index, name.column)
-    (column,) = (column for column in table.columns if column.key == name.column)
-    measure = row.measures.get(name.column, column.measure)
-    assert measure is not None
-    is_cited = row.kind == "cited"
-    scored = [] if is_cited else sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
-    missing = None
-    if is_cited and settings.scale.stand_in:
-        missing = "a printed value is of the paper's data"
-    elif not is_cited and not scored and settings.scale.why_left_out(row):
-        missing = "left out at this scale"
-    elif not is_cited and not scored:
-        has_model = row.model and settings.scale.model_for(row.model)
-        missing = "not run" if has_model else "no stand-in"
-    group = f"{row.group} " if row.group else ""
-    which = f" {column.name}" if len(table.columns) > 1 else ""
-    return Evidence(
-        address=address,
-        label=f"{name.table} {group}{row.system!r}{which}",
-        measure=measure,
-        printed=printed_number(row, name.column),
-        is_cited=is_cited,
-        entries=tuple(scored),
-        missing=missing,
-    )
-
-
 def compare_cells(settings: Settings, compared: CellsCompared, cell: CellFinder) -> Finding:
-    """Return what a comparison of cells came to."""
+    """Return what a comparison of cells came to, before the correction."""
     better, worse = (list(map(cell, side)) for side in (compared.better, compared.worse))
     sides = [" + ".join(each.label for each in side) for side in (better, worse)]
     link = f"at most {compared.margin:g} behind" if compared.margin else "better than"
+    region = (-compared.margin, math.inf)
+    if compared.within is not None:
+        link, region = f"within {compared.within:g} of", (-compared.within, compared.within)
     cells = list({each.address: each for each in (*better, *worse)}.values())
     counts = Counter(each.address for each in better)
     counts.subtract(each.address for each in worse)
-    sign = -1 if better[0].measure in LOWER_IS_BETTER else 1
+    sign = -1.0 if better[0].measure in LOWER_IS_BETTER else 1.0
     weighted = [(sign * counts[each.address], each) for each in cells]
     printed = [weight * each.printed for weight, each in weighted if each.printed is not None]
     of_printed = sum(printed) if len(printed) == len(weighted) else None
     finding = Finding(f"{sides[0]} {link} {sides[1]}", printed=of_printed)
     missing = [f"{each.label}: {each.missing}" for each in cells if each.missing]
-    note = "; ".join(missing) or _why_incomparable(settings, cells)
-    if note:
-        return replace(finding, note=note)
+    if missing:
+        return replace(finding, note="; ".join(missing))
     runs = [" + ".join(each.runs_in_words for each in side) for side in (better, worse)]
     finding = replace(_described(finding, cells), runs=" against ".join(runs))
-    # Printed values of others are a constant part of the difference.
-    constant = sum(weight * (each.printed or 0) for weight, each in weighted if each.is_cited)
-    measured = [(weight, each) for weight, each in weighted if not each.is_cited]
-    tested = _test(measured, constant, compared.margin)
-    if tested is None:
-        value = constant + sum(weight * mean(each.scores) for weight, each in measured)
-        note = "one run alone, and its sentences are not known: its chance is not"
-        return replace(finding, verdict="undecided", value=value, note=note)
-    return _decided(finding, *tested)
+    fewest = min(each.trainings for each in better)
+    if compared.models and fewest < compared.models:
+        note = f"the claim is of {compared.models} models together, here are {fewest}"
+        finding = replace(finding, note=note)
+    return judged_effect(settings, finding, weighted, region, decides=finding.note is None)
+
+
+def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding:
+    """Return by which share translations are longer than the references, before the correction."""
+    finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
+    if cell.missing:
+        return replace(finding, note=f"{cell.label}: {cell.missing}")
+    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words)
+    if cell.length_ratio is None:
+        return replace(finding, verdict="no verdict", note="the sentences are not known")
+    return judged_effect(
+        settings, finding, [(1.0, cell)], (-within, within), quantity="length_ratio"
+    )
 
 
 def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding:
-    """Return what a trend over rows of a table came to, the mean of each row's runs a point.
+    """Return what a trend over rows of a table came to, before the correction.
 
-    Runs of a row are no points of their own: they resemble each other, whatever the order of the
-    rows, and a test that took them for independent would find trends where there are none.
+    The value is the slope of the rows' means over x, a linear contrast: the gain by each unit of
+    x. Two rows in the reverse order refute what rises on the whole; p of the clearest such pair is
+    corrected for the number of pairs, and has the Monte Carlo errors added.
     """
     cells = {row: cell(wanted.cell(row)) for row in wanted.x}
-    rows = list(wanted.x)
-    first, last = min(rows, key=wanted.x.__getitem__), max(rows, key=wanted.x.__getitem__)
-    finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(rows)} rows")
-    scored = {row: cells[row] for row in rows if cells[row].entries}
-    missing = [row for row in rows if row not in scored]
-    note = f"no score: {', '.join(map(repr, missing))}" if missing else None
+    first, last = (end(wanted.x, key=wanted.x.__getitem__) for end in (min, max))
+    finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows")
+    scored = {row: each for row, each in cells.items() if each.entries}
+    missing = ", ".join(repr(row) for row in cells if row not in scored)
+    finding = replace(finding, note=f"no score: {missing}" if missing else None)
     if len(scored) < LEAST_POINTS:
-        needed = f"{LEAST_POINTS} rows are needed"
-        return replace(finding, note=f"{note}; {needed}" if note else needed)
-    incomparable = _why_incomparable(settings, scored.values())
+        return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
+    runs = f"{sum(each.trainings for each in scored.values())} of {len(scored)} rows"
+    finding = replace(_described(finding, scored.values()), runs=runs)
+    sign = -1.0 if cells[first].measure in LOWER_IS_BETTER else 1.0
+    middle = mean(wanted.x[row] for row in scored)
+    squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
+    slopes = [(sign * (wanted.x[row] - middle) / squares, scored[row]) for row in scored]
+    finding = judged_effect(settings, finding, slopes, (0.0, math.inf))
+    if finding.p is None:
+        return finding
+    pairs = [(low, high) for low in scored for high in scored if wanted.x[low] < wanted.x[high]]
+    clearest, note = 1.0, None
+    for low, high in pairs:
+        effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
+        p = len(pairs) * sum(np.multiply((1, _ERRORS), effect.chance(0.0)))
+        if effect.value < 0 and p < clearest:
+            clearest, note = (
+                p,
+                f"{low!r} is better than {high!r} (p = {p:.4f} of {len(pairs)} pairs)",
+            )
+    note = _joined(finding.note, note if clearest < LEVEL else None)
+    return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
+
+
+def judged_effect(
+    settings: Settings,
+    finding: Finding,
+    weighted: Weighted,
+    region: tuple[float, float],
+    *,
+    quantity: Quantity = "score",
+    decides: bool = True,
+) -> Finding:
+    """Return the finding with its value, p, and the verdict that p would give without correction.
+
+    ``weighted`` are cells that have scores; the claim says that their sum lies within ``region``.
+    """
+    cells = [cell for _, cell in weighted]
+    incomparable = why_incomparable(settings, cells)
     if incomparable:
-        return replace(finding, note=incomparable)
-    sign = -1 if cells[first].measure in LOWER_IS_BETTER else 1
-    points = [(wanted.x[row], sign * mean(each.scores)) for row, each in scored.items()]
-    runs = f"{sum(len(each.entries) for each in scored.values())} of {len(scored)} rows"
-    finding = replace(_described(finding, scored.values()), runs=runs, note=note)
-    return _decided(finding, RANKS, trend(*zip(*points, strict=True)))
-
-
-def _why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
-    """Return why scores cannot be held against each other; None where they can.
-
-    Perplexity is of one vocabulary, any other score of one test set and one metric.
-    """
-    kinds = dict[str, None]()
-    for cell in cells:
-        for entry in cell.entries:
-            task, signature = entry.run.task, entry.scores[cell.measure].signature
-            text = settings.tasks[task].text_name
-            of_test_set = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
-            of_training = f"{MEASURES[cell.measure].label} of {task}"
-            kinds[of_training if cell.measure == "perplexity" else of_test_set] = None
-    return "not of one kind: " + " against ".join(kinds) if len(kinds) > 1 else None
-
-
-def _test(measured: Weighted, constant: float, margin: float) -> tuple[str, Effect] | None:
-    """Return the test that fits what there is, and its effect; None where none does.
-
-    Where all cells are of the same models, the difference is taken model by model: what the models
-    differ in is then no part of its chance.
-    """
-    least = min(len(cell.entries) for _, cell in measured)
-    models = {tuple(entry.models or entry.run for entry in cell.entries) for _, cell in measured}
-    if least > 1 and len(models) == 1 and len(measured) > 1:
-        pairs = zip(
-            *([weight * score for score in cell.scores] for weight, cell in measured), strict=True
-        )
-        differences = [(1.0, [sum(scores) for scores in pairs])]
-        return SAME_MODELS, over_runs(differences, constant=constant, margin=margin)
-    if least > 1:
-        samples = [(float(weight), cell.scores) for weight, cell in measured]
-        return WELCH, over_runs(samples, constant=constant, margin=margin)
-    if any(cell.measure not in entry.sentences for _, cell in measured for entry in cell.entries):
-        return None
-    value = constant + sum(weight * mean(cell.scores) for weight, cell in measured)
-    drawn = [
-        [_drawn_scores(entry.sentences[cell.measure], str(entry.run)) for entry in cell.entries]
-        for _, cell in measured
-    ]
-    weights = [weight for weight, _ in measured]
-    means = (np.mean(of_runs, axis=0) for of_runs in drawn)
-    resampled = sum(weight * scores for weight, scores in zip(weights, means, strict=True))
-    return BOOTSTRAP, over_sentences(value, constant + resampled, margin)
-
-
-@cache  # a cell stands in several comparisons
-def _drawn_scores(sentences: str, run: str) -> DrawnScores:
-    """Return the scores of test sets drawn anew from a run's sentences."""
-    return drawn_scores(decode_statistics(sentences, f"the ledger's {run}"))
-
-
-def _decided(finding: Finding, test: str, effect: Effect) -> Finding:
-    """Return the finding with the effect that a test gave, and the verdict that follows."""
-    verdict: Verdict = "undecided"
-    p = min(1.0, 2 * min(effect.p_positive, effect.p_negative))
-    if p < LEVEL:
-        verdict = "held" if effect.p_positive < effect.p_negative else "not held"
+        return replace(finding, verdict="no verdict", note=_joined(finding.note, incomparable))
+    finding = replace(finding, note=_joined(finding.note, unknown_processors(cells)))
+    # Printed values of others are a constant part of the difference.
+    constant = sum(weight * (cell.printed or 0) for weight, cell in weighted if cell.is_cited)
+    constant -= quantity == "length_ratio"
+    ours = [(weight, cell) for weight, cell in weighted if not cell.is_cited]
+    samples = samples_of(ours, quantity)
+    value = constant + sum(mean(sample.scores) for sample in samples)
+    finding = replace(finding, value=value)
+    if quantity == "score":
+        finding = replace(finding, without_brevity=_without_brevity(weighted))
+    drawn = [sample.drawn for sample in samples if sample.drawn is not None]
+    too_few = why_no_verdict([cell for _, cell in ours])
+    if too_few or not decides:
+        interval = over_sentences(drawn, constant) if len(drawn) == len(samples) else None
+        note = _joined(finding.note, too_few)
+        return replace(finding, verdict="no verdict", interval=interval, note=note)
+    effect = effect_of(samples, constant)
+    p, error = effect.chance(*region)
     return replace(
         finding,
-        verdict=verdict,
-        value=effect.value,
+        verdict="held" if region[0] < value < region[1] else "not held",
         interval=effect.interval,
         p=p,
-        p_holm=p,
+        p_error=error,
         tests=1,
-        test=test,
+        test=(HIERARCHICAL if len(drawn) == len(samples) else RUNS)
+        + (SAME_MODELS if len(samples) == 1 < len(ours) else ""),
     )
+
+
+def _without_brevity(weighted: Weighted) -> float | None:
+    """Return the sum without brevity penalty, where lengths differ and all sentences are known."""
+    cells = [cell for _, cell in weighted]
+    ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
+    if len(ratios) < len(cells) or all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio):
+        return None
+    return sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
+
+
+def _joined(*notes: str | None) -> str | None:
+    return "; ".join(filter(None, notes)) or None
 
 
 def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:

@@ -1,130 +1,201 @@
-"""How probable an effect is by chance: over runs, over sentences drawn anew, of a trend by rank.
+"""How probable an effect is by chance, where both the trainings and the sentences are drawn.
 
-All tests have one side: each gives the probability of so large an effect if there were none above
-0, and the probability of so small a one if there were none below. Student's distribution takes the
-thirty lines below: SciPy would be a hundred megabytes more to install.
+A model's score varies with its training (the run) and with the test set. The bootstrap here is
+hierarchical: it draws sentences anew, and runs anew whose variance is known without drawing. Plain
+resampling of both is wrong twice: of n runs it finds (n-1)/n of their variance, and it counts what
+a run does to single sentences in both levels (Owen 2007, "The pigeonhole bootstrap"). So the levels
+are put together as in the analysis of several readers of the same cases (Hillis, Berbaum and Metz
+2008, "Recent developments in the Dorfman-Berbaum-Metz procedure for multireader ROC study
+analysis"): MS(treatment, reader) + max(MS(treatment, case) - MS(all), 0), the readers being runs
+and the cases sentences, with Satterthwaite's degrees of freedom.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
-from convs2s.scoring.bleu import SAMPLES, Statistics, bleu_of
+from convs2s.scoring.bleu import Statistics
 
-RESAMPLING_SEED = 12345  # of the resamples; sacrebleu's own, so that both draw the same sentences
-ORDERS = 10_000  # random orders that a trend is held against
-LEAST_POINTS = 4  # of a trend: 3 points are in one of 6 orders by chance, 4 in one of 24
+RESAMPLING_SEED = 12345
+DRAWS = 10_000  # test sets drawn anew
+BATCHES = 10  # of the draws: their spread is the Monte Carlo error of p
+LEAST_RUNS = 3  # on each side of a comparison that has a verdict
 _CONFIDENCE = 0.95
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(256)
+_MOST_NUMBERS = 1 << 22  # that are drawn at a time
+_MOST_KEPT = 10**8  # counts of drawn sentences that are kept for the next run of the same set
+_ORDERS = 4
 
-DrawnScores = npt.NDArray[np.float64]
+SetScores = npt.NDArray[np.float64]
+
+
+class Measures(NamedTuple):
+    """What follows from sums of sentence statistics, each of shape (sets,)."""
+
+    bleu: SetScores  # tokenized, not smoothed
+    without_brevity: SetScores  # the same without the brevity penalty
+    length_ratio: SetScores  # words of the hypotheses by those of the references
+
+
+@dataclass(frozen=True)
+class SampledRuns:
+    """Runs of one network, or what several of its scores add up to run by run."""
+
+    scores: Sequence[float]  # a run's each, with sign and weight
+    drawn: SetScores | None = None  # (runs, DRAWS): the same on test sets drawn anew
+    singles: Sequence[float] | None = None
+    """Of an ensemble, which is one run: the scores of its models alone, with its weight. It is
+    taken to vary from training to training as much as one of them does, which is too much."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A difference, or a correlation, and how probable it is by chance."""
+    """A sum of means over runs, and how far off it may be by chance."""
 
     value: float
-    interval: tuple[float, float] | None  # of 95% confidence; None where the test gives none
-    p_positive: float  # of so large a value if the true one is 0 or negative
-    p_negative: float  # of so small a value if the true one is 0 or positive
+    spread: tuple[float, float]  # standard error, degrees of freedom
+    batches: Sequence[tuple[float, float]] = ()  # the spread by each batch of the draws
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of 95% confidence."""
+        error, freedom = self.spread
+        reach = error * float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom)) if error else 0.0
+        return self.value - reach, self.value + reach
+
+    def chance(self, low: float, high: float = math.inf) -> tuple[float, float]:
+        """Return p, and its Monte Carlo error, of lying as far as it does from the nearer bound.
+
+        One rule for both sides of a bound: inside, it is twice the larger of the two one-sided p
+        of an equivalence test (Schuirmann 1987, TOST); outside, or with one bound, p of two sides.
+        """
+        distance = min(abs(self.value - low), abs(self.value - high))
+        p = _two_sided(distance, *self.spread)
+        of_batches = [_two_sided(distance, *spread) for spread in self.batches]
+        return p, float(np.std(of_batches, ddof=1)) / math.sqrt(BATCHES) if of_batches else 0.0
 
 
-def over_runs(
-    samples: Sequence[tuple[float, Sequence[float]]], *, constant: float = 0.0, margin: float = 0.0
-) -> Effect:
-    """Test a sum of means over runs by Welch's t-test; of one sample it is Student's.
+def _two_sided(distance: float, error: float, freedom: float) -> float:
+    if error == 0:
+        return 0.0 if distance else 1.0
+    return min(1.0, 2 * float(stats.t.sf(distance / error, freedom)))
 
-    Each sample is the weight of its mean and the scores of two or more runs. ``constant`` is added
-    to the sum without chance, ``margin`` for the test alone, so that -margin takes the place of 0.
-    Where no score varies, the chance is 0, 1, or 1/2 for a sum of nothing.
+
+def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
+    """Return the sum of the samples' means and a constant, with its chance.
+
+    A sample has two runs or more, or is an ensemble. Where sentences are not known of all samples,
+    the chance is that of the runs alone (Welch's test; of one sample Student's).
     """
-    value = constant + sum(weight * float(np.mean(scores)) for weight, scores in samples)
-    parts = [
-        (weight**2 * float(np.var(scores, ddof=1)) / len(scores), len(scores) - 1)
-        for weight, scores in samples
-    ]
-    variance = sum(part for part, _ in parts)
-    if variance == 0:
-        p_positive = 0.5 - 0.5 * float(np.sign(value + margin))
-        return Effect(value, (value, value), p_positive, 1 - p_positive)
-    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
-    error = math.sqrt(variance)
-    reach = error * _t_quantile((1 + _CONFIDENCE) / 2, freedom)
-    p_positive = t_tail((value + margin) / error, freedom)
-    return Effect(value, (value - reach, value + reach), p_positive, 1 - p_positive)
-
-
-def drawn_scores(statistics: Statistics) -> DrawnScores:
-    """Return the BLEU, of shape (SAMPLES,), of test sets drawn anew from a set's sentences."""
-    # Sets of equally many lines are drawn alike, so that differences are of pairs.
-    generator, lines = np.random.default_rng(RESAMPLING_SEED), len(statistics)
-    # One at a time: those of a million lines, which may be anybody's, would take 8 GB together.
-    drawn = (generator.integers(lines, size=lines) for _ in range(SAMPLES))
-    return np.array([bleu_of(statistics[rows]) for rows in drawn])
-
-
-def over_sentences(value: float, drawn: DrawnScores, margin: float = 0.0) -> Effect:
-    """Test a difference of scores by a paired bootstrap (Koehn 2004).
-
-    As in sacrebleu, the differences of the samples, ``drawn`` of shape (samples,), are moved to the
-    mean 0, which is how they would be spread if there were no difference, and the one that was
-    measured counts as a sample too. ``margin`` is added to the value for the test alone.
-    """
-    spread, outer = drawn - drawn.mean(), 100 * (1 - _CONFIDENCE) / 2
-    low, high = np.percentile(drawn, [outer, 100 - outer]).tolist()
-    above = int((spread >= value + margin).sum())
-    below = int((spread <= value + margin).sum())
+    value = constant + sum(float(np.mean(sample.scores)) for sample in samples)
+    parts = []
+    for sample in samples:
+        of_runs = sample.singles or sample.scores
+        variance = float(np.var(of_runs, ddof=1))
+        parts.append((variance / len(sample.scores), len(of_runs) - 1))
+    # An ensemble's variance is that of runs which are counted already: no more freedom than theirs.
+    most = min((len(sample.singles) - 1 for sample in samples if sample.singles), default=math.inf)
+    drawn = [sample.drawn for sample in samples if sample.drawn is not None]
+    if len(drawn) < len(samples):
+        return Effect(value, _spread(parts, 0.0, most))
+    batches = zip(*(np.array_split(each, BATCHES, axis=1) for each in drawn), strict=True)
     return Effect(
-        value, (low, high), (above + 1) / (len(drawn) + 1), (below + 1) / (len(drawn) + 1)
+        value,
+        _spread(parts, _variance_of_sentences(drawn), most),
+        [_spread(parts, _variance_of_sentences(batch), most) for batch in batches],
     )
 
 
-def trend(x: Sequence[float], y: Sequence[float]) -> Effect:
-    """Test whether y rises with x by the correlation of their ranks (Spearman).
+def _spread(
+    parts: Iterable[tuple[float, int]], of_sentences: float, most: float
+) -> tuple[float, float]:
+    """Return the standard error and its degrees of freedom, at most ``most``."""
+    parts = list(parts)
+    variance = of_sentences + sum(part for part, _ in parts)
+    uncertain = sum(part**2 / degrees for part, degrees in parts)
+    return math.sqrt(variance), min(variance**2 / uncertain if uncertain else math.inf, most)
 
-    Its chance is how many of `ORDERS` random orders of y correlate as much, or as little, the
-    measured one among them. Equal values share a rank.
+
+def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
+    """Return what the sentences add to the variance, less what the runs' variance has of it.
+
+    Each array is of shape (runs, draws).
     """
-    # Ranks less their mean: half of how many values are below, less half of how many are above.
-    first, second = (np.sign(np.subtract.outer(row, row)).sum(axis=1) / 2 for row in (x, y))
-    scale = float(np.sqrt((first**2).sum() * (second**2).sum()))
-    if scale == 0:
-        return Effect(0.0, None, 1.0, 1.0)
-    order = np.random.default_rng(RESAMPLING_SEED)
-    shuffled = order.permuted(np.tile(second, (ORDERS, 1)), axis=1) @ first / scale
-    value, rounding = float(first @ second) / scale, 1e-9
-    above = int((shuffled >= value - rounding).sum())
-    below = int((shuffled <= value + rounding).sum())
-    return Effect(value, None, (above + 1) / (ORDERS + 1), (below + 1) / (ORDERS + 1))
+    whole = float(np.var(sum(of_runs.mean(axis=0) for of_runs in drawn), ddof=1))
+    counted_twice = 0.0
+    for of_runs in drawn:
+        if (runs := len(of_runs)) > 1:
+            apart = of_runs - of_runs.mean(axis=0)
+            counted_twice += float(np.var(apart, axis=1, ddof=1).sum()) / (runs * (runs - 1))
+    return max(whole - counted_twice, 0.0)
 
 
-def t_tail(t: float, freedom: float) -> float:
-    """Return how probable a value above ``t`` is in Student's distribution.
+def over_sentences(drawn: Sequence[SetScores], constant: float = 0.0) -> tuple[float, float]:
+    """Return the interval of 95% confidence of runs as they are, on other such sentences."""
+    outer = 100 * (1 - _CONFIDENCE) / 2
+    total = constant + np.sum([of_runs.mean(axis=0) for of_runs in drawn], axis=0)
+    low, high = np.percentile(total, [outer, 100 - outer]).tolist()
+    return low, high
 
-    With t = sqrt(freedom) tan(angle) the density is a power of the cosine, whose integral Gauss'
-    quadrature gives to more digits than anybody prints. The degrees of freedom, 1 or more, need
-    not be whole.
+
+def measured(statistics: Statistics) -> Measures:
+    """Return what the sentences' statistics, of shape (lines, 6), give, each of shape (1,)."""
+    return _measures(_columns(statistics).sum(axis=0, keepdims=True))
+
+
+def drawn_measures(statistics: Statistics, draws: int = DRAWS) -> Measures:
+    """Return what test sets of sentences drawn anew give, each of shape (draws,).
+
+    Sets of equally many lines are drawn alike, so that differences are of pairs (Koehn 2004).
     """
-    if t < 0:
-        return 1 - t_tail(-t, freedom)
-    start = math.atan2(t, math.sqrt(freedom))
-    half = (math.pi / 2 - start) / 2
-    angles = start + half * (_NODES + 1)
-    area = half * float((_WEIGHTS * np.cos(angles) ** (freedom - 1)).sum())
-    factor = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
-    return area * math.exp(factor) / math.sqrt(math.pi)
+    lines, columns = len(statistics), _columns(statistics).astype(np.float32)
+    counts = _kept_counts if lines * draws <= _MOST_KEPT else _counts
+    sums = [drawn.astype(np.float32) @ columns for drawn in counts(lines, draws)]
+    return _measures(np.concatenate(sums).astype(np.float64))
 
 
-def _t_quantile(probability: float, freedom: float) -> float:
-    """Return the value that Student's t is below with a probability of more than 1/2."""
-    low, high = 0.0, 1.0
-    while t_tail(high, freedom) > 1 - probability:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if t_tail(middle, freedom) > 1 - probability else (low, middle)
-    return high
+def _counts(lines: int, draws: int) -> Iterator[npt.NDArray[np.uint8]]:
+    """Yield how often each line is drawn, of shape (some draws, lines)."""
+    generator = np.random.default_rng(RESAMPLING_SEED)
+    step = max(1, _MOST_NUMBERS // lines)
+    for start in range(0, draws, step):
+        some = min(step, draws - start)
+        drawn = generator.integers(lines, size=(some, lines)) + lines * np.arange(some)[:, None]
+        yield (
+            np.bincount(drawn.reshape(-1), minlength=some * lines).reshape(some, lines).astype("u1")
+        )
+
+
+@lru_cache(maxsize=1)
+def _kept_counts(lines: int, draws: int) -> list[npt.NDArray[np.uint8]]:
+    return list(_counts(lines, draws))
+
+
+def _columns(statistics: Statistics) -> SetScores:
+    """Return (lines, 10): words, the reference's, matches and n-grams of each order."""
+    n_grams = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0)
+    return np.concatenate([statistics, n_grams], axis=1).astype(np.float64)
+
+
+def _measures(sums: SetScores) -> Measures:
+    words, reference = sums[:, 0], sums[:, 1]
+    matches, n_grams = sums[:, 2 : 2 + _ORDERS], sums[:, 2 + _ORDERS :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bare = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
+        bare = np.where(matches.all(axis=1), bare, 0.0)
+        brevity = np.exp(np.minimum(1 - reference / words, 0.0))
+        return Measures(np.where(words > 0, bare * brevity, 0.0), bare, words / reference)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p by Holm's correction (1979) for as many tests: the k-th smallest times n - k + 1."""
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected

@@ -54,7 +54,11 @@ def test_the_printed_values_are_as_the_papers_say(settings: Settings) -> None:
                      for side in (compared.better, compared.worse)]  # fmt: skip
             values = [[value for value in side if value is not None] for side in sides]
             if values == sides:
-                assert sum(values[0]) - sum(values[1]) + compared.margin > 0, name
+                difference = sum(values[0]) - sum(values[1])
+                if compared.within is not None:
+                    assert abs(difference) < compared.within, name
+                else:
+                    assert difference + compared.margin > 0, name
                 known += 1
     assert known > 40
 
@@ -91,10 +95,10 @@ OTHER = {"table": "table4", "row": "-source position"}
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        ({}, "expected comparisons or trends, or else untested: a reason"),
+        ({}, "expected comparisons, trends or lengths, or else untested: a reason"),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER]}], "untested": "no"},
-            "expected comparisons or trends, or else untested: a reason",
+            "expected comparisons, trends or lengths, or else untested: a reason",
         ),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER, OTHER]}]},

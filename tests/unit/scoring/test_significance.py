@@ -1,81 +1,26 @@
-"""Tests by chance: against tables, against the bootstrap that compares files, against counting."""
+"""Tests by chance: against formulas, against the bootstrap that compares files, by simulation."""
 
-import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from convs2s.scoring.bleu import SAMPLES, bleu_of, compare, statistics_of
+from convs2s.scoring import significance
+from convs2s.scoring.bleu import Statistics, bleu_of, compare, length_ratio, statistics_of
 from convs2s.scoring.significance import (
-    ORDERS,
-    RESAMPLING_SEED,
-    drawn_scores,
-    over_runs,
+    BATCHES,
+    LEAST_RUNS,
+    SampledRuns,
+    drawn_measures,
+    effect_of,
+    holm,
+    measured,
     over_sentences,
-    t_tail,
-    trend,
 )
 
 WORDS = list("abcdefghijklmnop")
-
-
-@pytest.mark.parametrize(
-    ("t", "freedom", "expected"),
-    [
-        # the tables that every textbook prints, of one side
-        (6.314, 1, 0.05),
-        (12.706, 1, 0.025),
-        (2.920, 2, 0.05),
-        (2.353, 3, 0.05),
-        (2.132, 4, 0.05),
-        (2.776, 4, 0.025),
-        (1.812, 10, 0.05),
-    ],
-)
-def test_students_distribution_is_that_of_the_tables(
-    t: float, freedom: float, expected: float
-) -> None:
-    assert t_tail(t, freedom) == pytest.approx(expected, abs=5e-5)
-    assert t_tail(-t, freedom) == pytest.approx(1 - expected, abs=5e-5)
-
-
-@pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 4.0, 60.0])
-def test_students_distribution_where_a_formula_gives_it(t: float) -> None:
-    assert t_tail(t, 1) == pytest.approx(0.5 - math.atan(t) / math.pi, rel=1e-9)
-    assert t_tail(t, 2) == pytest.approx(0.5 - t / (2 * math.sqrt(2 + t * t)), rel=1e-9)
-    assert t_tail(t, 1) > t_tail(t, 1.5) > t_tail(t, 2) or t == 0
-
-
-def test_welchs_test_of_a_published_example() -> None:
-    """Wikipedia, Welch's t-test, example 1: t = -2.46, 25.0 degrees of freedom, p = 0.021."""
-    first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7]
-    second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5]
-    effect = over_runs([(1.0, [*first, 21.4]), (-1.0, [*second, 24.4])])
-    assert effect.value == pytest.approx(-2.1667, abs=1e-3)
-    assert 2 * effect.p_negative == pytest.approx(0.021, abs=5e-4)
-    assert effect.p_positive == pytest.approx(1 - effect.p_negative)
-    assert effect.interval is not None
-    assert effect.interval[1] < 0  # as p is below 0.025
-
-
-def test_an_interval_ends_where_the_test_turns() -> None:
-    samples = [(1.0, [21.7, 21.5, 21.9]), (-1.0, [21.0, 21.4, 21.1])]
-    effect = over_runs(samples)
-    assert effect.interval is not None
-    low, high = effect.interval
-    assert over_runs(samples, margin=-low).p_positive == pytest.approx(0.025)
-    assert over_runs(samples, margin=-high).p_negative == pytest.approx(0.025)
-    moved = over_runs(samples, constant=2.0)
-    assert moved.interval is not None
-    assert list(moved.interval) == pytest.approx([low + 2, high + 2])
-
-
-@pytest.mark.parametrize(("margin", "expected"), [(0.0, 0.5), (0.1, 0.0), (-0.1, 1.0)])
-def test_scores_that_never_vary(margin: float, expected: float) -> None:
-    effect = over_runs([(1.0, [20.0, 20.0]), (-1.0, [20.0, 20.0])], margin=margin)
-    assert effect.p_positive == expected
-    assert effect.p_negative == 1 - expected
 
 
 def system(wrong: float, seed: int, lines: int = 120) -> tuple[list[str], list[str]]:
@@ -91,90 +36,187 @@ def system(wrong: float, seed: int, lines: int = 120) -> tuple[list[str], list[s
     return said, references
 
 
-def test_samples_are_drawn_one_after_the_other_as_all_at_once() -> None:
+def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
+    said, references = system(0.2, seed=3)
+    shorter = [line.rsplit(" ", 2)[0] for line in said]
+    for hypotheses in (said, shorter):
+        statistics = statistics_of(hypotheses, references)
+        found = measured(statistics)
+        assert found.bleu[0] == pytest.approx(bleu_of(statistics))
+        assert found.length_ratio[0] == pytest.approx(length_ratio(hypotheses, references).score)
+        penalty = min(1.0, math.exp(1 - 1 / found.length_ratio[0]))
+        assert found.without_brevity[0] * penalty == pytest.approx(found.bleu[0])
+    assert found.without_brevity[0] > found.bleu[0] + 3
+    nothing = measured(statistics_of([""] * 120, references))
+    assert (nothing.bleu[0], nothing.length_ratio[0]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("most", [10**8, 0])
+def test_drawn_sets_are_of_whole_sentences(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same whether the counts of a set are kept, or drawn again in parts."""
+    monkeypatch.setattr(significance, "_MOST_KEPT", most)
+    monkeypatch.setattr(significance, "_MOST_NUMBERS", 120 * 7)
     statistics = statistics_of(*system(0.2, seed=3))
-    generator = np.random.default_rng(RESAMPLING_SEED)
-    rows = generator.choice(len(statistics), size=(SAMPLES, len(statistics)), replace=True)
-    assert drawn_scores(statistics).tolist() == [bleu_of(statistics[one]) for one in rows]
+    generator = np.random.default_rng(significance.RESAMPLING_SEED)
+    expected = [bleu_of(statistics[generator.integers(120, size=120)]) for _ in range(20)]
+    assert drawn_measures(statistics, 20).bleu.tolist() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("worse", [0.12, 0.15, 0.25])
-def test_the_bootstrap_is_that_of_two_files(worse: float) -> None:
+@pytest.mark.parametrize("worse", [0.12, 0.25])
+def test_the_interval_over_sentences_is_that_of_two_files(worse: float) -> None:
     better, references = system(0.1, seed=1)
     other, _ = system(worse, seed=2)
-    expected = compare(other, better, references)
-    first, second = (drawn_scores(statistics_of(one, references)) for one in (other, better))
-    for drawn, half in (
-        (first, expected.baseline.interval),
-        (second, expected.system.interval),
-    ):
-        low, high = np.sort(drawn)[[25, 974]]  # as sacrebleu takes them
-        assert (high - low) / 2 == pytest.approx(half, abs=1e-4)
-    effect = over_sentences(expected.difference, second - first)
-    if (second > first).all():  # else sacrebleu folds the samples of the other sign over
-        assert effect.p_positive == pytest.approx(expected.p_value)
-    assert effect.p_positive == pytest.approx(expected.p_value, abs=0.02)
-    assert effect.p_positive + effect.p_negative == pytest.approx(1, abs=0.01)
+    drawn = [drawn_measures(statistics_of(one, references)).bleu for one in (better, other)]
+    for drawn_bleu, expected in zip(drawn, (better, other), strict=True):
+        low, high = over_sentences([drawn_bleu[None]])
+        half = compare(expected, expected, references).system.interval
+        assert (high - low) / 2 == pytest.approx(half, rel=0.1)
+    low, high = over_sentences([drawn[0][None], -drawn[1][None]], constant=1.0)
+    difference = compare(other, better, references).difference
+    assert low < difference + 1 < high
 
 
-def test_a_margin_moves_what_is_held_against_chance() -> None:
-    drawn = np.random.default_rng(0).normal(-0.2, 0.1, 1000)
-    behind = over_sentences(-0.2, drawn)
-    assert behind.p_negative < 0.05 < behind.p_positive
-    allowed = over_sentences(-0.2, drawn, margin=0.5)
-    assert allowed.p_positive < 0.05
-    assert allowed.interval == behind.interval
+def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
+    """Wikipedia, Welch's t-test, example 1: t = -2.46, 25.0 degrees of freedom, p = 0.021."""
+    first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7]
+    second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5]
+    first, second = [*first, 21.4], [*second, 24.4]
+    effect = effect_of([SampledRuns(first), SampledRuns([-score for score in second])])
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    assert effect.value == pytest.approx(-2.1667, abs=1e-3)
+    p, error = effect.chance(0.0)
+    assert p == pytest.approx(expected.pvalue)
+    assert error == 0
+    assert expected.pvalue == pytest.approx(0.021, abs=5e-4)
+    assert effect.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    moved = effect_of([SampledRuns(first), SampledRuns([-score for score in second])], constant=2.0)
+    assert moved.interval == pytest.approx([end + 2 for end in effect.interval])
 
 
-def test_the_same_output_twice_is_no_difference() -> None:
-    effect = over_sentences(0.0, np.zeros(1000))
-    assert effect.p_positive == effect.p_negative == 1
+def test_an_interval_ends_where_the_test_turns() -> None:
+    effect = effect_of([SampledRuns([21.7, 21.5, 21.9]), SampledRuns([-21.0, -21.4, -21.1])])
+    for end in effect.interval:
+        assert effect.chance(end)[0] == pytest.approx(0.05)
+    low, high = effect.interval
+    assert effect.chance(low - 0.01, high + 1)[0] < 0.05  # inside both bounds
+    assert effect.chance(low + 0.01, high + 1)[0] > 0.05
+    assert effect.chance(high + 0.01, high + 1)[0] < 0.05  # outside
 
 
-def test_a_trend_is_held_against_every_order() -> None:
-    x, y = [1.0, 2.0, 3.0, 4.0, 5.0], [20.0, 20.5, 20.4, 21.0, 21.5]
-    effect = trend(x, y)
-    assert effect.value == pytest.approx(0.9)
-    orders = [1 - 6 * sum((a - b) ** 2 for a, b in zip(range(5), one, strict=True)) / 120
-              for one in itertools.permutations(range(5))]  # fmt: skip
-    exact = sum(order >= 0.9 - 1e-9 for order in orders) / len(orders)
-    assert effect.p_positive == pytest.approx(exact, abs=0.01)
-    assert trend(x, y[::-1]).p_negative == pytest.approx(exact, abs=0.01)
+def test_equivalence_is_two_tests_of_one_side() -> None:
+    """Schuirmann's: p of one side is the larger of the two, here doubled."""
+    scores = [0.1, 0.2, 0.4]
+    bounds = [
+        stats.ttest_1samp(scores, bound, alternative=side).pvalue
+        for bound, side in ((-1.0, "greater"), (1.0, "less"))
+    ]
+    assert effect_of([SampledRuns(scores)]).chance(-1.0, 1.0)[0] == pytest.approx(2 * max(bounds))
 
 
-def test_points_in_one_place_share_a_rank() -> None:
-    assert trend([1, 1, 2, 2], [5.0, 5.0, 6.0, 6.0]).value == pytest.approx(1)
-    assert trend([1, 2, 3, 4], [7.0, 7.0, 7.0, 7.0]).p_positive == 1
+def test_scores_that_never_vary() -> None:
+    effect = effect_of([SampledRuns([20.0, 20.0]), SampledRuns([-20.0, -20.0])])
+    assert effect.interval == (0.0, 0.0)
+    assert [effect.chance(bound)[0] for bound in (0.0, 0.1, -0.1)] == [1.0, 0.0, 0.0]
 
 
-def test_what_was_measured_counts_as_a_sample_too() -> None:
-    """Of 1,001 differences that are 0 to 1,000, 500 in the mean, one is as far as 500 from it."""
-    drawn = np.arange(1001.0)
-    far = over_sentences(500.0, drawn)
-    assert (far.p_positive, far.p_negative) == (2 / 1002, 1.0)
-    behind = over_sentences(-500.0, drawn)
-    assert (behind.p_positive, behind.p_negative) == (1.0, 2 / 1002)
-    assert over_sentences(501.0, drawn).p_positive == 1 / 1002
-    assert over_sentences(400.0, drawn, margin=100.0).p_positive == 2 / 1002
-    assert over_sentences(400.0, drawn, margin=101.0).p_positive == 1 / 1002
+def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
+    """Runs that differ at random sentence by sentence are not counted twice; systems are once."""
+    order, draws = np.random.default_rng(0), 20_000
+    apart = order.normal(0, 0.1, (2, 3, draws))
+    scores = [20.0, 20.1, 20.2]
+    negative = [-score for score in scores]
+    runs_alone = effect_of([SampledRuns(scores), SampledRuns(negative)])
+    of_runs = effect_of([SampledRuns(scores, apart[0]), SampledRuns(negative, apart[1])])
+    assert of_runs.spread[0] == pytest.approx(runs_alone.spread[0], rel=0.05)
+    shared = order.normal(0, 0.4, draws)
+    of_both = effect_of([SampledRuns(scores, apart[0] + shared), SampledRuns(negative, apart[1])])
+    assert of_both.spread[0] == pytest.approx(math.hypot(runs_alone.spread[0], 0.4), rel=0.02)
+    assert of_both.spread[1] > of_runs.spread[1]
+    one_unknown = effect_of([SampledRuns(scores, apart[0]), SampledRuns(negative)])
+    assert one_unknown.spread == runs_alone.spread
 
 
-def test_the_interval_of_the_bootstrap_has_95_of_100_samples() -> None:
-    assert over_sentences(7.0, np.arange(1001.0)).interval == pytest.approx((25.0, 975.0))
+def test_an_ensemble_varies_as_one_of_its_models() -> None:
+    singles = [20.0, 21.0, 22.0]
+    effect = effect_of(
+        [SampledRuns([24.0], singles=singles), SampledRuns([-score for score in singles])]
+    )
+    assert effect.value == 3.0
+    assert effect.spread == pytest.approx((math.sqrt(1 + 1 / 3), 2))
 
 
-def test_the_measured_order_counts_as_one_of_a_trend() -> None:
-    """Of twelve points one order in 479,001,600 is as good: of the random ones none."""
-    points = [float(number) for number in range(12)]
-    rising, falling = trend(points, points), trend(points, points[::-1])
-    assert (rising.value, rising.p_positive, rising.p_negative) == (1.0, 1 / (ORDERS + 1), 1.0)
-    assert (falling.value, falling.p_positive, falling.p_negative) == (-1.0, 1.0, 1 / (ORDERS + 1))
+def test_p_has_the_error_of_its_draws() -> None:
+    """Two seeds of the draws differ by as much as the stated error says."""
+    found = []
+    for seed in range(40):
+        order = np.random.default_rng(seed)
+        drawn = [order.normal(0, 0.4, (1, 5000)) + np.zeros((3, 1)) for _ in range(2)]
+        samples = [
+            SampledRuns([21.0, 21.1, 21.2], drawn[0]),
+            SampledRuns([-20.0, -20.1, -20.2], drawn[1]),
+        ]
+        found.append(effect_of(samples).chance(0.0))
+    p_values, errors = zip(*found, strict=True)
+    assert float(np.mean(errors)) == pytest.approx(float(np.std(p_values)), rel=0.4)
+    assert len(effect_of(samples).batches) == BATCHES
 
 
-def test_one_run_more_on_a_side_counts_by_its_own_freedom() -> None:
-    """Against the t of two runs and three: Welch's degrees of freedom are between 1 and 3."""
-    first, second = [20.0, 22.0], [10.0, 11.0, 12.0]
-    variances = [float(np.var(side, ddof=1)) / len(side) for side in (first, second)]
-    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 1 + variances[1] ** 2 / 2)
-    effect = over_runs([(1.0, first), (-1.0, second)])
-    assert effect.p_positive == pytest.approx(t_tail(10 / math.sqrt(sum(variances)), freedom))
+def test_holms_correction() -> None:
+    """The example of Holm's paper's method: 0.01 x 4, 0.02 x 3, then no less than that."""
+    assert holm([0.02, 0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.06, 0.04, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def runs_of(order: np.random.Generator, share: float, difficulty: np.ndarray) -> list[Statistics]:
+    """Runs of a system whose n-grams are right by chance: so large a share, more or less by run."""
+    words = np.full(len(difficulty), 300)
+    runs = []
+    for _ in range(LEAST_RUNS):
+        right = np.clip(share + order.normal(0, _OF_RUNS) + difficulty, 0.05, 0.97)
+        matches = [order.binomial(words - n, right ** (1 + 0.55 * n)) for n in range(4)]
+        runs.append(np.stack([words, words, *matches], axis=1))
+    return runs
+
+
+_OF_RUNS = 0.0016  # BLEU of runs then deviates by 0.25, as that of the ablations' base does
+
+
+def sampled(runs: Sequence[Statistics], sign: int) -> SampledRuns:
+    scores = [sign * float(measured(one).bleu[0]) for one in runs]
+    return SampledRuns(scores, sign * np.stack([drawn_measures(one, 400).bleu for one in runs]))
+
+
+def verdicts(claims: int, *, ahead: float, comparisons: int, hard: float) -> dict[str, int]:
+    """Count the verdicts of claims of so many comparisons, three runs a side, of 80 long sentences.
+
+    A system is ``ahead`` by a share of words that are right; systems differ by ``hard`` in what
+    they find hard.
+    """
+    order, counts = np.random.default_rng(1), {"held": 0, "not held": 0, "undecided": 0}
+    for _ in range(claims):
+        difficulty = order.normal(0, 0.12, 80)
+        base, *others = (
+            sampled(runs_of(order, 0.6 + more, difficulty + order.normal(0, hard, 80)), sign)
+            for more, sign in ((ahead, 1), *((0.0, -1),) * comparisons)
+        )
+        effects = [effect_of([base, other]) for other in others]
+        decided = [p < 0.05 for p in holm([effect.chance(0.0)[0] for effect in effects])]
+        signs = [effect.value > 0 for effect in effects]
+        if any(d and not above for d, above in zip(decided, signs, strict=True)):
+            counts["not held"] += 1
+        else:
+            counts["held" if all(decided) else "undecided"] += 1
+    return counts
+
+
+def test_no_effect_gives_a_verdict_in_one_claim_of_twenty_at_most() -> None:
+    counts = verdicts(1000, ahead=0.0, comparisons=1, hard=0.02)
+    assert counts["held"] + counts["not held"] <= 50, counts
+    assert min(counts["held"], counts["not held"]) > 5, counts  # either side alike
+
+
+def test_a_point_of_bleu_gives_a_verdict_in_four_claims_of_five() -> None:
+    counts = verdicts(1000, ahead=0.0082, comparisons=1, hard=0.01)
+    assert counts["held"] >= 800, counts
+    assert counts["not held"] <= 1, counts

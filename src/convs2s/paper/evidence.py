@@ -1,0 +1,224 @@
+"""What the ledger has on the cells that a claim names: scores, sentences, and what to draw anew."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from convs2s.config.claims import CellName, printed_number, row_index
+from convs2s.config.runs import members
+from convs2s.config.settings import Settings
+from convs2s.paper.cells import MEASURES, CellAddress
+from convs2s.paper.ledger import LedgerEntry
+from convs2s.scoring.bleu import decode_statistics
+from convs2s.scoring.significance import (
+    LEAST_RUNS,
+    Measures,
+    SampledRuns,
+    SetScores,
+    drawn_measures,
+    measured,
+)
+
+LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
+"""Measures; of all others the higher value is better."""
+
+EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
+"""The entries of the runs that each cell shows."""
+
+Quantity = Literal["score", "without_brevity", "length_ratio"]
+"""What is taken of a run: the score of the cell's measure, or what its sentences give beside it."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a cell."""
+
+    address: CellAddress
+    label: str  # what a comparison calls it
+    measure: str
+    printed: float | None  # the paper's number; None where it prints none
+    is_cited: bool  # whether the printed number is all that there is
+    entries: tuple[LedgerEntry, ...]  # the runs that have a score, by name
+    missing: str | None  # why there is no score; None where there is one
+
+    @property
+    def trainings(self) -> int:
+        """How many trainings it rests on: an ensemble on those of its models."""
+        return sum(len(members(entry.run.run)) for entry in self.entries)
+
+    @property
+    def ensemble(self) -> LedgerEntry | None:
+        """The one entry, where it is an ensemble's."""
+        alone = len(self.entries) == 1 < self.trainings
+        return self.entries[0] if alone else None
+
+    @property
+    def runs_in_words(self) -> str:
+        """How many runs there are, or which ensemble."""
+        runs = [entry.run.run for entry in self.entries]
+        ensembles = [run for run in runs if run.startswith("ensemble")]
+        return "printed" if self.is_cited else ", ".join(ensembles) or str(len(runs))
+
+    def scores(self, quantity: Quantity = "score") -> list[float]:
+        """Return what is taken of each run."""
+        if quantity == "score":
+            return [entry.scores[self.measure].score for entry in self.entries]
+        return [float(getattr(_measured(text), quantity)[0]) for text in self.sentences(quantity)]
+
+    def drawn(self, quantity: Quantity) -> SetScores | None:
+        """Return the same on test sets drawn anew (runs, draws); None without the sentences."""
+        texts, name = self.sentences(quantity), "bleu" if quantity == "score" else quantity
+        if len(texts) < len(self.entries):
+            return None
+        return np.stack([getattr(_drawn(text), name) for text in texts])
+
+    def sentences(self, quantity: Quantity) -> list[str]:
+        """Return the sentence statistics of the runs that have any.
+
+        Those of the measure itself; for a length any tokenized BLEU's, as all have the same words.
+        """
+        if quantity == "length_ratio":
+            return [text for entry in self.entries for text in list(entry.sentences.values())[:1]]
+        stated = (entry.sentences.get(self.measure) for entry in self.entries)
+        return [text for text in stated if text is not None]
+
+    @property
+    def length_ratio(self) -> float | None:
+        """The mean over the runs; None where the sentences of one are not known."""
+        ratios = self.scores("length_ratio")
+        return float(np.mean(ratios)) if ratios and len(ratios) == len(self.entries) else None
+
+
+CellFinder = Callable[[CellName], Evidence]
+
+Weighted = Sequence[tuple[float, Evidence]]
+"""Cells, and how often each counts: negative on the worse side, or where lower is better."""
+
+
+def entries_by_cell(entries: Iterable[LedgerEntry]) -> dict[CellAddress, list[LedgerEntry]]:
+    """Return the entries of the runs that each cell shows."""
+    shown: dict[CellAddress, list[LedgerEntry]] = {}
+    for entry in entries:
+        for address in entry.table_cells:
+            shown.setdefault(address, []).append(entry)
+    return shown
+
+
+def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
+    """Return what there is on a cell that a claim names."""
+    table, index = settings.paper[name.table], row_index(name, settings.paper, "config/claims.yaml")
+    row, address = table.rows[index], CellAddress(name.table, index, name.column)
+    (column,) = (column for column in table.columns if column.key == name.column)
+    measure = row.measures.get(name.column, column.measure)
+    assert measure is not None
+    is_cited = row.kind == "cited"
+    scored = [] if is_cited else sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
+    missing = None
+    if is_cited and settings.scale.stand_in:
+        missing = "a printed value is of the paper's data"
+    elif not is_cited and not scored and settings.scale.why_left_out(row):
+        missing = "left out at this scale"
+    elif not is_cited and not scored:
+        has_model = row.model and settings.scale.model_for(row.model)
+        missing = "not run" if has_model else "no stand-in"
+    group = f"{row.group} " if row.group else ""
+    which = f" {column.name}" if len(table.columns) > 1 else ""
+    return Evidence(
+        address=address,
+        label=f"{name.table} {group}{row.system!r}{which}",
+        measure=measure,
+        printed=printed_number(row, name.column),
+        is_cited=is_cited,
+        entries=tuple(scored),
+        missing=missing,
+    )
+
+
+def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
+    """Return why scores cannot be held against each other; None where they can.
+
+    Perplexity is of one vocabulary, any other score of one test set and one metric, and all of one
+    kind of processor: rounding sends a training another way. An unknown kind is one of its own.
+    """
+    kinds, processors = dict[str, None](), dict[str, None]()
+    for cell in cells:
+        for entry in cell.entries:
+            task, signature = entry.run.task, entry.scores[cell.measure].signature
+            text = settings.tasks[task].text_name
+            of_test_set = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
+            of_training = f"{MEASURES[cell.measure].label} of {task}"
+            kinds[of_training if cell.measure == "perplexity" else of_test_set] = None
+            processors[entry.processor or "one that is not stated"] = None
+    for stated, among in (("not of one kind", kinds), ("not of one processor", processors)):
+        if len(among) > 1:
+            return f"{stated}: {' against '.join(among)}"
+    return None
+
+
+def unknown_processors(cells: Iterable[Evidence]) -> str | None:
+    """Return that the processors are not known, where they are not."""
+    known = all(entry.processor for cell in cells for entry in cell.entries)
+    return None if known else "of processors that are not stated"
+
+
+def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
+    """Return why runs are too few for a verdict; None where they are enough."""
+    if any(cell.trainings < LEAST_RUNS for cell in cells):
+        if max(cell.trainings for cell in cells) == 1:
+            return "one run each: no verdict"
+        fewest = min(cell.trainings for cell in cells)
+        return f"{fewest} on a side: a verdict needs {LEAST_RUNS} runs a side"
+    for cell in cells:
+        if cell.ensemble and _models_alone(cell.ensemble, cells) is None:
+            return "an ensemble is one run, and its models alone are not compared with here"
+    return None
+
+
+def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
+    """Return what is drawn anew: a sample for each set of models that the cells are of.
+
+    Of cells of the same models the sum is taken model by model: what the models differ in is then
+    no part of its chance.
+    """
+    groups: dict[object, list[tuple[float, Evidence]]] = {}
+    for weight, cell in weighted:
+        models = tuple(entry.models or entry.run for entry in cell.entries)
+        groups.setdefault(models, []).append((weight, cell))
+    samples = []
+    for group in groups.values():
+        columns = ([weight * score for score in cell.scores(quantity)] for weight, cell in group)
+        drawn = [(weight, cell.drawn(quantity)) for weight, cell in group]
+        of_sentences = [weight * runs for weight, runs in drawn if runs is not None]
+        weight, cell = group[0]
+        others = [each for _, each in weighted]
+        singles = _models_alone(cell.ensemble, others) if cell.ensemble else None
+        samples.append(
+            SampledRuns(
+                scores=[sum(column) for column in zip(*columns, strict=True)],
+                drawn=np.sum(of_sentences, axis=0) if len(of_sentences) == len(group) else None,
+                singles=singles and [weight * score for score in singles],
+            )
+        )
+    return samples
+
+
+def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[float] | None:
+    """Return the scores of an ensemble's models, where one of the cells has each alone."""
+    for cell in cells:
+        alone = {entry.models: entry for entry in cell.entries}
+        if all((model,) in alone for model in ensemble.models):
+            return [alone[model,].scores[cell.measure].score for model in ensemble.models]
+    return None
+
+
+@cache  # a cell stands in several comparisons
+def _measured(sentences: str) -> Measures:
+    return measured(decode_statistics(sentences, "the ledger's sentences"))
+
+
+@cache
+def _drawn(sentences: str) -> Measures:
+    return drawn_measures(decode_statistics(sentences, "the ledger's sentences"))
