@@ -13,6 +13,17 @@ from convs2s.files.checksums import sha256
 PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
 
 
+INSTRUCTION_SETS = {
+    "amx_bf16": "AMX bf16",
+    "avx512_bf16": "AVX-512 bf16",
+    "avx512f": "AVX-512",
+    "avx2": "AVX2",
+    "sve": "SVE",
+    "asimd": "NEON",
+}
+"""Flag of Linux -> the instruction set, the widest first."""
+
+
 def manifest() -> dict[str, object]:
     """Return the versions, the git revision (with ``+`` if files differ) and the processor."""
     versions: dict[str, str | None] = dict.fromkeys(PACKAGES)
@@ -58,11 +69,20 @@ def revision(root: Path) -> str | None:
     return answers[0] + ("+" if answers[1] else "")
 
 
-def processor() -> str:
-    """Return the name of this machine's processor."""
-    information = Path("/proc/cpuinfo")
+def processor(information: Path = Path("/proc/cpuinfo")) -> str:
+    """Return what rounds here: processor, its widest instruction set, and torch with its build.
+
+    Two machines of which one differs may give two results of one training. The list is the
+    kernel's; what it does not tell is left out.
+    """
+    stated = {}
     if information.is_file():
-        for line in information.read_text("utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
+        lines = (line.partition(":") for line in information.read_text("utf-8").splitlines())
+        stated = {name.strip(): value.strip() for name, _, value in lines if value}
+    flags = stated.get("flags", stated.get("Features", "")).split()
+    widest = next((name for flag, name in INSTRUCTION_SETS.items() if flag in flags), None)
+    library = None
+    with suppress(metadata.PackageNotFoundError):
+        library = f"torch {metadata.version('torch')}"
+    model = stated.get("model name") or platform.processor()
+    return ", ".join(filter(None, (model, widest, library)))

@@ -1,12 +1,14 @@
 """What stands beside a number."""
 
+import platform
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from convs2s import __version__
 from convs2s.files.checksums import sha256
-from convs2s.manifest import revision, run_manifest
+from convs2s.manifest import manifest, processor, revision, run_manifest
 
 
 def test_a_run_names_the_bytes_that_it_read(tmp_path: Path) -> None:
@@ -24,3 +26,33 @@ def test_where_there_is_no_git_the_revision_is_not_known(
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2 avx512f avx512_bf16\n", "AVX-512 bf16"),
+        ("model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2\n", "AVX2"),
+        ("model name\t: AMD EPYC 9R14\nFeatures\t: asimd\n", "NEON"),
+    ],
+)
+def test_a_processor_is_told_with_what_it_rounds_by(
+    told: str, expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / "cpuinfo").write_text(told)
+    library = f"torch {metadata.version('torch')}"
+    assert processor(tmp_path / "cpuinfo") == f"AMD EPYC 9R14, {expected}, {library}"
+    assert manifest()["processor"] == processor()
+
+
+def test_what_is_not_known_of_a_processor_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "distribution", absent)
+    (tmp_path / "cpuinfo").write_text("model name : a processor\nflags : fpu\n")
+    assert processor(tmp_path / "cpuinfo") == "a processor"
+    assert processor(tmp_path / "none") == platform.processor()
+
+
+def absent(name: str) -> object:
+    raise metadata.PackageNotFoundError(name)

@@ -148,12 +148,36 @@ def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) 
         scores=_scores(content, MEASURES[cell.measure].file),
         lines=content.get("lines"),
         sha256=_checksums(file, manifest),
-        processor=manifest.get("processor"),
+        processor=_processors(file, manifest),
         revision=manifest.get("revision"),
         date=datetime.fromtimestamp(written, UTC).date().isoformat(),
         inputs=inputs,
         sentences=content.get("sentences", {}),
     )
+
+
+def _processors(file: RunFile, manifest: Mapping[str, object]) -> str | None:
+    """Return what a file's models were trained on, and what computed the file, each once.
+
+    A job whose environment has no torch states none; it is on the machine of the others.
+    """
+    records = [folder / "training.json" for folder in _folders(file)]
+    trained = [read_json(record) for record in records if record.is_file()]
+    made = [record.get("manifest") for record in trained if isinstance(record, dict)]
+    kinds = dict[str, None]()
+    for stated in (*made, manifest):
+        parts = (
+            [stated.get(key) for key in ("gpu", "processor")] if isinstance(stated, dict) else []
+        )
+        kind = ", ".join(str(part) for part in parts if part)
+        if kind and not any(known.startswith(kind) for known in kinds):
+            kinds[kind] = None
+    return "; ".join(kinds) or None
+
+
+def _folders(file: RunFile) -> list[Path]:
+    """Return the folders of a run's models."""
+    return [Path(file.path).parent.with_name(member) for member in members(file.run)]
 
 
 def _names(cell: Cell, file: RunFile) -> RunNames:
@@ -184,6 +208,5 @@ def _checksums(file: RunFile, manifest: Mapping[str, object]) -> dict[str, str]:
     checksums = dict(known) if isinstance(known, dict) else {}
     if any(name.endswith(".safetensors") for name in checksums):
         return checksums
-    folders = (Path(file.path).parent.with_name(member) for member in members(file.run))
-    models = [folder / "model.safetensors" for folder in folders]
+    models = [folder / "model.safetensors" for folder in _folders(file)]
     return checksums | {str(model): sha256(model) for model in models if model.is_file()}

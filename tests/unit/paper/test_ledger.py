@@ -46,6 +46,25 @@ def ledger(demo: Settings) -> Path:
     return output
 
 
+def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -> None:
+    score, training = (path(demo, column) for column in ("bleu", "ppl"))
+    cell = [one for one in cells(demo, "table4") if one.address.column == "bleu"][:1]
+    named = {
+        ("an EPYC, AVX2, torch 2.13.0", "an EPYC, AVX2"): "an EPYC, AVX2, torch 2.13.0",
+        ("an EPYC", "a Xeon"): "an EPYC; a Xeon",
+        (None, "a Xeon"): "a Xeon",
+        (None, None): None,
+    }
+    for (trained, scored), expected in named.items():
+        write(training, {"validation_perplexity": 6.5, "manifest": {"processor": trained}})
+        write(score, NUMBERS | {"manifest": MANIFEST | {"processor": scored}})
+        (entry,) = entries_of(demo, cell, [score])
+        assert entry.processor == expected
+    write(training, {"manifest": {"processor": "an EPYC", "gpu": "an H100"}})
+    (entry,) = entries_of(demo, cell, [score])
+    assert entry.processor == "an H100, an EPYC"
+
+
 def write(path: str, content: object) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(content), encoding="utf-8")
