@@ -39,7 +39,6 @@ class Fault:
         name: what is wrong, in words.
         edits: most faults are one.
         tests: test files, or tests in them, one of which has to fail.
-        first: tests that are likely to, which are run before all of them.
         may_stop_tests: whether tests that cannot run, or never end, find it as well.
     """
 
@@ -47,7 +46,6 @@ class Fault:
     name: str
     edits: tuple[Edit, ...]
     tests: tuple[str, ...]
-    first: tuple[str, ...] = ()
     may_stop_tests: bool = False
 
     def is_meant_by(self, words: Sequence[str]) -> bool:

@@ -2,10 +2,10 @@
 
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
 these rooms or files of the package alone. The sample is the same for the same code, and mostly so
-where other lines change. Each fault meets the tests that run its line, then all tests of its
-module: the files that import it, and the unit tests of its room. Whatever fails finds it, also
-tests that never end. Messages, annotations and the looks of plots are left alone, and what
-harmless.yaml shows to change nothing counts as found.
+where other lines change. Each fault meets those tests of its module that run its line; where none
+does, as where a process of its own does, all of them: the files that import it, and the unit tests
+of its room. Whatever fails finds it, also tests that never end. Messages, annotations and the looks
+of plots are left alone, and what harmless.yaml shows to change nothing counts as found.
 """
 
 import ast
@@ -131,13 +131,15 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults, each with the tests that run its lines, in an unchanged copy, as first."""
+    """Return the faults, each with the tests that run its line, if any, in an unchanged copy."""
     settings, data = root / "coverage.ini", root / "coverage.data"
     settings.write_text(COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8")
     check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
     lines = CoverageData(str(data))
     lines.read()
-    return [replace(fault, first=tests_that_run(root, fault, lines)) for fault in faults]
+    return [
+        replace(fault, tests=tests_that_run(root, fault, lines) or fault.tests) for fault in faults
+    ]
 
 
 def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, ...]:
