@@ -8,8 +8,9 @@ from pathlib import Path
 def add_results(command: argparse.ArgumentParser) -> None:
     """Add the options of ``results``."""
     command.description = (
-        "Write every table of the papers and the claims as Markdown, and their plots beside it, "
-        "from the lines of a ledger alone; run it in the folder of config.yaml and config/."
+        "Write headline values, plots and verdicts of claims as a page of Markdown, beside it a "
+        "folder of every table and test, from the lines of a ledger alone; run it in the folder of "
+        "config.yaml and config/."
     )
     command.add_argument("ledger", type=Path, help="the ledger, a JSON line for each run")
     command.add_argument("--scale", required=True, help="the scale whose tables are shown")

@@ -48,14 +48,22 @@ def plot_bleu_by_layers(
 
 
 def draw(
-    settings: Settings, name: str, ours_by_row: Iterable[Result], outputs: Sequence[Path]
+    settings: Settings,
+    name: str,
+    ours_by_row: Iterable[Result],
+    outputs: Sequence[Path],
+    *,
+    columns: int = 1,
 ) -> list[Depth]:
-    """Draw what the runs of the figure's cells scored, and return what is drawn."""
+    """Draw what the runs of the figure's cells scored, and return what is drawn.
+
+    Its two panels stand below each other, or side by side in two columns.
+    """
     printed, stand_in = table_of(settings, name), settings.scale.stand_in
     drawn = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
     panels = layer_panels(drawn, on_stand_in=stand_in is not None)
     heading = ["tokenized BLEU (0 to 100) before replacement"]
-    save_figure(panels, outputs, heading=heading, stand_in=stand_in)
+    save_figure(panels, outputs, heading=heading, stand_in=stand_in, columns=columns)
     return drawn
 
 

@@ -1,0 +1,70 @@
+"""The papers' trends beside ours: which rows are drawn, and on which axes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.paper.charts import COLORS, Panel, as_spec, padded
+from convs2s.paper.results import Result, entries_of, results
+from convs2s.paper.trends import row_panels, small_trend
+from tests.support.cells import bleu, cells, write
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> Settings:
+    return load(root, {"scale": "paper"})
+
+
+@pytest.fixture
+def shown(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+    """Two of three rows of the first kernel width of table 7, with two seeds each."""
+    monkeypatch.chdir(tmp_path)
+    measured = cells(paper, "table7")
+    found = [
+        write(path, bleu(after=50.0, before=40.0 + cell.address.row + seed))
+        for cell in measured[:2]
+        for seed, path in enumerate(cell.paths[:2])
+    ]
+    return results(measured, entries_of(paper, measured, found))
+
+
+def axis(panel: Panel, channel: str) -> object:
+    """The ends of the axis of values."""
+    spec: Any = as_spec(panel, "a trend")
+    return spec["layer"][-1]["encoding"][channel]["scale"]["domain"]
+
+
+@pytest.mark.parametrize("stand_in", [None, "captions"])
+def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
+    paper: Settings, shown: list[Result], stand_in: str | None
+) -> None:
+    scale = paper.scale.model_copy(update={"stand_in": stand_in})
+    settings = replace(paper, scale=scale)
+    values = [float(str(row.paper["bleu"])) for row in paper.paper["table7"].rows]
+    spread = 0.5**0.5
+    ours = [40.5 - spread, 41.5 + spread]
+    own, both = [padded(values), padded(ours)], [padded([*values, *ours])] * 2
+    for panels, channel in (
+        (small_trend(settings, "table7", shown), "y"),
+        (row_panels(settings, "table7", shown), "x"),
+    ):
+        assert [axis(panel, channel) for panel in panels] == (own if stand_in else both)
+
+
+def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[Result]) -> None:
+    specs: list[Any] = [as_spec(p, "rows") for p in row_panels(paper, "table7", shown)]
+    marks = [spec["layer"][-1]["encoding"] for spec in specs]
+    assert marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
+    assert marks[0]["color"]["scale"] == marks[1]["color"]["scale"]
+    assert marks[0]["color"]["scale"]["domain"] == ["3", "5", "7"]
+    assert marks[0]["color"]["scale"]["range"] == COLORS
+    assert [spec["title"] for spec in specs] == ["BLEU, paper", "BLEU, ours"]
+
+
+def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Result]) -> None:
+    one_row = [replace(shown[0]), *(replace(result, entries={}) for result in shown[1:])]
+    assert small_trend(paper, "table7", one_row) == row_panels(paper, "table7", one_row) == []
