@@ -90,6 +90,8 @@ class Claim(Section):
     """Trends that must all hold, too."""
     lengths: Items[LengthsCompared] = ()
     """Lengths that must all match, too."""
+    phrases: Items[CellName] = ()
+    """Cells of phrases_apart whose meanings must all be apart, too."""
     untested: str | None = None
     """Why there is none of these; null where there is one."""
 
@@ -101,6 +103,7 @@ class Claim(Section):
             yield from map(trend.cell, trend.x)
         for lengths in self.lengths:
             yield from lengths.cells
+        yield from self.phrases
 
 
 def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
@@ -127,9 +130,9 @@ def printed_number(row: PrintedRow, column: str) -> float | None:
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
     """Check that a claim names cells that have values, or says why it names none."""
-    if bool(claim.comparisons or claim.trends or claim.lengths) == (claim.untested is not None):
+    if any(claim.cells()) == (claim.untested is not None):
         raise UserError(
-            f"{where}: expected comparisons, trends or lengths, or else untested: a reason"
+            f"{where}: expected comparisons, trends, lengths or phrases, or else untested: a reason"
         )
     for compared in claim.comparisons:
         if compared.margin and compared.within is not None:

@@ -71,6 +71,7 @@ MEASURES = {
         _PHRASES,
         ("apart",),
     ),
+    "phrases_p": Measure("p of that share, by permutations of the meanings", _PHRASES, ("p",)),
     "attention_layers": Measure(
         "attention of every decoder layer while it translates", _EXAMPLE, ("layers",)
     ),

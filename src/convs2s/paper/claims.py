@@ -40,6 +40,7 @@ _BREVITY = 0.03  # by which share lengths differ that BLEU without brevity penal
 
 HIERARCHICAL = f"runs and sentences drawn anew (hierarchical bootstrap, {DRAWS:,} draws)"
 RUNS = "t-test over runs"
+PERMUTATIONS = "permutations of the phrases' meanings, the largest p of the runs"
 SAME_MODELS = ", the same models on both sides"
 
 Verdict = Literal["held", "not held", "undecided", "no verdict", "not run"]
@@ -110,6 +111,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
                     for lengths in claim.lengths
                     for name in lengths.cells
                 ),
+                *(compare_meanings(settings, cell(name)) for name in claim.phrases),
             ]
         )
         verdict = verdict_of(finding.verdict for finding in findings)
@@ -304,6 +306,34 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
     return judged_effect(
         settings, finding, [(1.0, cell)], (-within, within), quantity="length_ratio"
     )
+
+
+def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
+    """Return how far the meanings of phrases are apart, less what chance gives, with its p.
+
+    The phrases are the same for all runs, so the largest p of a run counts, and of runs on both
+    sides of chance none.
+    """
+    finding = Finding(f"meanings apart in {cell.label}, more than by chance")
+    if cell.missing:
+        return replace(finding, note=f"{cell.label}: {cell.missing}")
+    row = settings.paper[cell.address.table].rows[cell.address.row]
+    assert row.phrases is not None
+    meanings = settings.phrases[settings.scale.phrases_for(row.phrases)].meanings
+    by_chance = (len(meanings) - 1) / (sum(map(len, meanings)) - 1)
+    value = mean(cell.scores()) - by_chance
+    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words, value=value)
+    scored = (entry.scores.get("phrases_p") for entry in cell.entries)
+    p_values = [stated.score for stated in scored if stated]
+    why_not = why_incomparable(settings, [cell]) or why_no_verdict([cell])
+    if len(p_values) < len(cell.entries):
+        why_not = _joined(why_not, "a record without permutations; let project_phrases run again")
+    if why_not:
+        return replace(finding, verdict="no verdict", note=why_not)
+    agree = len({score > by_chance for score in cell.scores()}) == 1
+    verdict: Verdict = "held" if value > 0 else "not held"
+    p = max(p_values) if agree else 1.0
+    return replace(finding, verdict=verdict, p=p, tests=1, test=PERMUTATIONS)
 
 
 def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding:

@@ -40,6 +40,7 @@ class PhraseMap:
     explained: tuple[float, float]  # the share of the states' variance that each component has
     apart: float  # the share that lies between the meanings, in all dimensions
     states: Sequence[PhraseState]
+    p: float | None = None  # of a share so large or so small by chance; None in older files
 
 
 def read_phrase_map(path: Path) -> PhraseMap:

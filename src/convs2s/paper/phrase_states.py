@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from convs2s.config.paper import Phrases
 from convs2s.decoding.inspection import final_states
@@ -18,6 +19,7 @@ Array = NDArray[np.floating[Any]]
 
 # A component of fp32 states that has no more of the largest one is nothing but rounding.
 _ROUNDING = 1e-6
+PERMUTATION_SEED = 12345
 
 
 def project_phrases(
@@ -57,6 +59,7 @@ def project_phrases(
             PhraseState(text, meaning, tokens, len(unknown), float(x), float(y))
             for text, meaning, tokens, unknown, (x, y) in rows
         ],
+        p=p_of_share(read.states, meanings),
     )
     write_json(output, {**asdict(written), "manifest": manifest})
 
@@ -77,7 +80,24 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     return points, (float(shares[0]), float(shares[1]))
 
 
-def share_between(states: Array, meanings: Sequence[int]) -> float:
+def p_of_share(states: Array, meanings: Sequence[int]) -> float:
+    """Return how probable so large or so small a `share_between` is where no meaning counts.
+
+    Of all ways to give the states as many of each meaning, or of 10,000 random ones.
+    """
+    numbers = np.arange(len(states))
+    groups = [numbers[np.array(meanings) == meaning] for meaning in np.unique(meanings)]
+    labels = np.repeat(np.arange(len(groups)), list(map(len, groups)))
+
+    def share(*permuted: NDArray[np.integer[Any]]) -> float:
+        return share_between(states[np.concatenate(permuted)], labels)
+
+    order = np.random.default_rng(PERMUTATION_SEED)
+    test = stats.permutation_test(groups, share, vectorized=False, n_resamples=9_999, rng=order)
+    return float(test.pvalue)
+
+
+def share_between(states: Array, meanings: Sequence[int] | NDArray[np.integer[Any]]) -> float:
     """Return the share of the states' variance that lies between the meanings; 0 without any.
 
     It is 1 where all phrases of a meaning have one state, and near (meanings - 1) / (states - 1)

@@ -95,10 +95,10 @@ OTHER = {"table": "table4", "row": "-source position"}
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        ({}, "expected comparisons, trends or lengths, or else untested: a reason"),
+        ({}, "expected comparisons, trends, lengths or phrases, or else untested: a reason"),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER]}], "untested": "no"},
-            "expected comparisons, trends or lengths, or else untested: a reason",
+            "expected comparisons, trends, lengths or phrases, or else untested: a reason",
         ),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER, OTHER]}]},

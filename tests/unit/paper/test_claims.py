@@ -246,6 +246,37 @@ def test_a_plateau_has_two_bounds(demo: Settings, scores: list[float], verdict: 
     assert result.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("shares", "p_values", "verdict"),
+    [
+        ([0.5, 0.4, 0.6], [0.01, 0.02, 0.01], "held"),
+        ([0.5, 0.4, 0.6], [0.01, 0.06, 0.01], "undecided"),
+        ([0.01, 0.02, 0.01], [0.01, 0.02, 0.01], "not held"),
+        ([0.5, 0.4, 0.01], [0.01, 0.02, 0.01], "undecided"),
+        ([0.5, 0.4, 0.6], [], "no verdict"),
+        ([0.5, 0.4], [0.01, 0.02], "no verdict"),
+    ],
+)
+def test_meanings_are_apart_by_permutations(
+    demo: Settings, shares: list[float], p_values: list[float], verdict: str
+) -> None:
+    """Twelve phrases of two meanings have a share of 1/11 by chance."""
+    row = "word order, twelve phrases"
+    scored = entries(
+        demo, row, shares, table="lstm_figure2", column="apart", measure="phrases_apart"
+    )
+    for place, p in enumerate(p_values):
+        scores = {**scored[place].scores, "phrases_p": RunScore(p, None)}
+        scored[place] = replace(scored[place], scores=scores)
+    cell = {"table": "lstm_figure2", "group": "of this project", "row": row, "column": "apart"}
+    result = finding(demo, {"phrases": [cell]}, scored)
+    assert result.verdict == verdict
+    assert result.value == pytest.approx(np.mean(shares) - 1 / 11)
+    of_both_sides = min(shares) < 1 / 11 < max(shares)
+    p = 1.0 if of_both_sides else max(p_values, default=1.0)
+    assert result.p == (None if verdict == "no verdict" else p)
+
+
 _SIDES = (("better", BASE), ("worse", NO_SOURCE))
 
 

@@ -17,7 +17,7 @@ from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.paper.phrase_map import plot_phrase_states, read_phrase_map
-from convs2s.paper.phrase_states import pca, project_phrases, share_between
+from convs2s.paper.phrase_states import p_of_share, pca, project_phrases, share_between
 from tests.support.documents import svg_texts
 from tests.support.plain_lstm import PlainLstm
 
@@ -87,6 +87,17 @@ def test_the_share_between_meanings() -> None:
     assert share_between(apart, [0, 1, 0, 1]) == pytest.approx(0)
     line = np.array([[0.0], [2], [4], [6]])  # 20 around the mean 3, 16 of it between 1 and 5
     assert share_between(line, [0, 0, 1, 1]) == pytest.approx(16 / 20)
+
+
+def test_p_of_the_share_is_of_all_permutations() -> None:
+    """Of 20 ways to give three of six states a meaning two are as good as the best, or as bad."""
+    line = np.array([[0.0], [1], [2], [10], [11], [12.5]])
+    assert p_of_share(line, [0, 0, 0, 1, 1, 1]) == pytest.approx(2 * 2 / 20)
+    assert p_of_share(line, [0, 1, 0, 1, 0, 1]) > 0.2
+    many = np.random.default_rng(0).normal(size=(12, 40))
+    many[6:, 0] += 20
+    assert p_of_share(many, [0] * 6 + [1] * 6) == pytest.approx(2 * 2 / 924)
+    assert p_of_share(many, [0, 1] * 6) > 0.05
 
 
 def write_map(lstm: Path, output: Path, stand_in: str | None = None) -> Path:
