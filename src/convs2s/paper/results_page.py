@@ -14,15 +14,16 @@ from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result, results
 from convs2s.paper.table_formats import Sheet, markdown
-from convs2s.paper.tables import for_readers, sheet, table_rows
+from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import small_trend
 
-_HEADLINES = ("table1", "table2", "lstm_table1")
-"""The exhibits whose values stand on the page itself."""
+_HEADLINES = ("table1", "table2")
+"""The exhibits whose values of ours stand on the page itself."""
+
+_LEFT_OUT = ("Claim", "Source", "Comparisons", "Notes")
+"""Columns that stand on the pages behind it alone."""
 
 _TREND_WIDTH, _TRENDS = 100, 8  # pixels of a panel, and panels in a row: two of each exhibit
-
-_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _Results = Mapping[str, Sequence[Result]]  # of each exhibit
 
@@ -55,15 +56,16 @@ def write_results_page(
     folder = output.with_suffix("")
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)
+    written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
     parts = [
         f"# What did runs at scale {settings.options.scale} give?\n",
         f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md)); no number of a table "
         f"is typed. {len(made):,} of {len(wanted):,} files of numbers are there. Behind this page: "
-        f"[every table]({folder.name}/tables.md), [every test of a claim]({folder.name}/claims.md)."
-        "\n",
-        "#" + markdown(_headlines(settings, tables)),
+        f"[every table]({folder.name}/tables.md), [every claim and "
+        f"test]({folder.name}/claims.md).\n",
+        *("#" + markdown(_only_run(written[name], "Metric")) for name in _HEADLINES),
         *plots,
-        "#" + markdown(_verdicts(claims)),
+        "#" + markdown(_only_run(claims, "Verdict")),
         discussion,
     ]
     pages = {
@@ -71,10 +73,7 @@ def write_results_page(
         folder / "claims.md": ["\n#".join(map(markdown, (claims, tests)))],
         folder / "tables.md": [
             f"# Every table at scale {settings.options.scale}\n",
-            *(
-                "#" + markdown(for_readers(sheet(settings, name, table)))
-                for name, table in tables.items()
-            ),
+            *("#" + markdown(table) for table in written.values()),
         ],
     }
     for page, texts in pages.items():
@@ -82,44 +81,13 @@ def write_results_page(
             stream.write("\n".join(texts))
 
 
-def _headlines(settings: Settings, tables: _Results) -> Sheet:
-    """Return the values of ours in the headline exhibits beside the paper's."""
-    rows = []
-    for name in _HEADLINES:
-        printed = settings.paper[name]
-        column = printed.columns[0].name
-        for row in table_rows(settings, name, tables[name]):
-            if row[f"{column} (ours)"].number is not None:
-                task = row[printed.group_label].text if printed.group_label else ""
-                rows.append(
-                    {
-                        "Exhibit": printed.title.partition(":")[0].replace(" ", _NO_BREAK),
-                        "System": f"{task} {row[printed.system_label].text}".strip(),
-                        f"{column} (paper)": row[f"{column} (paper)"].text,
-                        f"{column} (ours)": row[f"{column} (ours)"].text.replace(" ", _NO_BREAK),
-                    }
-                )
-    stand_in = settings.scale.stand_in
-    headings = ["Headline values", *([f"STAND-IN DATA: {stand_in}"] if stand_in else [])]
-    return Sheet(headings, rows, "System", {}, {}, ())
-
-
-def _verdicts(claims: Sheet) -> Sheet:
-    """Return a line for each claim that was run; the heading counts the others."""
-    interval = "95% interval"
-    judged = [
-        {**row, interval: row[interval].replace(" ", _NO_BREAK)}
-        for row in claims.rows
-        if row["Verdict"] != "not run"
-    ]
-    others = len(claims.rows) - len(judged)
-    about = f"Of {len(claims.rows)} claims {others} were not run or are not tested: the page of "
+def _only_run(table: Sheet, column: str) -> Sheet:
+    """Return a table without rows that were not run, by a column, and without what others say."""
     return replace(
-        claims,
-        headings=[*claims.headings, f"{about}tests says why."],
-        rows=judged,
-        footnotes={},
-        left_out=("Claim", "Source", "Comparisons", "Notes"),
+        table,
+        rows=[row for row in table.rows if row[column] not in ("", "not run")],
+        footnotes={name: form for name, form in table.footnotes.items() if name not in _LEFT_OUT},
+        left_out=[*table.left_out, *_LEFT_OUT],
     )
 
 

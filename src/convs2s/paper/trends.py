@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import altair as alt
 
@@ -25,7 +25,8 @@ class _Point:
     group: str
     place: float  # on the axis of rows
     value: float
-    spread: float = 0.0  # the standard deviation over seeds
+    low: float  # with high one standard deviation over seeds around the value
+    high: float
 
 
 _Side = Sequence[_Point]
@@ -67,9 +68,10 @@ def _sides(
             continue
         about = (row.system, row.group or "", number if row.x is None else row.x)
         if (value := printed_number(row, column.key)) is not None:
-            papers.append(_Point(*about, value))
-        if result.mean is not None:
-            ours.append(_Point(*about, result.mean, result.deviation or 0.0))
+            papers.append(_Point(*about, value, value, value))
+        if (mean := result.mean) is not None:
+            spread = result.deviation or 0.0
+            ours.append(_Point(*about, mean, mean - spread, mean + spread))
     return papers, ours
 
 
@@ -92,7 +94,7 @@ def _panels(
     colors = alt.Scale(domain=groups, range=COLORS)
     for side, whose in ((papers, "paper"), (ours, "ours")):
         on_axis = side if settings.scale.stand_in else both
-        ends = [point.value + sign * point.spread for point in on_axis for sign in (-1, 1)]
+        ends = [end for point in on_axis for end in (point.low, point.high)]
         scale = alt.Scale(domain=padded(ends), nice=False)
         has_legend = len(groups) > 1 and not is_small and not panels
         color = alt.Color("group:N", scale=colors, legend=legend if has_legend else None)
@@ -108,12 +110,7 @@ def _panels(
 
 def _base(side: _Side, whose: str, column: Column) -> alt.Chart:
     """Return the values of a side with what the pointer shows of them."""
-    rows = [
-        {"row": point.row, "group": point.group, "place": point.place, "whose": whose}
-        | {"value": point.value, "low": point.value - point.spread}
-        | {"high": point.value + point.spread, "deviation": point.spread}
-        for point in side
-    ]
+    rows = [asdict(point) | {"whose": whose} for point in side]
     number = f".{column.digits}f"
     return alt.Chart(alt.InlineData(values=rows)).encode(
         tooltip=[
@@ -121,7 +118,7 @@ def _base(side: _Side, whose: str, column: Column) -> alt.Chart:
             alt.Tooltip("group:N"),
             alt.Tooltip("whose:N", title="value of"),
             alt.Tooltip("value:Q", title=column.name, format=number),
-            alt.Tooltip("deviation:Q", title="deviation over seeds", format=number),
+            alt.Tooltip("high:Q", title="plus its deviation", format=number),
         ],
     )
 
