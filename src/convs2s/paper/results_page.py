@@ -15,7 +15,7 @@ from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result, results
 from convs2s.paper.table_formats import Sheet, markdown
 from convs2s.paper.tables import for_readers, sheet
-from convs2s.paper.trends import small_trend
+from convs2s.paper.trends import trend_panels
 
 _HEADLINES = ("table1", "table2")
 """The exhibits whose values of ours stand on the page itself."""
@@ -96,7 +96,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
     stand_in, panels, shown = settings.scale.stand_in, [], []
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
-        for panel in small_trend(settings, name, table):
+        for panel in trend_panels(settings, name, table, is_small=True):
             panels.append(panel.properties(width=_TREND_WIDTH, title=f"{exhibit}, {panel.title}"))
     if panels:
         plot = folder / "trends.svg"

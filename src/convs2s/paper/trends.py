@@ -32,28 +32,21 @@ class _Point:
 _Side = Sequence[_Point]
 
 
-def small_trend(settings: Settings, name: str, shown: Sequence[Result]) -> list[Panel]:
-    """Return two small panels of an exhibit: the paper's values of a column, and ours.
+def trend_panels(
+    settings: Settings, name: str, shown: Sequence[Result], *, is_small: bool = False
+) -> list[Panel]:
+    """Return the panels of an exhibit with the trend of its rows: the paper's values, and ours.
 
-    The column is the first that has a trend on both sides; where none has one there is no panel.
-    """
-    for column in settings.paper[name].columns:
-        papers, ours = _sides(settings, name, column, shown)
-        if min(len(papers), len(ours)) >= _LEAST_ROWS:
-            return _panels(settings, name, column, papers, ours, is_small=True)
-    return []
-
-
-def row_panels(settings: Settings, name: str, shown: Sequence[Result]) -> list[Panel]:
-    """Return the panels of an exhibit with its rows from the top: the paper's values, and ours.
-
-    A column without a trend of ours has none, and one that the paper does not print has ours alone.
+    There are two for each column, named rows from the top; or ours alone where the paper has no
+    value, and none where ours has no trend. Small ones are of the first column alone that has a
+    trend on both sides, rows from left to right.
     """
     panels = list[Panel]()
     for column in settings.paper[name].columns:
         papers, ours = _sides(settings, name, column, shown)
-        if len(ours) >= _LEAST_ROWS:
-            panels += _panels(settings, name, column, papers, ours)
+        least = min(len(papers), len(ours)) if is_small else len(ours)
+        if least >= _LEAST_ROWS and not (is_small and panels):
+            panels += _panels(settings, name, column, papers, ours, is_small=is_small)
     return panels
 
 
@@ -82,7 +75,7 @@ def _panels(
     papers: _Side,
     ours: _Side,
     *,
-    is_small: bool = False,
+    is_small: bool,
 ) -> list[Panel]:
     """Return a panel for each side with values, of the same rows and colors.
 

@@ -10,7 +10,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.charts import COLORS, Panel, as_spec, padded
 from convs2s.paper.results import Result, entries_of, results
-from convs2s.paper.trends import row_panels, small_trend
+from convs2s.paper.trends import trend_panels
 from tests.support.cells import bleu, cells, write
 
 
@@ -49,14 +49,14 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
     ours = [40.5 - spread, 41.5 + spread]
     own, both = [padded(values), padded(ours)], [padded([*values, *ours])] * 2
     for panels, channel in (
-        (small_trend(settings, "table7", shown), "y"),
-        (row_panels(settings, "table7", shown), "x"),
+        (trend_panels(settings, "table7", shown, is_small=True), "y"),
+        (trend_panels(settings, "table7", shown), "x"),
     ):
         assert [axis(panel, channel) for panel in panels] == (own if stand_in else both)
 
 
 def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[Result]) -> None:
-    specs: list[Any] = [as_spec(p, "rows") for p in row_panels(paper, "table7", shown)]
+    specs: list[Any] = [as_spec(p, "rows") for p in trend_panels(paper, "table7", shown)]
     marks = [spec["layer"][-1]["encoding"] for spec in specs]
     assert marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
     assert marks[0]["color"]["scale"] == marks[1]["color"]["scale"]
@@ -67,4 +67,8 @@ def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[R
 
 def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Result]) -> None:
     one_row = [replace(shown[0]), *(replace(result, entries={}) for result in shown[1:])]
-    assert small_trend(paper, "table7", one_row) == row_panels(paper, "table7", one_row) == []
+    assert (
+        trend_panels(paper, "table7", one_row, is_small=True)
+        == trend_panels(paper, "table7", one_row)
+        == []
+    )

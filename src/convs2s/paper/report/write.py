@@ -30,7 +30,7 @@ from convs2s.paper.report.exhibits import (
 )
 from convs2s.paper.results import Result, results
 from convs2s.paper.table_formats import Sheet
-from convs2s.paper.trends import row_panels, small_trend
+from convs2s.paper.trends import trend_panels
 
 _OF_LINE = ("Claim", "Says", "Source", "Verdict of the claim")
 """Columns of a claim's tests that its line says."""
@@ -160,7 +160,7 @@ def _exhibit(
         networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
         panels = layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)
     else:
-        panels = row_panels(settings, name, shown)
+        panels = trend_panels(settings, name, shown)
     address = None
     if picture and not printed.is_by_layers and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
@@ -171,7 +171,10 @@ def _exhibit(
         "above": [line for line in above[1:] if not line.startswith("STAND-IN")],
         "table": table,
         "every": every,
-        "trend": [as_spec(panel, printed.title) for panel in small_trend(settings, name, shown)],
+        "trend": [
+            as_spec(panel, printed.title)
+            for panel in trend_panels(settings, name, shown, is_small=True)
+        ],
         "charts": [as_spec(panel, printed.title) for panel in panels],
         "picture": address,
         "attention": attention,
