@@ -120,12 +120,11 @@ def _panel(
     label: list[str],
 ) -> alt.LayerChart:
     """Return one panel: its BLEU axis has room for ``on_axis``, its others for all networks."""
-    ends = [(row.bleu or 0) + sign * (row.deviation or 0) for row in on_axis for sign in (-1, 1)]
+    ends = [end for row in on_axis for end in _ends(row)]
     sides = list(dict.fromkeys(row.side for row in networks))
     rows: list[dict[str, object]] = [
         {"network": row.side, "layers": row.layers, "bleu": row.bleu, "whose": whose}
-        | {"low": (row.bleu or 0) - (row.deviation or 0)}
-        | {"high": (row.bleu or 0) + (row.deviation or 0)}
+        | dict(zip(("low", "high"), _ends(row), strict=True))
         | {"deviation": "none" if row.deviation is None else f"{row.deviation:.2f}"}
         for row in drawn
     ]
@@ -154,6 +153,13 @@ def _panel(
     # A line through no value would be a complaint in the browser's console.
     layers = [bars, lines, points] if rows else [points]
     return alt.LayerChart(layer=layers).properties(height=160)
+
+
+def _ends(row: Depth) -> tuple[float, float]:
+    """Return where the bar of a network that was run begins and ends."""
+    assert row.bleu is not None
+    deviation = row.deviation or 0
+    return row.bleu - deviation, row.bleu + deviation
 
 
 def spans(numbers: Sequence[int]) -> str:

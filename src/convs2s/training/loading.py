@@ -143,7 +143,7 @@ class Loader:
     shortlist: Shortlist | None  # how the model selects its vocabulary, if it does
     workers: Workers  # among which a batch is shared out
     device: str  # what the loss is computed on
-    multiple: int = 1  # of tokens, to which sentences are padded
+    multiple: int  # of tokens, to which sentences are padded
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read an update's pairs ``rows``."""

@@ -22,7 +22,8 @@ from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator, Translation
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
+from convs2s.files.interrupts import Interrupted
 from convs2s.files.text import bounded_lines, decode_lines, read_lines, write_lines
 from convs2s.models.kernels.quantized_linear import runs_int8
 from tests.support import tiny
@@ -101,14 +102,16 @@ def test_workers_change_nothing(run: Terminal, sharp: Path, tmp_path: Path, prec
 class Killed(ChunkTranslator):
     """Stops before some chunk, as a killed process does."""
 
-    def __init__(self, whole: ChunkTranslator, chunks: int) -> None:
+    def __init__(
+        self, whole: ChunkTranslator, chunks: int, stop: BaseException | None = None
+    ) -> None:
         super().__init__(whole.translator, whole.as_json, whole.n_best)
-        self.left = chunks
+        self.left, self.stop = chunks, stop or KeyboardInterrupt()
         self.seen: list[int] = []
 
     def __call__(self, chunk: Chunk) -> str:
         if not self.left:
-            raise KeyboardInterrupt
+            raise self.stop
         self.left -= 1
         self.seen.append(chunk[0][0])
         return super().__call__(chunk)
@@ -147,6 +150,19 @@ def test_a_stopped_translation_goes_on(whole: ChunkTranslator, tmp_path: Path, n
     if name == "out.zst":
         read = zstandard.ZstdDecompressor().stream_reader(expected, read_across_frames=True)
         assert read.read().count(b"\n") == 50
+
+
+def test_an_interrupted_translation_says_what_is_kept(
+    whole: ChunkTranslator, tmp_path: Path
+) -> None:
+    write_lines(tmp_path / "in", sentences(50))
+    interrupted = Killed(whole, 2, Interrupted("SIGTERM"))
+    with pytest.raises(UnfinishedError) as error:
+        translate_file(interrupted, tmp_path)
+    assert str(error.value) == (
+        f"translation is not finished: SIGTERM was received; 32 of 50 lines are in {tmp_path}/out"
+        ".part: run the same command again to go on"
+    )
 
 
 def test_a_part_that_lost_its_end_starts_over(

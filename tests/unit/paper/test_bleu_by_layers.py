@@ -2,8 +2,9 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -55,6 +56,8 @@ def test_each_network_has_the_mean_of_its_seeds(
         assert (base.paper, base.bleu, base.deviation, base.seeds) == (21.63, 22.5, None, 1)
     other = found["decoder", 25]
     assert (other.paper, other.bleu, other.deviation, other.seeds) == (None, None, None, 0)
+    (not_asked_for,) = depths(figure, [4], [])
+    assert not_asked_for == replace(five, bleu=None, deviation=None, seeds=0)
 
 
 def test_the_figure_names_its_axes_and_what_was_not_run(
@@ -86,6 +89,7 @@ def test_the_figure_names_its_axes_and_what_was_not_run(
     } <= texts
     assert any("STAND-IN DATA: captions" in text for text in texts)
     points = pd.read_csv("figure2.points.csv")
+    assert list(points.columns) == [column.name for column in fields(Depth)]
     assert list(points["bleu"].dropna()) == [20.5, 22.5, 22.5]
     assert list(points["paper"].dropna()) == [20.61, 21.17, 21.63, 21.09, 21.63, 21.24]
 
@@ -123,6 +127,19 @@ def test_a_panel_draws_what_there_is() -> None:
     assert layers(both) == [3, 3]
     assert layers(absent) == [1, 3]
     assert layers(replace(absent, paper=None)) == [1, 1]
+
+
+def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them() -> None:
+    network = Depth("encoder", 1, 20.0, 22.5, 0.5, 2)
+    single = Depth("encoder", 2, None, 24.0, None, 1)
+    panels = layer_panels([network, single], on_stand_in=True)
+    specs: list[Any] = [as_spec(panel, "a figure") for panel in panels]
+    drawn = [
+        [(row["low"], row["high"]) for row in spec["datasets"][spec["data"]["name"]]]
+        for spec in specs
+    ]
+    assert drawn == [[(22, 23), (24, 24)], [(20, 20)]]
+    assert specs[0]["layer"][0]["encoding"]["y"]["scale"]["domain"] == padded([22, 24])
 
 
 @pytest.mark.parametrize("on_stand_in", [True, False])

@@ -1,6 +1,7 @@
 """BLEU by sentence length and by rarity of words: the groups, their scores, and the figure."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.bleu_by_length import (
+    GroupBleu,
     bleu_by_length,
     groups_of_equal_size,
     mean_rank,
@@ -18,6 +20,9 @@ from convs2s.paper.bleu_by_length import (
 )
 from convs2s.scoring.bleu import tokenized_bleu
 from tests.support.documents import svg_texts
+
+PAPERS_TICKS = (4, 7, 8, 12, 17, 22, 28, 35, 79)
+"""Lengths on the axis of figure 3 of Sutskever et al. 2014: groups lie between them."""
 
 WORDS = [f"w{number}" for number in range(1, 41)]
 SOURCES = [" ".join(WORDS[:length]) for length in range(5, 41)]
@@ -48,6 +53,8 @@ def test_the_mean_rank_counts_unknown_words_as_the_rarest(tmp_path: Path) -> Non
     assert places == {"the": 1, "cat": 2}
     assert mean_rank(["the", "cat", "the", "dog"], places, 3) == (1 + 2 + 1 + 3) / 4
     assert mean_rank([], places, 3) == 0
+    by_length, by_rank = bleu_by_length(["the dog"], ["x"], {"system": ["x"]}, places)
+    assert (by_length.mean, by_rank.mean) == (2, (1 + 3) / 2)
 
 
 def test_each_group_is_scored_as_a_corpus() -> None:
@@ -71,9 +78,9 @@ def write_test_set(folder: Path, system: list[str]) -> dict[str, Path]:
     files = {name: folder / name for name in ("system", "baseline", "source", "reference")}
     for name, lines in (("source", SOURCES), ("reference", REFERENCES)):
         write_lines(files[name], lines)
-    fields = {"text": "", "text_before": "", "words_before": [], "replacements": []}
+    empty = {"text": "", "text_before": "", "words_before": [], "replacements": []}
     rows = (
-        {"line": number, "source": "", "words": line.split(), **fields}
+        {"line": number, "source": "", "words": line.split(), **empty}
         for number, line in enumerate(system, start=1)
     )
     write_lines(files["system"], map(json.dumps, rows))
@@ -108,6 +115,8 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     assert means["LSTM"] == pytest.approx(100)
     assert means["baseline"] < 60  # what the list prefers, not what is right
     assert points.groupby(["curve", "by"])["sentences"].sum().unique() == [len(SOURCES)]
+    assert points.groupby(["curve", "by"]).size().unique() == [len(PAPERS_TICKS) - 1]
+    assert list(points.columns) == [column.name for column in fields(GroupBleu)]
 
 
 def test_without_a_baseline_there_is_one_curve(tmp_path: Path) -> None:
@@ -119,8 +128,11 @@ def test_without_a_baseline_there_is_one_curve(tmp_path: Path) -> None:
         outputs=[tmp_path / "figure.svg"],
         points=tmp_path / "points.csv",
     )
-    assert set(pd.read_csv(tmp_path / "points.csv")["curve"]) == {"LSTM"}
-    assert not any("STAND-IN" in text for text in svg_texts(tmp_path / "figure.svg"))
+    points, texts = pd.read_csv(tmp_path / "points.csv"), svg_texts(tmp_path / "figure.svg")
+    assert set(points["curve"]) == {"LSTM"}
+    ends = zip(points["lowest"], points["highest"], strict=True)
+    assert {f"{low:.0f}–{high:.0f}" for low, high in ends} <= texts
+    assert not any("STAND-IN" in text for text in texts)
 
 
 def test_translations_of_another_test_set_are_refused(tmp_path: Path) -> None:

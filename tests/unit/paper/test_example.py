@@ -1,7 +1,9 @@
 """One sentence's attention: of which model and sentence, in which layers, and the figure."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
-from convs2s.files.text import write_lines
+from convs2s.files.text import write_json, write_lines
+from convs2s.paper import attention_maps
 from convs2s.paper.attention import attend_to_example, sentence_of
-from convs2s.paper.attention_maps import plot_example, read_example
+from convs2s.paper.attention_maps import ExampleAttention, LayerCount, plot_example, read_example
+from convs2s.paper.charts import PANEL_WIDTH
 from tests.support.documents import svg_texts
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
@@ -65,3 +69,26 @@ def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> Non
     assert maps | {"source", "target", "attention (share)"} <= texts
     assert {*found.source_tokens, *found.target_tokens} <= texts
     assert "STAND-IN DATA: a test's" in texts
+
+
+def test_two_maps_side_by_side_are_as_large_as_a_column_has_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(
+        attention_maps, "save_figure", lambda panels, *_, **__: drawn.extend(panels)
+    )
+    shown = ExampleAttention(
+        **HEADER,
+        stand_in=None,
+        source="a b",
+        source_tokens=["a", "b"],
+        translation="c d e f g h i",
+        target_tokens=list("cdefghi"),
+        layers=LayerCount(1, ""),
+        weights=np.full((1, 7, 2), 0.5).tolist(),
+    )
+    write_json(tmp_path / "example.json", asdict(shown))
+    plot_example(example=tmp_path / "example.json", outputs=[])
+    step = drawn[0].width.step
+    assert 2 * 7 * step <= PANEL_WIDTH < 2 * 7 * (step + 1)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,6 +98,13 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     ]
 
 
+def test_a_rule_stands_between_the_epochs_whose_rates_differ(tmp_path: Path) -> None:
+    spec: Any = as_spec(learning_curves({"seed1": read_history(history(tmp_path)).epochs})[0], "")
+    rules = [layer for layer in spec["layer"] if layer["mark"]["type"] == "rule"]
+    drawn = [row for layer in rules for row in spec["datasets"][layer["data"]["name"]]]
+    assert [row["epoch"] for row in drawn] == [3.5]
+
+
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 40.0, 1e9, 1e200])
 @pytest.mark.parametrize(("pixels", "radius"), [(220, 7.2), (80, 3.1)])
 def test_points_keep_off_the_ends_of_a_logarithmic_axis(
@@ -106,6 +114,16 @@ def test_points_keep_off_the_ends_of_a_logarithmic_axis(
     for value in (2.5, 2.5 * ratio):
         place = pixels * (math.log(value) - low) / (high - low)
         assert radius < place < pixels - radius
+
+
+def test_an_axis_has_room_at_both_ends_and_without_values() -> None:
+    low, high = padded([1.0, 2.0])
+    assert low < 1 < 2 < high
+    assert 1 - low == pytest.approx(high - 2)
+    assert padded([3.0])[0] < 3 < padded([3.0])[1]
+    for is_log in (False, True):
+        first, last = padded([], is_log=is_log)
+        assert first < last
 
 
 def test_a_rate_of_zero_has_no_place_on_a_logarithmic_axis() -> None:
@@ -156,6 +174,17 @@ def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
     assert "of even weights over 10 tokens: largest 0.10, entropy 2.30." in drawn
 
 
+def test_maps_of_long_sentences_are_no_wider_as_their_words_take_less(tmp_path: Path) -> None:
+    widths = []
+    for count in (20, 30):
+        output, words = tmp_path / f"{count}.svg", ["w"] * count
+        plot_attention_maps(attention(1, count, count), words, words, "tiny", [output])
+        width = re.search(r'<svg[^>]* width="([\d.]+)"', output.read_text("utf-8"))
+        assert width is not None
+        widths.append(float(width[1]))
+    assert widths[1] == pytest.approx(widths[0], rel=0.05)
+
+
 def test_long_words_are_cut(tmp_path: Path) -> None:
     output = tmp_path / "attention.svg"
     plot_attention_maps(attention(1, 1, 2), ["w" * 60, "</s>"], ["</s>"], "tiny", [output])
@@ -182,6 +211,10 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
     assert b"<dc:date>" not in b"".join(drawn[0])
+    # Every byte of a page is where its table of contents says.
+    table = re.search(rb"startxref\s+(\d+)\s+%%EOF\s*$", drawn[0][1])
+    assert table is not None
+    assert re.match(rb"xref|\d+ 0 obj", drawn[0][1][int(table[1]) :])
 
 
 @pytest.mark.parametrize(("maps", "columns"), [(1, 1), (3, 3), (8, 4)])

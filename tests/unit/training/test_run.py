@@ -1,0 +1,35 @@
+"""What a training says at its end."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from convs2s.training.run import log_end
+from tests.support import tiny
+
+
+@pytest.mark.parametrize(
+    ("best", "maximum", "advice"),
+    [
+        (4, 4, "more epochs would help: raise training.maximum_epochs (4)"),
+        (4, 3.5, "more epochs would help: raise training.maximum_epochs (3.5)"),
+        (4, 9, "more would help: lower training.schedule.minimum (0.0001)"),
+        (4, None, "more would help: lower training.schedule.minimum (0.0001)"),
+        (3, 4, None),
+    ],
+)
+def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
+    capsys: pytest.CaptureFixture[str], best: int, maximum: float | None, advice: str | None
+) -> None:
+    schedule = SimpleNamespace(stop_reason="enough", best_epoch=best)
+    trainer: Any = SimpleNamespace(
+        state=SimpleNamespace(schedule=schedule, epoch=5),
+        recipe=tiny.settings(maximum_epochs=maximum).training,
+    )
+    result: Any = SimpleNamespace(source_use="the source is used")
+    log_end(trainer, result)
+    said = ["stopped: enough", f"the last epoch was the best one: {advice}", "the source is used"]
+    if advice is None:
+        del said[1]
+    assert capsys.readouterr().err.splitlines() == said
