@@ -41,8 +41,7 @@ class Sheet:
     joined: Mapping[str, str]  # a column -> the one printed in parentheses behind its values
     left_out: Sequence[str]  # columns that only CSV keeps, as the headings say the same
     shared: Mapping[str, str] = field(default_factory=dict)
-    """Columns stated once where most rows have one text -> a format string. Rows with another text
-    have a footnote; a column without footnotes is stated once where all its texts are equal."""
+    """Columns of the footnotes stated once where most rows have one text -> a format string."""
 
     @property
     def common(self) -> dict[str, str]:
@@ -51,7 +50,7 @@ class Sheet:
         for column in self.shared:
             texts = Counter(row[column] for row in self.rows if row[column])
             (text, count), *_ = texts.most_common(1) or [("", 0)]
-            if 2 * count > texts.total() if column in self.footnotes else len(texts) == 1:
+            if 2 * count > texts.total():
                 common[column] = text
         return common
 

@@ -116,8 +116,6 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
     columns = [column.name for column in printed.columns]
     details = [form.format(column) for column in columns for form in _DETAILS]
     rows = table_rows(settings, name, shown)
-    ours = [_OURS.format(column) for column in columns]
-    absent = [heading for heading in ours if all(row[heading].number is None for row in rows)]
     return Sheet(
         headings=headings(settings, name),
         rows=[{heading: value.text for heading, value in row.items()} for row in rows],
@@ -125,7 +123,7 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
         footnotes=FOOTNOTES,
         joined={_OURS.format(column): _DIFFERENCE.format(column) for column in columns},
         left_out=["Scale", "Lines", *details],
-        shared=_SHARED | {heading: f"{heading}: {{}}" for heading in absent},
+        shared=_SHARED,
     )
 
 
