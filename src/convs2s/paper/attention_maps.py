@@ -154,14 +154,11 @@ def _layer_map(
         for i, source_word in enumerate(source)
     ]
     size = min(10.0, _FONT_SHARE * cell)
-    across, down = (
-        alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size, labelAngle=angle)
-        for angle in (-90, 0)
-    )
+    axis = alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size)
     chart = alt.Chart(alt.InlineData(values=rows), width=alt.Step(cell), height=alt.Step(cell))
     squares: alt.Chart = chart.mark_rect(aria=False, stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("t:O", sort=None, title="target", axis=across),
-        y=alt.Y("s:O", sort=None, title="source", axis=down),
+        x=alt.X("t:O", sort=None, title="target", axis=axis),
+        y=alt.Y("s:O", sort=None, title="source", axis=axis),
         tooltip=[
             alt.Tooltip("source:N"),
             alt.Tooltip("target:N"),

@@ -126,7 +126,7 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
     try:
         entry = _form().validate_json(line, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise UserError(
             f"{where}: no entry of a ledger: {f'{place}: ' if place else ''}{first['msg']}"

@@ -72,7 +72,7 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     centered = (states - states.mean(0)).astype(np.float64)
     _, sizes, components = np.linalg.svd(centered, full_matrices=False)
     largest = np.abs(components).argmax(1)
-    signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
+    signs = np.sign(components[np.arange(len(components)), largest])
     points = centered @ (components * signs[:, None])[:2].T
     points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0  # all states are on a line, or one point
     variance = sizes**2

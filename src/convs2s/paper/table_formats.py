@@ -142,13 +142,13 @@ def svg(sheet: Sheet) -> str:
     body = tabulate(
         lines_of_rows[:-1], tablefmt="simple", disable_numparse=True, maxcolwidths=widths
     )
-    around = [
+    above, below = (
         tabulate(
             [[line] for line in lines], tablefmt="plain", maxcolwidths=across, disable_numparse=True
         )
         for lines in (sheet.above, notes)
-    ]
-    lines = "\n\n".join([around[0], body, *around[1:]]).splitlines()
+    )
+    lines = "\n\n".join((above, body, below)).splitlines()
     width, height = (across + 2) * _LETTER, (len(lines) + 1) * _LINE
     drawn = "\n".join(
         f'<text x="{_LETTER:.2f}" y="{number * _LINE:.2f}">{escape(line, quote=False)}</text>'

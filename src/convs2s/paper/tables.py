@@ -260,7 +260,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
         "Metric": " ".join([MEASURES[cell.measure].label, *result.signatures]),
         "Model files": " ".join(dict.fromkeys(digests)),
         "Processor": "; ".join(dict.fromkeys(processors)),
-        "Date": " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        "Date": " to ".join(dict.fromkeys((days[0], days[-1]))),
         "Origin": ", ".join(origins),
         "Notes": "; ".join(notes),
     }

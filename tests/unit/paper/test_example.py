@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.inspection import attention_of
@@ -37,7 +38,9 @@ def attend(model: Path, output: Path) -> Path:
 
 
 def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) -> None:
+    torch.set_num_threads(2)
     written = attend(model, tmp_path / "example.json")
+    assert torch.get_num_threads() == 1  # the one core that its rule asks for
     found = read_example(written)
     (translation,) = LineTranslator([model], DecodingSettings(), "cpu").translate([SENTENCE])
     write_lines(tmp_path / "test.jsonl", [json.dumps(translation.as_json())])

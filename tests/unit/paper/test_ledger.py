@@ -291,3 +291,4 @@ def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:
     assert all(isinstance(one, LedgerEntry) for one in entries)
     lines = [one.line() for one in entries]
     assert lines == ledger.read_text("utf-8").splitlines()
+    assert '"processor": "à part"' in replace(entries[0], processor="à part").line()

@@ -1,7 +1,7 @@
 """Phrases by the states of an encoder: the states, their projection, and the figure."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from convs2s.decoding.inspection import final_states
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
-from convs2s.paper.phrase_map import plot_phrase_states, read_phrase_map
+from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
 from convs2s.paper.phrase_states import p_of_share, pca, project_phrases, share_between
 from tests.support.documents import svg_texts
 from tests.support.plain_lstm import PlainLstm
@@ -79,6 +79,14 @@ def test_states_that_are_all_the_same_lie_on_one_point() -> None:
     assert not points.any()
     assert explained == (0, 0)
     assert share_between(np.ones((4, 3)), [0, 0, 1, 1]) == 0
+
+
+def test_states_on_a_line_have_no_second_coordinate() -> None:
+    points, explained = pca(np.outer([0.1, 0.4, 0.9], [0.3, -0.7, 0.2]))
+    assert not points[:, 1].any()
+    assert explained == pytest.approx((1, 0))
+    # The largest weight of the direction, -0.7, is made positive.
+    assert points[0, 0] - points[2, 0] == pytest.approx(0.8 * 0.62**0.5)
 
 
 def test_the_share_between_meanings() -> None:
@@ -144,5 +152,7 @@ def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None
     assert listed - {"3  w1 unheard"} | {"3  w1 unheard (1 unknown)"} <= texts
     assert any(text.startswith("component 1 (") for text in texts)
     points = pd.read_csv(tmp_path / "points.csv")
+    described = ["task", "model", "run", "phrases"]
+    assert list(points.columns) == described + [column.name for column in fields(PhraseState)]
     assert list(points["phrase"]) == TEXTS * 2
     assert set(points["meaning"]) == {0, 1}

@@ -159,16 +159,17 @@ def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
         line=1,
         source="s",
         text="t",
-        words=["caHund", "sieht", "Zürich"],
+        words=["caHund", "sieht", "ZürichBern"],
         text_before="t",
-        words_before=["ca<unk>", "sieht", "<unk>"],
+        words_before=["ca<unk>", "sieht", "<unk><unk>"],
         replacements=[
             ReplacedWord("dog", "Hund", "dictionary"),
             ReplacedWord("Zürich", "Zürich", "copied"),
+            ReplacedWord("Berne", "Bern", "dictionary"),
         ],
     )
     shown = [(one.text, one.instead) for one in shown_words(line)]
-    assert shown == [("caHund", "dog"), ("sieht", None), ("Zürich", "Zürich")]
+    assert shown == [("caHund", "dog"), ("sieht", None), ("ZürichBern", "Berne")]
 
 
 def test_without_runs_the_printed_values_stand(results: PaperResults) -> None:

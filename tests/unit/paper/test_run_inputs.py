@@ -94,6 +94,17 @@ def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
     assert (own != other) == is_read
 
 
+@pytest.mark.parametrize("options", [{}, {"rouge_exceptions": "wordnet.db"}])
+def test_rouge_depends_on_whether_there_are_exceptions(
+    root: Path, options: dict[str, object]
+) -> None:
+    settings = load(root, {"scale": "paper", **options})
+    inputs = cells(settings, "table6")[0].inputs("seed1", run_inputs.RunInputs(settings))
+    rouge = inputs["rouge"]
+    assert isinstance(rouge, dict)
+    assert rouge["exceptions"] == bool(options)
+
+
 def test_a_training_is_of_no_decoding(root: Path) -> None:
     options = override("decodings", "beam5", beam=4)
     perplexity, bleu = (

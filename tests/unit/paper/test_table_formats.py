@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from convs2s.config.load import load
-from convs2s.paper.table_formats import fitted
+from convs2s.paper.table_formats import Sheet, fitted, svg
 from convs2s.paper.tables import write_table
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
@@ -97,6 +97,18 @@ def test_the_drawing_says_what_the_table_says(written: Path) -> None:
     width = re.search(r'width="([\d.]+)pt"', drawn.read_text("utf-8"))
     assert width
     assert float(width[1]) < 7 * 72
+
+
+def test_a_drawing_is_as_large_as_its_lines() -> None:
+    columns = [f"column{number:08}" for number in range(10)]  # too long to be broken
+    drawn = svg(Sheet(["A title"], [dict.fromkeys(columns, "x")], columns[0], {}, {}, ()))
+    lines = re.findall(r">([^<]*)</text>", drawn)
+    assert max(map(len, lines)) == 10 * 14 + 9 * 2
+    letter, line = 0.602 * 5.5, 1.25 * 5.5
+    width, height = (10 * 14 + 9 * 2 + 2) * letter, (len(lines) + 1) * line
+    assert f'width="{width:.1f}pt" height="{height:.1f}pt"' in drawn
+    assert next(text for text in lines if text) == "A title"
+    assert "".join(lines).count("A title") == 1
 
 
 def test_columns_are_narrowed_until_they_fit() -> None:

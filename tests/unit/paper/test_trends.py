@@ -63,6 +63,7 @@ def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[R
     assert marks[0]["color"]["scale"]["domain"] == ["3", "5", "7"]
     assert marks[0]["color"]["scale"]["range"] == COLORS
     assert [spec["title"] for spec in specs] == ["BLEU, paper", "BLEU, ours"]
+    assert [mark["color"]["legend"] is None for mark in marks] == [False, True]
 
 
 def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Result]) -> None:

@@ -1,0 +1,88 @@
+"""The page of results from a few runs, and what lies behind it."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.paper.charts import COLORS, PANEL_WIDTH
+from convs2s.paper.results import entries_of
+from convs2s.paper.results_page import write_results_page
+from tests.support.cells import bleu, cells, write
+from tests.support.documents import svg_texts
+
+RUN = ("table1", "table7", "figure2")
+
+
+@pytest.fixture(scope="module")
+def pages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The page and the files behind it, in a folder that was there: all runs but the last row's."""
+    folder, settings = tmp_path_factory.mktemp("results"), load(root, {"scale": "demo"})
+    (folder / "page").mkdir()
+    measured = [cell for name in RUN for cell in cells(settings, name)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        scores = [
+            write(cell.paths[0], bleu(after=30.0 + number, before=20.0 + number))
+            for number, cell in enumerate(measured)
+            if (cell.address.table, cell.address.row) != ("table1", 14)
+        ]
+        entries = entries_of(settings, measured, list(dict.fromkeys(scores)))
+    output = folder / "page.md"
+    write_results_page(
+        settings, entries, ledger="a.jsonl", discussion="## Discussion\n", output=output
+    )
+    return {path.name: path for path in (output, *(folder / "page").iterdir())}
+
+
+def titles(page: Path) -> list[tuple[str, str]]:
+    """The headings of a page: their level and what they begin with."""
+    return re.findall(r"^(#+) (.*?)(?::| and| at|$)", page.read_text("utf-8"), re.MULTILINE)
+
+
+def test_a_page_has_a_title_and_a_part_for_each_table(pages: Mapping[str, Path]) -> None:
+    parts = ["Table 1", "Table 2", "Claims", "Discussion"]
+    assert titles(pages["page.md"])[1:] == [("##", part) for part in parts]
+    assert titles(pages["claims.md"]) == [("#", "Claims"), ("##", "Comparisons")]
+    (title, *tables) = titles(pages["tables.md"])
+    assert title == ("#", "Every table")
+    assert {("##", f"Table {number}") for number in range(1, 9)} <= set(tables)
+
+
+def test_every_link_of_the_page_leads_to_a_file(pages: Mapping[str, Path]) -> None:
+    page = pages["page.md"]
+    links = re.findall(r"\]\((page/[^)]*)\)", page.read_text("utf-8"))
+    assert sorted(links) == [f"page/{name}" for name in sorted(set(pages) - {"page.md"})]
+    assert all((page.parent / link).exists() for link in links)
+
+
+def test_the_page_shows_what_was_run_alone(pages: Mapping[str, Path]) -> None:
+    page, tables, claims = (
+        pages[name].read_text("utf-8") for name in ("page.md", "tables.md", "claims.md")
+    )
+    row = "| ConvS2S (BPE 40K), the en-de architecture"
+    assert row in tables
+    assert row not in page
+    assert "| ConvS2S (BPE 40K) [" in page
+    assert "| What the paper says | Verdict | Difference |" in page
+    assert "| not run |" in claims
+    assert "| not run |" not in page
+    assert "[1] test set: " in page
+
+
+def test_small_trends_have_a_pair_of_each_exhibit_and_colors_of_their_own(
+    pages: Mapping[str, Path],
+) -> None:
+    shown = {f"{name}, {side}" for name in ("Table 1", "Table 7") for side in ("paper", "ours")}
+    assert shown <= svg_texts(pages["trends.svg"])
+    drawn = pages["trends.svg"].read_text("utf-8")
+    for first_group in ("WMT'16 English-Romanian", "3"):
+        assert re.search(rf'; group: {first_group}; row: [^>]* fill="{COLORS[0]}"', drawn)
+
+
+def test_bleu_by_layers_stands_side_by_side(pages: Mapping[str, Path]) -> None:
+    width = re.search(r' width="(\d+)"', pages["figure2.svg"].read_text("utf-8"))
+    assert width
+    assert int(width[1]) > 2 * PANEL_WIDTH
