@@ -35,7 +35,7 @@ def serve(
 
     A UserError names a file that is no model, or an address that cannot be listened at.
     """
-    with _listening(settings) as listening:
+    with listen(settings) as listening:
         translator = Translator.load(
             models,
             device=device,  # type: ignore[arg-type]  # checked by the command's options
@@ -77,12 +77,19 @@ def serve(
     print("convs2s serve: stopped", file=sys.stderr, flush=True)
 
 
-def _listening(settings: ServerSettings) -> socket.socket:
+def listen(settings: ServerSettings) -> socket.socket:
+    """Return a socket that listens at the address; a UserError says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+        listening = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=1024
+        )
     except OSError as error:
         raise UserError(
             f"--host {settings.host} --port {settings.port}: cannot be listened at: "
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
+    # Else an answer in two parts waits 40 ms for the first one's delayed acknowledgment. Connections
+    # inherit it; asyncio sets it only where the listening socket states its protocol.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

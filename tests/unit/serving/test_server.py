@@ -19,6 +19,8 @@ import pytest
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
+from convs2s.serving.server import listen
+from convs2s.serving.settings import ServerSettings
 from tests.support.processes import listening
 from tests.support.served import JSON, ModelServer, serving
 from tests.unit.conftest import Terminal
@@ -59,6 +61,14 @@ def test_fifty_at_once_get_what_each_asked(server: ModelServer) -> None:
     for sentence, answer in zip(sentences, answers, strict=True):
         (found,) = answer.content["translations"]
         assert (found["source"], found["text"]) == (sentence, alone[sentence])
+
+
+def test_no_part_of_an_answer_waits_for_an_acknowledgment() -> None:
+    with listen(ServerSettings(port=0)) as listening:
+        with socket.create_connection(listening.getsockname()):
+            connection = listening.accept()[0]
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_health(server: ModelServer) -> None:
