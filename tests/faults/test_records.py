@@ -48,6 +48,8 @@ def read_list(path: Path) -> object:
         (read_history, "null", "f:1: no epoch of a training's history"),
         (read_history, '{"epoch": 1}', "f:1: no epoch of a training's history"),
         (read_history, json.dumps(EPOCH), "f:1: no epoch of a training's history"),
+        (read_history, json.dumps(EPOCH | {"tokens": 1 << 63}), "f:1: no epoch of a training's"),
+        (read_history, json.dumps(EPOCH | {"tokens": -1}), "f:1: no epoch of a training's history"),
         (read_report, "{", "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
@@ -81,6 +83,13 @@ def test_a_damaged_record_is_named(
     path.write_text(content, "utf-8", "surrogateescape")
     with pytest.raises(UserError, match=message):
         read(path)
+
+
+@pytest.mark.parametrize("tokens", [0, (1 << 63) - 1])
+def test_a_count_of_any_size_is_read(tmp_path: Path, tokens: int) -> None:
+    path = tmp_path / "f"
+    path.write_text(json.dumps(EPOCH | {"tokens": tokens}))
+    assert read_history(path).epochs[0].tokens == tokens
 
 
 @pytest.mark.parametrize("manifest", [None, [], {"workers": "x"}, {"threads": 10**30}])

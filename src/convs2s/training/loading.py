@@ -59,7 +59,7 @@ class MicroBatch:
 
 
 def split_batch(
-    store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int = 1
+    store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int
 ) -> list[MicroBatch]:
     """Split a batch into what a device takes at a time, worker by worker in turn.
 

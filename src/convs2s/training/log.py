@@ -63,7 +63,7 @@ def on_terminal() -> bool:
 def log(message: str) -> None:
     """Say a line."""
     if not _speaker.quiet:
-        print(f"{_speaker.label}{message}", file=sys.stderr, flush=True)
+        print(f"{_speaker.label}{message}", file=sys.stderr)
     keep(message)
 
 

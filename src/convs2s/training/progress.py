@@ -214,11 +214,11 @@ class EpochProgress:
         span, done = self._span, self._span.done + self._made
         elapsed = time.monotonic() - self._started
         speed = self._tokens / max(elapsed, 1e-9)
-        seconds_of_epoch = elapsed / max(1, self._made) * (span.batches - done)
+        seconds_of_epoch = elapsed / self._made * (span.batches - done)
         seconds, later = None, ""
         if span.epochs is not None:
             after = max(0.0, span.epochs - span.epoch) * span.whole
-            seconds = seconds_of_epoch + elapsed / max(1, self._made) * after
+            seconds = seconds_of_epoch + elapsed / self._made * after
             later = f", {duration(seconds)} of the training"
         if self._is_line_due():
             self._last_line = time.monotonic()

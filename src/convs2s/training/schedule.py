@@ -111,7 +111,7 @@ class TrainerState:
 
     schedule: Schedule  # where the learning rate stands
     learning_rate: float  # that of the last update
-    epoch: int = 1  # the running epoch, from 1
+    epoch: int  # the running epoch, from 1
     batch: int = 0  # the next batch of it, from 0
     updates: int = 0  # updates made
     loss: float = 0.0  # summed training loss of the running epoch, in nats

@@ -12,6 +12,7 @@ from convs2s.training import state_folder
 from convs2s.training.history import EpochRecord, RunningFigures
 from convs2s.training.log import duration, kept_in, log, speaking_as
 from convs2s.training.progress import EpochProgress, EpochSpan, Watch
+from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import ProgressFile
 
 FIGURES = RunningFigures(loss=2.5, learning_rate=0.1, gradient=0.25)
@@ -86,6 +87,15 @@ def test_a_silent_worker_is_due_as_well(watch: Watch, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == ""
 
 
+def test_a_training_that_starts_has_done_nothing(tmp_path: Path) -> None:
+    file = ProgressFile(tmp_path)
+    file.start("process 1 on here", "0123")
+    written = json.loads((tmp_path / "progress.json").read_bytes())
+    counts = ("epoch", "batch", "batches", "updates", "best_epoch")
+    assert [written[count] for count in counts] == [0] * len(counts)
+    assert Schedule(0.25).best_epoch == 0
+
+
 def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
     file = ProgressFile(tmp_path)
@@ -107,7 +117,11 @@ def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0, "0 s"), (39.2, "40 s"), (720, "12 min"), (12_000, "3 h 20 min"), (187_200, "2 d 4 h")],
+    [
+        *((0, "0 s"), (39.2, "40 s"), (60, "1 min"), (720, "12 min"), (3569, "59 min")),
+        *((3571, "1 h 0 min"), (12_000, "3 h 20 min"), (86_369, "23 h 59 min")),
+        *((86_371, "1 d 0 h"), (187_200, "2 d 4 h")),
+    ],
 )
 def test_durations_in_words(seconds: float, said: str) -> None:
     assert duration(seconds) == said

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import read_counts
 from convs2s.model_file import load_model
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
@@ -110,6 +111,20 @@ def test_a_training_that_gets_worse_exports_what_validates_best(task: Path, tmp_
     updater = Updater(network, settings.training, seed=1, device="cpu")
     found = updater.validate(TrainingData.read(task).valid)
     assert found == pytest.approx(min(losses), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_a_threshold_holds_where_words_are_split(tmp_path: Path, kind: str) -> None:
+    task = tiny.prepare(tmp_path)
+    (task / "vocabulary/codes").write_text("#version: 0.2\n")
+    path = task / "dataset/train.json"
+    stated = json.loads(path.read_text("utf-8"))
+    counts = dict(read_counts(task / "vocabulary/en.tsv"))
+    threshold = sorted(counts.values())[len(counts) // 2]
+    stated["vocabulary"] |= {"kind": kind, "threshold": threshold}
+    path.write_text(json.dumps(stated))
+    frequent = sorted(token for token, count in counts.items() if count >= threshold)
+    assert TrainingData.read(task).splittable == (frequent if kind == "bpe" else None)
 
 
 def test_a_model_file_brings_what_translation_needs(

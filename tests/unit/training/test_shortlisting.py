@@ -33,7 +33,7 @@ from convs2s.models.layers import OutputTable
 from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, identity
-from convs2s.training.loading import validation_batches
+from convs2s.training.loading import permuted_sources, validation_batches
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
@@ -297,16 +297,32 @@ def trained(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_training_reports_both_perplexities_and_what_is_outside(trained: Path) -> None:
+def test_a_training_reports_both_perplexities_and_what_is_outside(
+    trained: Path, task: Path
+) -> None:
     first = json.loads((trained.parent / "history.jsonl").read_text("utf-8").splitlines()[0])
     assert first["valid_perplexity"] == pytest.approx(math.exp(first["valid_loss"]))
     assert first["valid_perplexity_full"] != first["valid_perplexity"]
     stored = json.loads((trained.parent / "training.json").read_text("utf-8"))
     full = stored["source_use"]["perplexity"]
     assert full == pytest.approx(first["valid_perplexity_full"], abs=1e-4)
-    figures = stored["shortlist"]
-    assert 4 < figures["types"] < 15
-    assert 0 < figures["outside"] < 1
+    figures, data = stored["shortlist"], TrainingData.read(task)
+    everything = Updater(load_model(trained)[0], settings().training, seed=1, device="cpu")
+    permuted = everything.validate(data.valid, full=True, sources=permuted_sources(data.valid))
+    assert stored["source_use"]["permuted_perplexity"] == pytest.approx(
+        math.exp(permuted), rel=1e-4
+    )
+    chosen, recipe = of_task(data, task), settings(batch={"sentences": 4}).training
+    read = [collate(data.valid, rows) for rows in validation_batches(data.valid, recipe, chosen)]
+    types = [chosen.types(batch.source) for batch in read]
+    assert figures["types"] == pytest.approx(np.mean([len(of_batch) for of_batch in types]))
+    outside = sum(
+        int((~np.isin(batch.target, of_batch)).sum())
+        for batch, of_batch in zip(read, types, strict=True)
+    )
+    tokens = sum(batch.target_tokens for batch in read)
+    assert 0 < outside < tokens
+    assert figures["outside"] == pytest.approx(outside / tokens)
 
 
 def test_the_model_file_has_all_that_translation_needs(

@@ -13,7 +13,7 @@ from convs2s.config.file_reference import Download
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
-from convs2s.model_file import describe_model, load_model
+from convs2s.model_file import describe_model, load_model, save_model
 from convs2s.publish.card import model_card
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, digest_of, identity
@@ -136,6 +136,21 @@ def test_continue_averages_its_own_epochs(task: Path, model: Path, tmp_path: Pat
     assert [row["epoch"] for row in rows(output)[:-1]] == [3, 4]
 
 
+@pytest.mark.parametrize(("recipe", "first"), [({}, 2), ({"average": 3}, 3)])
+def test_it_goes_on_after_the_epoch_whose_weights_it_has(
+    task: Path, tmp_path: Path, recipe: dict[str, Any], first: int
+) -> None:
+    """The best one, or the last one of a mean."""
+    trained, changed = tmp_path / "trained.safetensors", tmp_path / "changed.safetensors"
+    train(tiny.job(task, trained, tiny.settings(**RECIPE, **recipe)))
+    network, description = load_model(trained)
+    training = {**description.training, "best_epoch": 1}
+    save_model(changed, network.state_dict(), replace(description, training=training))
+    output = tmp_path / "further" / "model.safetensors"
+    train(job(task, changed, output, "continue", maximum_epochs=4, **recipe))
+    assert rows(output)[0]["epoch"] == first
+
+
 def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     task: Path, model: Path, tmp_path: Path
 ) -> None:
@@ -228,7 +243,7 @@ def test_a_url_is_fetched_once_and_checked(
     task: Path, model: Path, tmp_path: Path, server: LoopbackServer
 ) -> None:
     url = server.serve("/model.safetensors", Served(model.read_bytes()))
-    output = tmp_path / "further" / "model.safetensors"
+    output = tmp_path / "further" / "seed1" / "model.safetensors"
     one = job(task, url, output)
     known = {url: Download(url=url, sha256=sha256(model))}
     place = fetched_start(one.recipe, output, known)

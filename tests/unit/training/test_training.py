@@ -102,6 +102,20 @@ def test_a_cosine_rises_and_falls_to_zero() -> None:
     moments = (0.5, 1.0, 2.0, 3.0, 5.0)
     rates = [Schedule(1.0).learning_rate_at(moment, one) for moment in moments]
     assert rates == pytest.approx([0.5, 1.0, (1 + math.sqrt(0.5)) / 2, 0.5, 0.0])
+    without = recipe(learning_rate=1.0, schedule={"kind": "cosine", "warmup": 0}, maximum_epochs=5)
+    assert Schedule(1.0).learning_rate_at(0.0, without) == 1.0
+
+
+def test_the_last_epoch_is_known_where_validation_does_not_decide_it() -> None:
+    cosine = recipe(schedule={"kind": "cosine"}, maximum_epochs=5)
+    assert Schedule(0.25).last_epoch(1, cosine) == 5
+    plateau, bounded = recipe(maximum_epochs=None), recipe(maximum_epochs=2.5)
+    assert Schedule(0.25).last_epoch(1, plateau) is None
+    assert Schedule(0.25).last_epoch(1, bounded) == 2.5
+    # 0.25, divided by 10 after each epoch, is below 0.0001 after four.
+    annealing = Schedule(0.25, annealing=True, previous_loss=2.0)
+    assert annealing.last_epoch(3, plateau) == 6
+    assert annealing.last_epoch(2, bounded) == 2.5
 
 
 def test_maximum_epochs_stops_with_a_reason() -> None:
@@ -183,18 +197,37 @@ def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
     paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
+    started = time.monotonic()
     for path in paths:
         train(job(task, path))
+    elapsed = time.monotonic() - started
     assert sha256(paths[0]) == sha256(paths[1])
     rows = [json.loads(line) for line in (tmp_path / "a" / "history.jsonl").open()]
     assert [row["epoch"] for row in rows[:-1]] == [1, 2, 3]
     tokens = int(TrainingData.read(task).train.lengths("target").sum())
     assert [row["tokens"] for row in rows[:-1]] == [tokens] * 3
+    assert sum(tokens / row["tokens_per_second"] for row in rows[:-1]) < elapsed
     assert rows[-1] == {"stop": "the recipe's maximum of 3 epochs is reached"}
     _, description = load_model(paths[0])
     assert description.training["validation_perplexity"] == min(
         row["valid_perplexity"] for row in rows[:-1]
     )
+
+
+@pytest.mark.parametrize(("minutes", "during_epochs"), [(60.0, 0), (1e-9, 20)])
+def test_states_are_written_as_often_as_is_asked(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, during_epochs: int
+) -> None:
+    saves, save = [0], Trainer._save
+
+    def counted(self: Trainer) -> None:
+        saves[0] += self.state.batch > 0
+        save(self)
+
+    monkeypatch.setattr(Trainer, "_save", counted)
+    changes = {"checkpoint_minutes": minutes, "maximum_epochs": 2}
+    train(job(task, tmp_path / "model.safetensors", **changes))
+    assert saves[0] == during_epochs
 
 
 def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
@@ -267,6 +300,11 @@ def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
         torch.testing.assert_close(tensor, (states[0][name] + states[1][name]) / 2)
     loss = Updater(network, recipe(), seed=1, device="cpu").validate(TrainingData.read(task).valid)
     assert description.training["validation_perplexity"] == pytest.approx(math.exp(loss))
+    short = job(task, tmp_path / "short" / "model.safetensors", average=2, maximum_epochs=1)
+    train(short)  # its one epoch is all that there is to average
+    (only,) = tmp_path.glob("short/state/*/epoch1.safetensors")
+    mean = load_model(short.output)[0].state_dict()
+    assert all(torch.equal(mean[name], tensor) for name, tensor in load_tensors(only)[0].items())
 
 
 def test_a_finished_training_is_exported_not_repeated(
