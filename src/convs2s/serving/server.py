@@ -89,7 +89,7 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"--host {settings.host} --port {settings.port}: cannot be listened at: "
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
-    # Else an answer in two parts waits 40 ms for the first one's delayed acknowledgment. Connections
-    # inherit it; asyncio sets it only where the listening socket states its protocol.
+    # Else the second part of an answer waits 40 ms for the first one's delayed acknowledgment.
+    # Connections inherit it; asyncio sets it where the listening socket states its protocol alone.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
