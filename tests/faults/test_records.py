@@ -74,6 +74,11 @@ def read_list(path: Path) -> object:
             '{"length_penalty": NaN}',
             "f: no tuning of a length penalty",
         ),
+        (
+            lambda path: tuned_decoding(TUNED, [str(path)]),
+            '{"length_penalty": -0.5}',
+            "f: no tuning of a length penalty",
+        ),
     ],
 )
 def test_a_damaged_record_is_named(

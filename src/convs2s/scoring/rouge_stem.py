@@ -102,8 +102,9 @@ def _present(word: str) -> str:
         return word
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"
-    if rest[-2:-1] == rest[-1] and _shape(rest).endswith("c") and rest[-1] not in "lsz":
-        return rest[:-1]
+    last = rest[-1]
+    if rest.endswith(2 * last) and _shape(rest).endswith("c") and last not in "lsz":
+        return rest.removesuffix(last)
     return rest + "e" if _measure(rest) == 1 and _is_short(rest) else rest
 
 

@@ -166,9 +166,7 @@ def _counts(lines: int, draws: int) -> Iterator[npt.NDArray[np.uint8]]:
     for start in range(0, draws, step):
         some = min(step, draws - start)
         drawn = generator.integers(lines, size=(some, lines)) + lines * np.arange(some)[:, None]
-        yield (
-            np.bincount(drawn.reshape(-1), minlength=some * lines).reshape(some, lines).astype("u1")
-        )
+        yield (np.bincount(drawn.ravel(), minlength=some * lines).reshape(some, lines).astype("u1"))
 
 
 @lru_cache(maxsize=1)

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -148,6 +149,7 @@ def test_a_stopped_translation_goes_on(whole: ChunkTranslator, tmp_path: Path, n
     assert translate_file(rest, tmp_path, name) == expected
     assert rest.seen == [33, 49]  # chunks of 8 batches of 2
     if name == "out.zst":
+        assert zstandard.get_frame_parameters(expected).has_checksum
         read = zstandard.ZstdDecompressor().stream_reader(expected, read_across_frames=True)
         assert read.read().count(b"\n") == 50
 
@@ -290,7 +292,14 @@ def groups(descriptor: int, most: int = 3) -> Iterator[list[str]]:
     return arriving(decode_lines(bounded_lines(stream, "pipe"), "pipe"), stream.waits, most)
 
 
-def test_a_line_does_not_wait_for_the_next() -> None:
+def test_a_line_does_not_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeouts, ready = set[float](), select.select
+
+    def noted(*arguments: Any) -> Any:
+        timeouts.add(arguments[3])
+        return ready(*arguments)
+
+    monkeypatch.setattr(select, "select", noted)
     reader, writer = os.pipe()
     found = groups(reader)
     os.write(writer, b"one\n")
@@ -302,6 +311,7 @@ def test_a_line_does_not_wait_for_the_next() -> None:
     assert next(found) == ["7"]
     os.close(writer)
     assert list(found) == [["last"]]
+    assert timeouts == {0}
 
 
 def test_lines_before_a_fault_are_still_answered() -> None:

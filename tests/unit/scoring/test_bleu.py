@@ -18,6 +18,7 @@ from convs2s.scoring.bleu import (
     compare,
     detokenized_bleu,
     length_ratio,
+    statistics_of,
     tokenized_bleu,
 )
 
@@ -178,6 +179,17 @@ def test_compare_finds_a_difference_that_is_there() -> None:
     assert result.p_value < 0.05
     assert "|bs:200|seed:12345|" in f"|{result.signature}|"
     assert compare(worse, references, references, samples=200) == result
+    turned = compare(references, worse, references, samples=200)
+    assert turned.system == result.baseline
+    assert turned.system.interval > 0
+    assert turned.baseline == result.system
+
+
+def test_case_counts_where_nothing_else_is_asked_for() -> None:
+    lower, upper = ["the man sees two red cars"], ["The Man Sees Two Red Cars"]
+    assert tokenized_bleu(upper, lower).score == 0
+    assert compare(upper, lower, lower, samples=10).baseline.score == 0
+    assert statistics_of(upper, lower).tolist() == [[6, 6, 0, 0, 0, 0]]
 
 
 def test_compare_finds_none_between_equals() -> None:

@@ -80,6 +80,7 @@ def test_each_pair_has_its_intervals_difference_and_p_value(tmp_path: Path) -> N
         assert bleu["runs"]["seed1"]["system"] == {"score": pytest.approx(100), "interval": 0}
         assert bleu["runs"]["seed2"]["difference"] == 0
         assert bleu["runs"]["seed2"]["p_value"] == 1
+    assert len([row for row in text.split("\n") if row.startswith("mean ")]) == 2
     assert (data["lines"], data["samples"], data["manifest"]) == (30, 100, {"revision": "abc"})
 
 

@@ -1,6 +1,7 @@
 """From the decoder's JSON lines to the evaluation, the summary and the examples."""
 
 import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,9 @@ def test_summary_says_what_every_number_is(
     assert "test: 3 lines; mean ± sample deviation of 2 runs (seed1, seed2)" in text
     for name in ("tokenized BLEU", "detokenized BLEU", "chrF", "length ratio"):
         assert f"test {name:<16} = " in text
+    assert re.search(
+        r"^test length ratio +=\s\d\.\d{3} ± \d\.\d{3} +words of the output", text, re.M
+    )
     for run, evaluation in data["tests"]["test"]["runs"].items():
         before = evaluation["before_replacement"]["bleu"]["tokenized"]["score"]
         after = evaluation["bleu"]["tokenized"]["score"]

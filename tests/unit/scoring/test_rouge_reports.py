@@ -199,6 +199,8 @@ def test_runs_that_were_scored_differently_have_no_mean(
 
 def test_what_is_no_evaluation_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "seed1.rouge.json"
-    path.write_text('{"test_set": "test"}')
-    with pytest.raises(UserError, match=r"seed1\.rouge\.json: no evaluation of this version"):
-        report(tmp_path, {("test", "seed1"): path})
+    for content, place in (('{"test_set": 1}', "test_set"), ("[]", "the file")):
+        path.write_text(content)
+        message = rf"seed1\.rouge\.json: no evaluation of this version \({place}: "
+        with pytest.raises(UserError, match=message):
+            report(tmp_path, {("test", "seed1"): path})

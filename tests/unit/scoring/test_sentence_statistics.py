@@ -96,6 +96,7 @@ def test_other_text_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_more_matches_than_words_are_refused() -> None:
-    statistics = np.array([[2, 2, 2, 1, 0, 0], [2, 2, 2, 2, 0, 0]])
-    with pytest.raises(UserError, match="sentence 2 has more matches than it has n-grams"):
-        decode_statistics(encode_statistics(statistics))
+    for line in ([2, 2, 2, 2, 0, 0], [0, 2, 1, 0, 0, 0], [1, 2, 1, 1, 0, 0]):
+        statistics = np.array([[2, 2, 2, 1, 0, 0], line])
+        with pytest.raises(UserError, match="sentence 2 has more matches than it has n-grams"):
+            decode_statistics(encode_statistics(statistics))

@@ -12,6 +12,7 @@ from convs2s.scoring.bleu import Statistics, bleu_of, compare, length_ratio, sta
 from convs2s.scoring.significance import (
     BATCHES,
     LEAST_RUNS,
+    Effect,
     SampledRuns,
     drawn_measures,
     effect_of,
@@ -136,6 +137,14 @@ def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
     assert one_unknown.spread == runs_alone.spread
 
 
+def test_of_two_runs_their_sentences_are_counted_once_as_well() -> None:
+    apart = np.random.default_rng(0).normal(0, 0.1, (2, 2, 20_000))
+    scores = [20.0, 20.2]
+    of_runs = [SampledRuns(scores, apart[0]), SampledRuns([-20.0, -20.2], apart[1])]
+    runs_alone = effect_of([SampledRuns(sample.scores) for sample in of_runs])
+    assert effect_of(of_runs).spread[0] == pytest.approx(runs_alone.spread[0], rel=0.05)
+
+
 def test_an_ensemble_varies_as_one_of_its_models() -> None:
     singles = [20.0, 21.0, 22.0]
     effect = effect_of(
@@ -158,7 +167,10 @@ def test_p_has_the_error_of_its_draws() -> None:
         found.append(effect_of(samples).chance(0.0))
     p_values, errors = zip(*found, strict=True)
     assert float(np.mean(errors)) == pytest.approx(float(np.std(p_values)), rel=0.4)
-    assert len(effect_of(samples).batches) == BATCHES
+    last = effect_of(samples)
+    assert len(last.batches) == BATCHES
+    of_batches = [Effect(last.value, spread).chance(0.0)[0] for spread in last.batches]
+    assert last.chance(0.0)[1] == pytest.approx(stats.sem(of_batches))
 
 
 def test_holms_correction() -> None:
