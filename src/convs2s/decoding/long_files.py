@@ -243,6 +243,8 @@ def _read_state(path: Path) -> tuple[dict[str, object], int, int]:
     except UserError:
         return {}, 0, 0
     match state:
-        case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)}:
-            return identity, max(0, lines), max(0, size)
+        case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)} if (
+            min(lines, size) >= 0
+        ):
+            return identity, lines, size
     return {}, 0, 0

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +80,9 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
             words = shown.weights.mean(0)[:-1, : len(one.source_tokens)]
             assert [int(row.argmax()) for row in words] == one.alignment
     assert "attention" not in found.as_json()
+    # It is large, and an array: two translations are the same without it.
+    assert "attention" not in repr(found)
+    assert replace(found, attention=None) == found
 
 
 def test_a_translations_score_is_that_of_its_pair(translator: Translator) -> None:

@@ -181,6 +181,21 @@ def test_a_part_that_lost_its_end_starts_over(
     assert "its text is shorter than its state says" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["lines", "bytes"])
+def test_a_state_of_fewer_than_no_lines_starts_over(
+    whole: ChunkTranslator, tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    write_lines(tmp_path / "in", sentences(50))
+    with pytest.raises(KeyboardInterrupt):
+        translate_file(Killed(whole, 2), tmp_path)
+    state = tmp_path / "out.part.json"
+    state.write_text(json.dumps(json.loads(state.read_bytes()) | {key: -1}))
+    fresh = Killed(whole, 9)
+    translate_file(fresh, tmp_path)
+    assert fresh.seen[0] == 1
+    assert "its state cannot be read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("change", "reason"), [("model", "models"), ("input", "input")])
 def test_a_translation_of_something_else_starts_over(
     whole: ChunkTranslator,

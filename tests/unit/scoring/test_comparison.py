@@ -118,14 +118,16 @@ def test_stand_in_data_says_so_first(tmp_path: Path) -> None:
     assert data["stand_in"] == "sentences of a grammar"
 
 
-def test_translations_of_another_test_set_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [0, 1])
+def test_translations_of_another_test_set_are_named(tmp_path: Path, place: int) -> None:
     whole = decoded(tmp_path / "whole", 0)
     (tmp_path / "cut").mkdir()
     cut = TestSet(tmp_path / "cut", [translation(1, sentence(1))])
-    text = tmp_path / "a-vs-b.txt"
+    text, pair = tmp_path / "a-vs-b.txt", [whole.translations] * 2
+    pair[place] = cut.translations
     with pytest.raises(UserError, match=r"cut/test\.jsonl: 1 lines, but the reference has 30"):
         compare_models(
-            pairs={"seed1": (whole.translations, cut.translations)},
+            pairs={"seed1": (pair[0], pair[1])},
             raw=whole.raw,
             tokenized=whole.tokenized,
             text=text,
