@@ -72,6 +72,7 @@ def test_the_projection_is_that_of_the_covariance() -> None:
         expected = centered @ direction * np.sign(direction[np.abs(direction).argmax()])
         assert points[:, column] == pytest.approx(expected)
     assert explained == pytest.approx(variances[[-1, -2]] / variances.sum())
+    assert 1e9 * pca(1e-9 * states)[0] == pytest.approx(points)
 
 
 def test_states_that_are_all_the_same_lie_on_one_point() -> None:

@@ -332,7 +332,10 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert r"21.0 $\pm$ 1.0 (-0.7)" in latex
     header = re.search(r"^\| (.*) \|\n\| ---", markdown, re.MULTILINE)
     assert header
-    assert rf"\hline {header[1].replace(' | ', ' & ')} \\" in re.sub(r"\s+", " ", latex)
+    columns = header[1].replace(" | ", " & ")
+    rows_of_latex = re.sub(" +", " ", latex)
+    assert f"\\hline\n {columns} \\\\\n\\hline" in rows_of_latex
+    assert rows_of_latex.count(columns) == 1
     assert latex.count("{") == latex.count("}")
 
 

@@ -66,6 +66,14 @@ def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[R
     assert [mark["color"]["legend"] is None for mark in marks] == [False, True]
 
 
+@pytest.mark.parametrize(("rows", "has_legend"), [(3, False), (6, True)])
+def test_several_groups_have_a_legend(
+    paper: Settings, shown: list[Result], rows: int, has_legend: bool
+) -> None:
+    first: Any = as_spec(trend_panels(paper, "table7", shown[:rows])[0], "of one group, or two")
+    assert (first["layer"][-1]["encoding"]["color"]["legend"] is not None) == has_legend
+
+
 def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Result]) -> None:
     one_row = [replace(shown[0]), *(replace(result, entries={}) for result in shown[1:])]
     assert (
