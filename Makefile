@@ -28,13 +28,14 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper-demo results-page test test-all gpu-check mutants faults lint format hashes release clean
+.PHONY: help install demo paper-demo results-page docs docs-serve test test-all gpu-check mutants faults lint format hashes release clean
 
 help:
 	@echo "make install     .venv with all that the workflow needs, and nothing else"
 	@echo "make demo        train and score the demo, English to French, in minutes"
 	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
 	@echo "make results-page  docs/results.md from the ledger in docs/results"
+	@echo "make docs        docs/ as a site, into dist/site; make docs-serve: on this machine, as you write"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-all    the long tests too"
 	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/benchmarks.md"
@@ -63,6 +64,11 @@ paper-demo: $(INSTALLED)
 
 results-page: $(INSTALLED)
 	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k --discussion $(DISCUSSION) --output docs/results.md
+
+# REPOSITORY_URL: where the links to files outside of docs/ lead.
+docs docs-serve: $(INSTALLED)
+	@$(IN_VENV) python -m pip install --quiet $(PIP_FLAGS) -r docs/requirements.txt
+	@$(IN_VENV) NO_MKDOCS_2_WARNING=1 mkdocs $(if $(filter docs,$@),build --quiet,serve)
 
 test: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"
