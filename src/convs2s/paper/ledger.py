@@ -63,10 +63,6 @@ class RunNames:
     testset: Plain | None
     decoding: Plain | None
 
-    def __str__(self) -> str:
-        """Return task, model and run for a message."""
-        return f"{self.task} {self.model} {self.run}"
-
 
 @dataclass(frozen=True)
 class LedgerEntry:
