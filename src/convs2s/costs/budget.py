@@ -29,60 +29,38 @@ _MOST_COUNTED_BYTES = 1_000_000_000  # of text whose lines are counted: a second
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of a task: what it adds to the disk and what it takes.
-
-    Attributes:
-        name: what the step does.
-        written: bytes that it writes.
-        freed: bytes that are removed once it is done.
-        core_hours: processor time over all of its jobs.
-        memory: bytes of its largest job, as far as they grow with the corpus or model.
-    """
+    """A step of a task: what it adds to the disk and what it takes."""
 
     name: str
-    written: float
-    freed: float = 0
-    core_hours: float = 0
-    memory: float = 0
+    written: float  # bytes
+    freed: float = 0  # bytes that are removed once it is done
+    core_hours: float = 0  # over all of its jobs
+    memory: float = 0  # bytes of its largest job, as far as they grow with the corpus or model
 
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """The trainings of one model: their number, what each holds, and its hours if they are known.
-
-    ``memory`` is in bytes, ``state_bytes`` of its model and of what its optimizer keeps,
-    ``kept_bytes`` of its model file and of the parameters that it is exported from; ``known`` is of
-    one training, over all its devices; ``work`` is what a GPU has to do, of an LSTM None.
-    """
+    """The trainings of one model: their number, what each holds, its hours if they are known."""
 
     model: str
     runs: int
-    parameters: int
-    memory: float
-    state_bytes: int
-    kept_bytes: int
+    memory: float  # bytes
+    state_bytes: int  # of its model and of what its optimizer keeps
+    kept_bytes: int  # of its model file and of the parameters that it is exported from
     known: KnownTraining | None
-    work: Work | None
+    work: Work | None  # None: of an LSTM
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one task takes.
-
-    Attributes:
-        pairs: of its training text, about; None where it cannot be told yet.
-        downloads: place of each file that is still to come -> its bytes, None where not known.
-        missing: local files that are not there.
-        present: bytes of results that are there already.
-        stages: in the order in which they run; none for a released model.
-    """
+    """What one task takes."""
 
     task: str
-    pairs: int | None
-    downloads: Mapping[str, int | None]
-    missing: Sequence[str]
-    present: int
-    stages: Sequence[Stage]
+    pairs: int | None  # of its training text, about; None where it cannot be told yet
+    downloads: Mapping[str, int | None]  # place of a file to come -> bytes, None: not known
+    missing: Sequence[str]  # local files that are not there
+    present: int  # bytes of results that are there already
+    stages: Sequence[Stage]  # in the order in which they run; none for a released model
     trainings: Sequence[TrainingCost]
 
     @property
@@ -289,5 +267,5 @@ def _trainings(
         state = OPTIMIZER_NUMBERS[recipe.optimizer] * weights
         kept = (1 + (recipe.average or 1)) * weights
         work = work_of(architecture, recipe, network, target)
-        trainings.append(TrainingCost(model, count, parameters, memory, state, kept, known, work))
+        trainings.append(TrainingCost(model, count, memory, state, kept, known, work))
     return trainings

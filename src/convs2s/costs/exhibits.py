@@ -22,44 +22,22 @@ _TRAININGS = "*/*/seed*/train.tsv"
 
 @dataclass(frozen=True)
 class Cost:
-    """What the trainings and other jobs of an exhibit take.
-
-    Attributes:
-        trainings: their number.
-        timed: how many of them have run, with a record of their time.
-        untimed: how many have run without one.
-        measured: hours of those with a record; None where there is none.
-        jobs: core-hours of the other jobs that have run: decoding and scoring.
-        to_come: hours expected of the trainings that have not run, as far as those are known; None
-            where nothing is known of any.
-        unknown: the number of trainings that have not run and of which nothing tells the hours.
-    """
+    """What the trainings and other jobs of an exhibit take."""
 
     trainings: int
-    timed: int
-    untimed: int
-    measured: Hours | None
-    jobs: float
-    to_come: Hours | None
-    unknown: int
-
-    @property
-    def finished(self) -> int:
-        """The number of trainings that have run."""
-        return self.timed + self.untimed
+    finished: int  # trainings that have run, with a record of their time or without
+    measured: Hours | None  # of those with a record; None where there is none
+    jobs: float  # core-hours of the other jobs that have run: decoding and scoring
+    to_come: Hours | None  # expected of the other trainings, where known; None: of none
+    unknown: int  # trainings that have not run and of which nothing tells the hours
 
 
 @dataclass(frozen=True)
 class PrintedCost:
-    """What the papers state of the trainings of their own table.
+    """What the papers state of the trainings of their own table."""
 
-    Attributes:
-        stated: one for each model whose time they state.
-        unstated: text and model of those of which they do not.
-    """
-
-    stated: tuple[KnownTraining, ...]
-    unstated: frozenset[tuple[str, str]]
+    stated: tuple[KnownTraining, ...]  # one for each model whose time they state
+    unstated: frozenset[tuple[str, str]]  # text and model of those of which they do not
 
     @property
     def hours(self) -> float:
@@ -69,21 +47,13 @@ class PrintedCost:
 
 @dataclass(frozen=True)
 class PaperCosts:
-    """What all tables and figures take.
+    """What all tables and figures take."""
 
-    Attributes:
-        exhibits: name -> its cost.
-        printed: name -> what the papers state.
-        shared: core-hours of jobs that serve several: text, vocabularies, curves, plots.
-        total: of all, each run once; the shared jobs are in its jobs.
-        all_printed: what the papers state of all models, each once.
-    """
-
-    exhibits: Mapping[str, Cost]
-    printed: Mapping[str, PrintedCost]
-    shared: float
-    total: Cost
-    all_printed: PrintedCost
+    exhibits: Mapping[str, Cost]  # by name
+    printed: Mapping[str, PrintedCost]  # by name: what the papers state
+    shared: float  # core-hours of jobs that serve several: text, vocabularies, curves, plots
+    total: Cost  # of all, each run once; the shared jobs are in its jobs
+    all_printed: PrintedCost  # of all models, each once
 
 
 def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
@@ -216,8 +186,7 @@ def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterabl
     known = [hours for hours in expected if hours is not None]
     return Cost(
         trainings=len(trained),
-        timed=len(timed),
-        untimed=len(trained) - len(timed) - len(absent),
+        finished=len(trained) - len(absent),
         measured=sum(timed, Hours()) if timed else None,
         jobs=_core_hours(jobs),
         to_come=sum(known, Hours()) if known or not absent else None,

@@ -31,9 +31,8 @@ def worker_memory(recipe: Recipe, parameters: int, target_types: int, *, gpu: bo
 
     A worker on a GPU has room for copies of its weights, those of a state that is written.
     """
-    copies = (
-        1 + OPTIMIZER_NUMBERS[recipe.optimizer]
-    ) * parameters  # on a CPU gradients and what is kept
+    # On a CPU gradients and what is kept.
+    copies = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
     if gpu:
         return _GPU_PROCESS_BYTES + copies * FLOAT_BYTES
     batch = recipe.batch

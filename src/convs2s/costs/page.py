@@ -56,9 +56,7 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
 
 def _row(name: str, cost: Cost, printed: PrintedCost) -> dict[str, str]:
     measured = _pair(cost.measured, "not measured" if cost.finished else "")
-    to_come = _pair(
-        cost.to_come if cost.trainings else None, "not measured" if cost.trainings else ""
-    )
+    to_come = _pair(cost.to_come, "not measured") if cost.trainings else ("", "")
     stated = _hours(printed.hours) if printed.stated else "not stated"
     return {
         _NAME: name,

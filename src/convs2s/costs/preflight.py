@@ -58,16 +58,9 @@ def preflight(
 ) -> None:
     """Print the budget of tasks, and of the cells of the paper's tables that rest on them.
 
-    Args:
-        settings: the configuration.
-        tasks: their names.
-        cells: table -> its cells, whose runs are trained; none for the tasks' headlines alone.
-        benchmarks: the folder of Snakemake's benchmark files.
-        is_local: whether jobs run on this machine.
-        log: where the budget is written as well.
-
-    Raises:
-        UserError: the run cannot fit, and why.
+    ``cells`` are those of each table, whose runs are trained; none for the tasks' headlines alone.
+    ``benchmarks`` is the folder of Snakemake's benchmark files, ``is_local`` says whether jobs run
+    on this machine, and ``log`` has the budget as well. A UserError says why the run cannot fit.
     """
     of_tasks = budgets(settings, tasks, [cell for table in cells.values() for cell in table])
     this_machine = machine(settings.scale, is_local)
@@ -98,9 +91,8 @@ def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:
         *((name, cost, exhibits.printed[name]) for name, cost in exhibits.exhibits.items()),
         ("all, each training once", exhibits.total, exhibits.all_printed),
     ]:
-        to_come = (
-            [_hours(cost.to_come.cores), _hours(cost.to_come.gpus)] if cost.to_come else ["", ""]
-        )
+        hours = cost.to_come
+        to_come = [_hours(hours.cores), _hours(hours.gpus)] if hours else ["", ""]
         counts = [f"{cost.trainings:,}", f"{cost.finished:,}", *to_come, f"{cost.unknown:,}"]
         rows.append([name, *counts, _hours(printed.hours) if printed.stated else ""])
     yield from _titled("trainings of each table and figure")
@@ -131,9 +123,8 @@ def report(
     has = "" if machine.memory is None else f"; this machine has {_amount(machine.memory)}"
     yield f"memory of the largest job: {_amount(_memory(of_tasks))}{has}"
     if trainings is None:
-        cores, gpus = (
-            sum(b.training_hours(device) for b in of_tasks) for device in ("core", "GPU")
-        )
+        cores = sum(budget.training_hours("core") for budget in of_tasks)
+        gpus = sum(budget.training_hours("GPU") for budget in of_tasks)
         unknown = sum(budget.unknown_runs for budget in of_tasks)
     else:
         to_come = trainings.to_come or Hours()

@@ -7,6 +7,7 @@ memory; where the host starts operations more slowly than that, it decides. Noth
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from convs2s.config.architecture import Architecture
 from convs2s.config.costs import Costs, GpuRates, KnownTraining
@@ -23,38 +24,22 @@ _COMPILED = 1 / 3  # of the operations that the host starts, with `compile`
 
 @dataclass(frozen=True)
 class Work:
-    """What an update of a recipe asks of a GPU.
+    """What an update of a recipe asks of a GPU."""
 
-    Attributes:
-        weights: numbers that each token is multiplied by.
-        parameters: all numbers.
-        blocks: of encoder and decoder.
-        widths: their sum over the blocks.
-        types: of the target.
-        recipe: the training recipe.
-    """
-
-    weights: int
-    parameters: int
-    blocks: int
-    widths: int
-    types: int
+    weights: int  # numbers that each token is multiplied by
+    parameters: int  # all numbers
+    blocks: int  # of encoder and decoder
+    widths: int  # their sum over the blocks
+    types: int  # of the target
     recipe: Recipe
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What a GPU is expected to do with a training.
+class Estimate(NamedTuple):
+    """What a GPU is expected to do with a training."""
 
-    Attributes:
-        precision: in which it multiplies.
-        rate: target tokens a second.
-        hours: of the whole training.
-    """
-
-    precision: str
-    rate: float
-    hours: float
+    precision: str  # in which it multiplies
+    rate: float  # target tokens a second
+    hours: float  # of the whole training
 
 
 def work_of(
@@ -105,9 +90,7 @@ def estimated_rows(
     """Yield a row for each training and GPU: model, GPU, precision, tokens a second, hours."""
     for known, work in trainings:
         for gpu in gpus:
-            expected = estimate(work, known, gpu, costs)
             figures = ["has no bf16", "", ""]
-            if expected:
-                rate, hours = f"{expected.rate:,.0f}", f"{expected.hours:,.0f}"
-                figures = [expected.precision, rate, hours]
+            if expected := estimate(work, known, gpu, costs):
+                figures = [expected.precision, f"{expected.rate:,.0f}", f"{expected.hours:,.0f}"]
             yield [known.model, gpu.name, *figures]

@@ -47,7 +47,8 @@ def test_the_papers_english_french(here: Path) -> None:
     assert found.training_hours("GPU") == 3 * 37 * 24 * 8
     assert 2 < found.preparation_hours < 6  # the bar for its preparation
     (training,) = found.trainings
-    assert training.parameters == pytest.approx(230e6, rel=0.02)
+    assert training.work is not None
+    assert training.work.parameters == pytest.approx(230e6, rel=0.02)
     said = text([found])
     assert "6.7 GB in 7 files, 1 of unknown size" in said
     assert "3 trainings: 21,312.0 GPU-hours (the paper: 37 days on 8 GPUs" in said
@@ -144,7 +145,8 @@ def test_of_a_training_that_has_ended_its_model_is_there_twice(here: Path) -> No
     (_, before), (during, after) = list(levels(found.stages))[-2:]
     (training,) = found.trainings
     assert training.runs == 3
-    assert after - before == 3 * 2 * 4 * training.parameters  # of four bytes each
+    assert training.work is not None
+    assert after - before == 3 * 2 * 4 * training.work.parameters  # of four bytes each
     assert during - after == 2 * training.state_bytes  # of the one that runs
 
 
