@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from dataclasses import asdict
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.costs.memory import requested_memory
@@ -24,7 +23,8 @@ def download_source(wildcards):
     """Where a file comes from and what is known of it: the arguments of download_file."""
     place = f"{wildcards.host}/{wildcards.path}"
     with failures_in_one_line():
-        return asdict(source_of(f"{layout.downloads}/{place}", place, DOWNLOADS))
+        source = source_of(f"{layout.downloads}/{place}", place, DOWNLOADS)
+    return dict(url=source.url, size=source.bytes, sha256=source.sha256, md5=source.md5)
 
 
 def is_available(path):
