@@ -51,7 +51,7 @@ if (ROOT / "src/convs2s").is_dir():
 require_package()
 
 from convs2s.config.load import check_option_files, option_files
-from convs2s.pipeline.executors import prepare_executors
+from convs2s.pipeline.executors import count_tries, keep_unanswered_jobs
 from convs2s.pipeline.process import (
     failures_in_one_line,
     package_alone,
@@ -79,4 +79,5 @@ if workflow.resource_settings.cores is None and workflow.resource_settings.nodes
 onstart:
     shorten_messages(logger)
     shell.prefix(DEAF_TO_INTERRUPTS)
-    prepare_executors(workflow.scheduler, "train_model")
+    count_tries(workflow.scheduler, "train_model")
+    keep_unanswered_jobs()

@@ -63,27 +63,22 @@ def task_warnings(tasks: Mapping[str, Task]) -> list[str]:
 
 
 def check_options(options: Options, default_resources: Mapping[str, Any]) -> None:
-    """Refuse options of which it is known that they cannot be had.
+    """Refuse options that cannot be had, before hours of work end at them.
 
     ``default_resources`` are the profile's, among them the ``most_nodes`` of a training.
     """
-    check_mirrors(options.mirrors)
+    for mirror in options.mirrors:
+        if "://" not in mirror and not Path(mirror).is_dir():
+            raise UserError(
+                f"mirrors: {masked(mirror)}: no such folder: mount it, or take it out "
+                "of the configuration"
+            )
     most = getattr(default_resources.get("most_nodes"), "value", None)
     if most and options.nodes > most:
         raise UserError(
             f"nodes: {options.nodes}: a job of this profile is one pod on one machine: set nodes "
             f"to {most} and gpus to those of a machine, or use profiles/slurm (docs/cluster.md)"
         )
-
-
-def check_mirrors(mirrors: Iterable[str]) -> None:
-    """Refuse a folder of ``mirrors`` that is not there, before hours of work end at it."""
-    for mirror in mirrors:
-        if "://" not in mirror and not Path(mirror).is_dir():
-            raise UserError(
-                f"mirrors: {masked(mirror)}: no such folder: mount it, or take it out "
-                "of the configuration"
-            )
 
 
 def check_targets(targets: Iterable[str], rules: Collection[str], settings: Settings) -> None:

@@ -1,17 +1,94 @@
-"""What Snakemake's executors are told at the start of a run."""
+"""What becomes of jobs that fail, and of those that a cluster does not answer for.
+
+Failed trainings are tried again: without limit while they make progress, else three times.
+Snakemake counts all tries of a job, so a training of weeks would end with its third time limit. It
+also counts a submission that a cluster refused, though nothing has run that needs more.
+"""
 
 import sys
+import time
+from collections import Counter
+from pathlib import Path
 from typing import Any
-
-from convs2s.pipeline.tries import count_tries
 
 SLURM = "snakemake_executor_plugin_slurm"
 
+STATES = "state/*/last.safetensors"
+"""A training's states beside its model; written after an update or at an epoch's end alone."""
 
-def prepare_executors(scheduler: Any, rule: str) -> None:
-    """Count the tries of a rule's jobs by progress, and lose no job that Slurm did not tell of."""
-    count_tries(scheduler, rule)
-    keep_unanswered_jobs()
+_COUNTED: set[str] = set()  # rules of this process's one scheduler
+
+
+class Tries:
+    """How often each training of a run has failed in a row without having made progress.
+
+    And how often in a row each job could not be submitted.
+    """
+
+    def __init__(self, rule: str) -> None:
+        """Count the jobs of this rule, whose first output is the model."""
+        self._rule = rule
+        self._seen = time.time_ns()  # what was saved before is no progress
+        self._fruitless: dict[Path, int] = {}
+        self._saved: dict[Path, int] = {}
+        self._submitted: set[Any] = set()
+        self._refused: Counter[Any] = Counter()
+
+    def note_submission(self, job: Any) -> None:
+        """Note that a job runs, here or in the queue of a cluster."""
+        self._submitted.add(job)
+        del self._refused[job]
+
+    def count(self, job: Any) -> None:
+        """Count a failed job, and have Snakemake start it again or not.
+
+        A job starts again while ``attempt`` is at most ``restart_times``, and with ``attempt`` one
+        higher, by which memory grows. One that made progress had enough, and starts as it was. So
+        does one that was not submitted, as often as a failed one.
+        """
+        if job.is_group() or not job.restart_times:
+            return
+        if job not in self._submitted:
+            self._refused[job] += 1
+            ends = self._refused[job] > job.restart_times
+            job.attempt = job.restart_times + 1 if ends else job.attempt - 1
+            return
+        self._submitted.remove(job)
+        if job.rule.name != self._rule:
+            return
+        folder = Path(job.output[0]).parent
+        saved = max((path.stat().st_mtime_ns for path in folder.glob(STATES)), default=0)
+        has_progress = saved > self._saved.get(folder, self._seen)
+        self._saved[folder] = max(saved, self._saved.get(folder, self._seen))
+        self._fruitless[folder] = 0 if has_progress else self._fruitless.get(folder, 0) + 1
+        if self._fruitless[folder] > job.restart_times:
+            job.attempt = max(job.attempt, job.restart_times + 1)
+        else:
+            job.attempt = min(job.attempt - has_progress, job.restart_times)
+
+
+def count_tries(scheduler: Any, rule: str) -> None:
+    """Have Snakemake's scheduler count a rule's tries by progress from now on.
+
+    Every executor tells the scheduler of a submitted job by its method ``submit_callback``, and of
+    a failed one by ``error_callback`` (snakemake_interface_executor_plugins, ``AbstractExecutor``).
+    A module is read once for each of its ``use rule``, and asks as often.
+    """
+    if rule in _COUNTED:
+        return
+    _COUNTED.add(rule)
+    tries, report = Tries(rule), scheduler.error_callback
+    report_submitted = scheduler.submit_callback
+
+    def report_failed(job: Any) -> None:
+        tries.count(job)
+        report(job)
+
+    def note_submitted(job: Any) -> None:
+        tries.note_submission(job)
+        report_submitted(job)
+
+    scheduler.error_callback, scheduler.submit_callback = report_failed, note_submitted
 
 
 def keep_unanswered_jobs() -> None:

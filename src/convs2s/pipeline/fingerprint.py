@@ -74,12 +74,14 @@ def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
     Compiled code is none: from Python 3.13 on it holds the lines that classes begin on.
     """
     text = path.read_text("utf-8")
-    names = set()
+    modules = set()
     for module, imported in _IMPORT.findall(text):
+        folder = PACKAGE.joinpath(*module.split(".")[1:])
         # What is imported from a module may be a module, too.
-        names |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", imported))}
-    modules = frozenset(file for name in names if (file := _module(name)) is not None)
-    return ast.dump(_WithoutWords().visit(ast.parse(text))), modules
+        for place in (folder, *(folder / name for name in re.findall(r"\w+", imported))):
+            modules |= {place.with_suffix(".py"), place / "__init__.py"}
+    found = frozenset(file for file in modules if file.is_file())
+    return ast.dump(_WithoutWords().visit(ast.parse(text))), found
 
 
 class _WithoutWords(ast.NodeTransformer):
@@ -88,13 +90,3 @@ class _WithoutWords(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         """Keep a statement unless it is a constant alone."""
         return None if isinstance(node.value, ast.Constant) else node
-
-
-def _module(name: str) -> Path | None:
-    """Return the file of a module of this package, or None for any other name."""
-    package, *parts = name.split(".")
-    if package != PACKAGE.name:
-        return None
-    path = PACKAGE.joinpath(*parts)
-    candidates = (path.with_suffix(".py"), path / "__init__.py")
-    return next((candidate for candidate in candidates if candidate.is_file()), None)

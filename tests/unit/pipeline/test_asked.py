@@ -7,15 +7,11 @@ import pytest
 import yaml
 
 from convs2s.config.load import load
+from convs2s.config.options import Options
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
-from convs2s.pipeline.asked import (
-    check_file,
-    check_mirrors,
-    check_targets,
-    task_warnings,
-)
+from convs2s.pipeline.asked import check_file, check_options, check_targets, task_warnings
 from tests.support.user_task import TASK
 
 RULES = ["demo", "paper", "tables", "train_model"]
@@ -163,10 +159,10 @@ def test_the_folder_of_results_may_be_elsewhere(settings: Settings) -> None:
 
 
 def test_a_mirror_that_is_missing_is_named(tmp_path: Path) -> None:
-    check_mirrors([str(tmp_path), "https://mirror.example/of"])
+    check_options(Options(mirrors=(str(tmp_path), "https://mirror.example/of")), {})
     missing = tmp_path / "unmounted"
     with pytest.raises(UserError, match=f"^mirrors: {missing}: no such folder: mount it, or"):
-        check_mirrors([str(tmp_path), str(missing)])
+        check_options(Options(mirrors=(str(tmp_path), str(missing))), {})
 
 
 def test_text_without_blanks_is_told_of(settings: Settings) -> None:

@@ -1,16 +1,139 @@
-"""What Snakemake's Slurm plugin does with jobs while Slurm does not answer."""
+"""Which failed trainings are started again, with which attempt, and what Slurm's silence does."""
 
 import asyncio
+import itertools
 import logging
+import os
 import subprocess
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from convs2s.pipeline.executors import keep_unanswered_jobs
+from convs2s.pipeline.executors import Tries, count_tries, keep_unanswered_jobs
+from convs2s.training.state_folder import STATE, StateFolder
+
+LATER = itertools.count(4_000_000_000)  # seconds since 1970
+
+
+@dataclass
+class Rule:
+    name: str = "train_model"
+
+
+@dataclass(eq=False)
+class Job:
+    """A job of Snakemake's as far as it is asked here."""
+
+    output: list[str]
+    restart_times: int = 2
+    attempt: int = 1
+    rule: Rule = field(default_factory=Rule)
+
+    def is_group(self) -> bool:
+        return False
+
+    def fails(self, tries: Tries, submitted: bool = True) -> bool:
+        """Fail as Snakemake's scheduler has it; whether the job starts again."""
+        if submitted:
+            tries.note_submission(self)
+        tries.count(self)
+        again = self.restart_times > self.attempt - 1
+        self.attempt += again
+        return again
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job([str(tmp_path / "model.safetensors")])
+
+
+def save(job: Job) -> None:
+    """Write a state, as a training does after an update."""
+    state = StateFolder(Path(job.output[0]).parent / STATE, {}).last
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.touch()
+    moment = next(LATER)
+    os.utime(state, (moment, moment))
+
+
+def test_a_training_with_progress_starts_again_without_limit_and_as_it_was(job: Job) -> None:
+    tries = Tries("train_model")
+    for _ in range(10):
+        save(job)
+        assert job.fails(tries)
+        assert job.attempt == 1
+
+
+def test_three_starts_in_a_row_without_progress_are_the_end(job: Job) -> None:
+    tries = Tries("train_model")
+    save(job)
+    assert job.fails(tries)
+    assert [job.fails(tries) for _ in range(3)] == [True, True, False]
+    assert [Job(job.output).fails(Tries("train_model")) for _ in range(2)] == [True, True]
+
+
+def test_progress_at_the_last_try_gives_three_more_with_no_more_memory_than_it_had(
+    job: Job,
+) -> None:
+    tries, attempts = Tries("train_model"), []
+    for saves in [False, False, True, False, False, True, False, False, False]:
+        if saves:
+            save(job)
+        again = job.fails(tries)
+        attempts.append(job.attempt)
+    assert not again
+    assert attempts == [2, 3, 3, 3, 3, 3, 3, 3, 3]
+
+
+def test_what_was_saved_before_the_run_is_no_progress(job: Job) -> None:
+    folder = Path(job.output[0]).parent / STATE / "digest"
+    folder.mkdir(parents=True)
+    (folder / "last.safetensors").touch()
+    tries = Tries("train_model")
+    assert [job.fails(tries) for _ in range(3)] == [True, True, False]
+
+
+@pytest.mark.parametrize("changes", [{"rule": Rule("decode_test_set")}, {"restart_times": 0}])
+def test_other_jobs_are_left_to_snakemake(job: Job, changes: dict[str, object]) -> None:
+    other = Job(job.output, **changes)  # type: ignore[arg-type]
+    tries, starts = Tries("train_model"), 0
+    while True:
+        save(job)
+        if not other.fails(tries):
+            break
+        starts += 1
+    assert starts == other.restart_times
+
+
+@pytest.mark.parametrize("rule", ["train_model", "decode_test_set"])
+def test_a_job_that_was_not_submitted_asks_for_no_more(job: Job, rule: str) -> None:
+    job.rule, tries = Rule(rule), Tries("train_model")
+    assert job.fails(tries)
+    for _ in range(2):
+        assert job.fails(tries, submitted=False)
+        assert job.attempt == 2
+    assert job.fails(tries)
+    assert job.attempt == 3
+    assert [job.fails(tries, submitted=False) for _ in range(3)] == [True, True, False]
+
+
+def test_snakemake_tells_of_submissions_and_failures(job: Job) -> None:
+    told: list[tuple[str, Job]] = []
+    scheduler = SimpleNamespace(
+        submit_callback=lambda job: told.append(("submitted", job)),
+        error_callback=lambda job: told.append(("failed", job)),
+    )
+    count_tries(scheduler, "a rule of this test")
+    scheduler.error_callback(job)
+    assert job.attempt == 0
+    scheduler.submit_callback(job)
+    scheduler.error_callback(job)
+    assert job.attempt == 0
+    assert told == [("failed", job), ("submitted", job), ("failed", job)]
 
 
 def test_a_job_is_kept_while_slurm_does_not_answer(
