@@ -5,21 +5,19 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
-
-from pydantic import BaseModel
+from typing import TypeVar, get_args
 
 from convs2s.config.corpus import PreparationRecipes
-from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
-from convs2s.config.section import Schema, alternatives, choices, schema_of
+from convs2s.config.section import Schema, Section, alternatives, choices, schema_of
 from convs2s.errors import UserError
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
 
 OptionValue = float | int | str | bool
+S = TypeVar("S", bound=Section)
 
 RECIPE = PreparationRecipes.model_fields["test"]
 """The preparation of test sets: what is meant where no option names one."""
@@ -75,9 +73,9 @@ def add_tokenized(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_decoding_options(command: argparse.ArgumentParser) -> None:
-    """Add an option for each setting of config/decodings.yaml: its help and default are those."""
-    for name, schema, default in _decoding_options():
+def add_section(command: argparse.ArgumentParser, section: type[Section]) -> None:
+    """Add an option for each setting of a section: its help and default are those."""
+    for name, schema, default in _settings(schema_of(section), section()):
         flag = f"--{name.replace('_', '-')}"
         text = f"{schema['description']} [{default}]".replace("%", "%%")
         if isinstance(default, bool):
@@ -100,32 +98,27 @@ def number_or_null(text: str) -> int | None:
     return None if text == "null" else int(text)
 
 
-def decoding_settings(arguments: argparse.Namespace) -> DecodingSettings:
+def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
     """Return what the options say; a UserError names a number that is out of its bounds."""
     stated: dict[str, object] = {}
-    for name, _, _ in _decoding_options():
-        section, _, key = name.rpartition(".")
-        inside = stated.setdefault(section, {}) if section else stated
+    for name, _, _ in _settings(schema_of(section), section()):
+        above, _, key = name.rpartition(".")
+        inside = stated.setdefault(above, {}) if above else stated
         assert isinstance(inside, dict)
         inside[key] = getattr(arguments, name)
-    return validated(DecodingSettings, stated, "options")
+    return validated(section, stated, "options")
 
 
-def _decoding_options() -> list[tuple[str, Schema, OptionValue]]:
-    """Return the dotted name, the schema and the default of each decoding setting."""
-
-    def leaves(
-        schema: Schema, defaults: BaseModel, prefix: str
-    ) -> Iterator[tuple[str, Schema, OptionValue]]:
-        """Yield those of a section and of the sections in it."""
-        for key, below in schema["properties"].items():
-            default = getattr(defaults, key)
-            if isinstance(default, BaseModel):
-                yield from leaves(below, default, f"{prefix}{key}.")
-            else:
-                yield prefix + key, below, default
-
-    return list(leaves(schema_of(DecodingSettings), DecodingSettings(), ""))
+def _settings(
+    schema: Schema, defaults: Section, prefix: str = ""
+) -> Iterator[tuple[str, Schema, OptionValue]]:
+    """Yield the dotted name, the schema and the default of each setting, of inner sections too."""
+    for key, below in schema["properties"].items():
+        default = getattr(defaults, key)
+        if isinstance(default, Section):
+            yield from _settings(below, default, f"{prefix}{key}.")
+        else:
+            yield prefix + key, below, default
 
 
 def check_options(arguments: argparse.Namespace) -> None:

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convs2s.cli.options import (
-    add_decoding_options,
     add_device,
     add_models,
+    add_section,
     add_threads,
-    decoding_settings,
+    read_section,
     write_utf8,
 )
-from convs2s.config.messages import validated
-from convs2s.config.section import schema_of
+from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
 
@@ -58,7 +57,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quiet", action="store_true", help="show no progress, errors alone")
     add_device(command)
     add_threads(command)
-    add_decoding_options(command)
+    add_section(command, DecodingSettings)
     command.set_defaults(run=_translate)
 
 
@@ -85,7 +84,7 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
     from convs2s.decoding.streams import ChunkTranslator, translate_stream
     from convs2s.decoding.translate import LineTranslator
 
-    settings = decoding_settings(arguments)
+    settings = read_section(arguments, DecodingSettings)
     if arguments.n_best is not None:
         settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
     if arguments.workers > 1 and device != "cpu":
@@ -125,14 +124,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
         "translated together. Ctrl-C or SIGTERM: it finishes what it was asked, then ends."
     )
     add_models(command)
-    for name, schema in schema_of(ServerSettings)["properties"].items():
-        default = ServerSettings.model_fields[name].default
-        command.add_argument(
-            f"--{name.replace('_', '-')}",
-            type=type(default),
-            default=default,
-            help=f"{schema['description']} [{default}]",
-        )
+    add_section(command, ServerSettings)
     command.add_argument(
         "--pretokenized",
         action="store_true",
@@ -140,7 +132,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     )
     add_device(command)
     add_threads(command)
-    add_decoding_options(command)
+    add_section(command, DecodingSettings)
     command.set_defaults(run=_serve)
 
 
@@ -154,12 +146,11 @@ def _serve(arguments: argparse.Namespace) -> None:
     from convs2s.devices import held_device
     from convs2s.serving.server import serve
 
-    stated = {name: getattr(arguments, name) for name in ServerSettings.model_fields}
-    settings = validated(ServerSettings, stated, "options")
+    settings = read_section(arguments, ServerSettings)
     with held_device(arguments.device, waits=False) as device:
         serve(
             arguments.model,
-            decoding_settings(arguments),
+            read_section(arguments, DecodingSettings),
             settings,
             device=device,
             threads=arguments.threads,
@@ -176,7 +167,7 @@ def add_attention(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("model", type=Path, help="model file")
     command.add_argument("sentence", help="raw text")
-    add_decoding_options(command)
+    add_section(command, DecodingSettings)
     command.set_defaults(run=_attention)
 
 
@@ -194,7 +185,7 @@ def _attention(arguments: argparse.Namespace) -> None:
     example = example_of(
         model,
         arguments.sentence,
-        decoding_settings(arguments),
+        read_section(arguments, DecodingSettings),
         {"task": description.task, "model": model.name, "run": model.parent.name, "scale": ""},
         None if stand_in is None else str(stand_in),
     )

@@ -1,6 +1,6 @@
 """config.yaml: every knob that a user turns; and the numbers that commands take."""
 
-from pathlib import Path
+import os
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -22,13 +22,7 @@ from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLE
 LearnedMetricName = Literal["comet", "bleurt"]
 
 
-def with_home(place: str) -> str:
-    """Write ``~`` at the start of a path as the user's home folder."""
-    is_at_home = place == "~" or place.startswith("~/")
-    return f"{Path.home()}{place.removeprefix('~')}" if is_at_home else place
-
-
-HomePath = Annotated[FileName, AfterValidator(with_home)]  # a path that may start with ~
+HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # may start with ~
 
 
 class LearnedMetric(Section):
