@@ -27,19 +27,12 @@ INT32_ROWS = 1 << 31
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded index arrays of B pairs.
+    """Padded index arrays of B pairs."""
 
-    Attributes:
-        source: (B, m), ends in ``</s>``, padded on the right.
-        previous: (B, n), the decoder's input: ``</s>`` and the target without its last token.
-        target: (B, n), ends in ``</s>``, padded on the right.
-        target_tokens: the number of target tokens that are not padding.
-    """
-
-    source: npt.NDArray[np.int64]
-    previous: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
-    target_tokens: int
+    source: Indices  # (B, m), ends in </s>, padded on the right
+    previous: Indices  # (B, n), the decoder's input: </s> and the target without its last token
+    target: Indices  # (B, n), ends in </s>, padded on the right
+    target_tokens: int  # those that are not padding
 
 
 class EpochPlan(Sequence[Indices]):

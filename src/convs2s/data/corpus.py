@@ -39,11 +39,9 @@ def extract_corpus(
     target) references as the configuration has them; sgm files give segments. What is referred to
     by URL lies in ``downloads``. ``hold_out`` is the part to take, where validation text is split
     off from training text (the paper's section 4.1: 0.5-1% of it; counted before any cleaning, as
-    the authors' preparation scripts do).
-
-    Raises:
-        UserError: a file or member is missing or refused, a line is not UTF-8 or overlong, the two
-            sides of a pair of files differ in their number of lines, or nothing is left to write.
+    the authors' preparation scripts do). A UserError says that a file or member is missing or
+    refused, that a line is not UTF-8 or overlong, that the two sides of a pair of files differ in
+    their number of lines, or that nothing is left to write.
     """
     read = count = 0
     with ExitStack() as stack:

@@ -56,11 +56,7 @@ _CACHED_WORDS = 1 << 15
 
 
 def read_description(path: Path) -> StoreDescription:
-    """Read what stands beside a token store.
-
-    Raises:
-        UserError: there is no such file, or another version of this project wrote it.
-    """
+    """Read what stands beside a token store; a UserError says that this version has not made it."""
     require_prepared(path)
     return validated(StoreDescription, read_json(path), str(path))
 
@@ -148,17 +144,11 @@ def binarize(
 ) -> None:
     """Write a split's token store, or that of a block of it, and beside it what the store holds.
 
-    Args:
-        text: source and target, tokenized and filtered.
-        bpe_codes: of source and target; one for both of them where they are joint, none where
-            words are kept whole.
-        vocabularies: source and target.
-        store: the store to write.
-        description: a JSON file of the fields of `StoreDescription`, to write.
-        metadata: what a reader must know of the text.
-        most_tokens: pairs with more on a side, ``</s>`` not counted, are dropped, which is counted
-            and said. A training could not number their positions.
-        rows: the pairs to take, counted from 0; None for all.
+    ``text`` is tokenized and filtered, and has as ``vocabularies`` a source and a target;
+    ``bpe_codes`` are one for both where they are joint, none where words are kept whole. Of the
+    pairs ``rows`` are taken, counted from 0, None for all. Those of more than ``most_tokens`` on a
+    side, ``</s>`` not counted, are dropped, which is counted and said: a training could not number
+    their positions. ``description`` has the fields of `StoreDescription` as JSON.
     """
     codes: list[Path | None] = [*bpe_codes] or [None]
     encode_source, encode_target = (
@@ -198,8 +188,7 @@ def join_blocks(
 ) -> None:
     """Join the blocks of a split: their stores, and what :func:`binarize` wrote beside them.
 
-    Raises:
-        UserError: a store is not the one that its description is of.
+    A UserError names a store that is not the one that its description is of.
     """
     counts: Counter[str] = Counter()
     for block, beside in zip(stores, descriptions, strict=True):

@@ -94,14 +94,10 @@ def read_columns(
 
 
 class Segment(str):
-    """The text of a segment on one line.
-
-    Attributes:
-        place: the ids of its document and its own; None for one that is not stated.
-    """
+    """The text of a segment on one line."""
 
     __slots__ = ("place",)
-    place: tuple[str | None, str | None]
+    place: tuple[str | None, str | None]  # the ids of its document and its own; None: not stated
 
     def is_beside(self, other: "Segment") -> bool:
         """Whether nothing says that the two are segments of different places."""

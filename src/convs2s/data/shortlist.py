@@ -20,19 +20,12 @@ Types = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
-    """A table of candidates, with how many frequent types join them.
+    """A table of candidates, with how many frequent types join them."""
 
-    Attributes:
-        target_types: size of the target vocabulary, whose order is by falling frequency.
-        frequent: most frequent types that are always selected, special tokens not counted.
-        offsets: (source types + 1,): where each source type's candidates begin in ``candidates``.
-        candidates: target types, those of source type s from offsets[s] to offsets[s + 1].
-    """
-
-    target_types: int
-    frequent: int
-    offsets: npt.NDArray[np.int64]
-    candidates: npt.NDArray[np.int32]
+    target_types: int  # size of the target vocabulary, whose order is by falling frequency
+    frequent: int  # types that are always selected, special tokens not counted
+    offsets: npt.NDArray[np.int64]  # (source types + 1,): where each one's candidates begin
+    candidates: npt.NDArray[np.int32]  # target types, of source type s up to offsets[s + 1]
 
     @classmethod
     def from_words(
@@ -87,8 +80,7 @@ class Shortlist:
     def of_sentences(self, sources: Sequence[Sequence[int]]) -> tuple[Types, npt.NDArray[np.bool_]]:
         """Select for each of B sentences on its own, so that none depends on the others.
 
-        Returns:
-            The types (S,) that any of them may use, and (B, S) those that each may not.
+        Returned are the types (S,) that any of them may use, and (B, S) those that each may not.
         """
         each = [self.types(source) for source in sources]
         union = np.unique(np.concatenate(each))

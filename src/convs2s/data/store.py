@@ -101,11 +101,7 @@ def join_stores(parts: Sequence[Path], path: Path) -> None:
 
 
 def require_prepared(path: Path) -> None:
-    """Check that a file of a task's ``dataset/`` is there.
-
-    Raises:
-        UserError: it is not, and what makes it.
-    """
+    """Check that a file of a task's ``dataset/`` is there; a UserError says what makes it."""
     if path.is_file():
         return
     task = path.absolute().parent.parent
@@ -122,11 +118,7 @@ class TokenStore:
     """A memory-mapped store. ``store[i]`` is the pair (source, target) of index arrays."""
 
     def __init__(self, path: str | Path) -> None:
-        """Open a store without reading its tokens.
-
-        Raises:
-            UserError: the file is missing or is not a token store.
-        """
+        """Open a store without reading its tokens; a UserError says that it is missing, or none."""
         require_prepared(Path(path))
         self.path = Path(path)
         with failures_of_file(str(path), "not a token store"):

@@ -32,23 +32,16 @@ class Paper:
 
 @dataclass(frozen=True)
 class TitleCounts:
-    """What became of the records: what ``counts.json`` says.
+    """What became of the records: what ``counts.json`` says."""
 
-    Attributes:
-        records: how many were read.
-        papers: how many ids they had.
-        dropped: papers left out, by reason: no sentence or title (``empty``); a sentence that says
-            that the paper was withdrawn; one of fewer than four words (``short``); another paper
-            has the same sentence and title (``repeated``).
-        formulas: papers with LaTeX in their text, which stays as it is.
-        parts: pairs of train, valid and test.
-    """
-
-    records: int
-    papers: int
+    records: int  # that were read
+    papers: int  # that is, ids
     dropped: dict[str, int]
-    formulas: int
-    parts: dict[str, int]
+    """Papers left out, by reason: no sentence or title (``empty``); a sentence that says that the
+    paper was withdrawn; one of fewer than four words (``short``); another paper has the same
+    sentence and title (``repeated``)."""
+    formulas: int  # papers with LaTeX in their text, which stays as it is
+    parts: dict[str, int]  # pairs of train, valid and test
 
 
 def write_title_corpus(
@@ -57,10 +50,8 @@ def write_title_corpus(
     """Write the pairs of train, valid and test as ``TITLE_FILES``, and how many there are.
 
     ``records`` are tables of papers, as the configuration names them; an id's first record counts.
-    One paper in ``one_in`` is for test, another one for validation.
-
-    Raises:
-        UserError: a table is missing or malformed, or a part would be empty.
+    One paper in ``one_in`` is for test, another one for validation. A UserError says that a table
+    is missing or malformed, or that a part would be empty.
     """
     read, papers = 0, dict[str, Paper]()
     for reference in records:

@@ -78,11 +78,7 @@ def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
 
 
 def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
-    """Yield a vocabulary's types and counts in their order.
-
-    Raises:
-        UserError: the file is no vocabulary table; the message names the line.
-    """
+    """Yield a vocabulary's types and counts in their order; a UserError names a bad line."""
     lines = read_lines(path)
     if next(lines, None) != HEADER:
         raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
@@ -94,11 +90,7 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
-    """Read a vocabulary table as ``write_counts`` wrote it.
-
-    Raises:
-        UserError: the file is no vocabulary table, or holds a type twice.
-    """
+    """Read a table of ``write_counts``; a UserError says that it is none, or has a type twice."""
     types = [token for token, _ in read_counts(path)]
     try:
         return Vocabulary(types)

@@ -49,8 +49,7 @@ def add_word_counts(*, tables: Sequence[Path], output: Path) -> None:
 def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:
     """Yield each word of several tables of :func:`count_words` and the sum of its counts.
 
-    Raises:
-        UserError: a file is no such table; the message names the line.
+    A UserError names the line of a file that is no such table.
     """
     for word, entries in groupby(merge(*map(read_counts, paths)), itemgetter(0)):
         yield word, sum(count for _, count in entries)

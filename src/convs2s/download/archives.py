@@ -46,16 +46,10 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
     """Open a file, or a named member of an archive, for reading its decompressed bytes once.
 
     A compressed stream is checked to its end as it is read; so is the rest of a tar archive when a
-    reader that took the whole member leaves the block.
-
-    Args:
-        path: a plain file, one compressed file, or a tar or zip archive.
-        member: the member's name; None for anything that is not an archive.
-
-    Raises:
-        UserError: the file or the member is missing, or is no regular file; the archive is damaged,
-            truncated, followed by something else, holds a name that climbs out of its folder, a
-            device, or a stream that grows absurdly; the disk fails.
+    reader that took the whole member leaves the block. ``member`` is None for anything that is not
+    an archive. A UserError says that the file or the member is missing, or is no regular file; that
+    the archive is damaged, truncated, followed by something else, holds a name that climbs out of
+    its folder, a device, or a stream that grows absurdly; or that the disk fails.
     """
     path = Path(path)
     with cast(BinaryIO, io.BufferedReader(InputFile(path), BUFFER_BYTES)) as file:
@@ -239,8 +233,7 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
 def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
     """Open a zip archive that is the whole of a file, whose name is ``path``.
 
-    Raises:
-        UserError: it is damaged, holds too many members, or is but a part of the file.
+    A UserError says that it is damaged, holds too many members, or is but a part of the file.
     """
     with _library_errors(str(path)):
         # zipfile reads the list of members whole.

@@ -38,19 +38,11 @@ def download_file(
 
     Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 and holds.
     Of several processes that want the same file one brings it; the others wait, and take that.
-
-    Args:
-        url: the upstream address, http or https.
-        output: where the file goes.
-        mirrors: folders or base URLs that hold HOST/PATH of the URL; asked in order, before it.
-        generated_mirror: what `convs2s mirror` wrote: asked alone, and by its own checksums.
-        sha256: in hexadecimal digits, as ``md5``.
-        md5: None, as the others, where it is not known.
-        size: in bytes.
-        waits: seconds before each further try at a server that failed.
-
-    Raises:
-        UserError: no source gives the right file, or the disk has too little space for it.
+    ``mirrors`` are folders or base URLs that hold HOST/PATH of the http(s) ``url``, asked in order
+    before it. ``generated_mirror`` is what `convs2s mirror` wrote: asked alone, and by its own
+    checksums. Checksums are hexadecimal digits, the ``size`` is in bytes, ``waits`` are seconds
+    before each further try at a server that failed. A UserError says that no source gives the right
+    file, or that the disk has too little space for it.
     """
     if generated_mirror is not None:
         size, sha256, md5 = None, listed_checksum(generated_mirror, url), None

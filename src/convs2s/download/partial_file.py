@@ -169,9 +169,8 @@ class PartialFile:
     def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> None:
         """Add what ``read`` gives until it gives nothing.
 
-        Raises:
-            WrongFileError: there is more than expected; all of it is discarded.
-            UserError: the disk has too little space for the total, or cannot be written to.
+        Where that is more than expected, all of it is discarded: a WrongFileError. A UserError says
+        that the disk has too little space for the total, or cannot be written to.
         """
         size = self.size
         with writing(self._output):

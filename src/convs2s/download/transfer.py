@@ -42,17 +42,11 @@ _HTTP_HANDLERS = (
 
 
 def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> None:
-    """Bring a whole file into the part, and check it.
+    """Bring a whole file from an http(s) URL or a path into the part, and check it.
 
-    Args:
-        source: an http(s) URL or a path.
-        part: where the bytes go; those that it has from the same source are kept if they still fit.
-        expected: what the file has to be.
-        waits: seconds before each further try; they start anew whenever new bytes have come.
-
-    Raises:
-        SourceError: this source does not give the file.
-        UserError: the disk has too little space.
+    Bytes that the part has from the same source are kept if they still fit. ``waits`` are seconds
+    before each further try; they start anew whenever new bytes have come. A SourceError says that
+    this source does not give the file, a UserError that the disk has too little space.
     """
     attempt = _download if is_url(source) else _copy
     inherited = part.origin_from(masked(source)) is not None

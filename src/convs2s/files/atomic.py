@@ -48,10 +48,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
 
     It lies in a folder beside ``path`` that no other process writes to; if the block raises, it is
-    removed and ``path`` is left as it was. A device or a pipe is written to, never replaced.
-
-    Raises:
-        UserError: the disk is full or read-only, or such.
+    removed and ``path`` is left as it was. A device or a pipe is written to, never replaced. A
+    UserError says that the disk is full or read-only, or such.
     """
     path = Path(path)
     if is_written_in_place(path):
@@ -92,10 +90,7 @@ def sole_writer(path: Path) -> Iterator[None]:
     """Hold the lock of a file's writers while the block runs; the next one waits, and says so.
 
     It is that of a file beside ``path``, which the owner removes at its end. A file system without
-    locks has no waiting.
-
-    Raises:
-        UserError: nothing can be written there.
+    locks has no waiting. A UserError says that nothing can be written there.
     """
     lock = path.with_name(f".{path.name}{_LOCK}")
     while True:
@@ -173,16 +168,12 @@ def writing(path: Path) -> Iterator[None]:
                 place.is_relative_to(output.parent) or output.is_relative_to(place)
             ):
                 raise
-        raise cannot_be_written(path, error.strerror or str(error)) from None
-
-
-def cannot_be_written(path: Path, reason: str) -> UserError:
-    """Return the error that says why an output is not written, and what has become of it."""
-    kept = "; the one before it is kept" if path.is_file() else ""
-    return UserError(
-        f"{path}: cannot be written: {reason}{kept}; make room or name another place, then run the "
-        "same command again"
-    )
+        reason = error.strerror or str(error)
+        kept = "; the one before it is kept" if path.is_file() else ""
+        raise UserError(
+            f"{path}: cannot be written: {reason}{kept}; make room or name another place, then run "
+            "the same command again"
+        ) from None
 
 
 def is_written_in_place(path: Path) -> bool:

@@ -47,11 +47,7 @@ def record_path(download: Path) -> Path:
 
 
 def recorded_sha256(download: Path) -> str | None:
-    """Return the checksum that was recorded of a download; None without a record.
-
-    Raises:
-        UserError: the record is none.
-    """
+    """Return the checksum that was recorded of a download; a UserError names a damaged record."""
     record = record_path(download)
     if not record.exists():
         return None

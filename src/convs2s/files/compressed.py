@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Protocol, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 import zstandard
 from xopen import xopen
@@ -31,36 +31,16 @@ BUFFER_BYTES = 1 << 20
 _INPUT_BYTES = 1 << 14
 
 
-class _Decompressor(Protocol):
-    """What the decompressors of the standard library's bz2 and lzma have; the others are made so.
-
-    It gives so many bytes at most, keeps the rest, and says whether it needs more input for them.
-    """
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
 class _Wrapped:
-    """A decompressor that lacks some of this."""
+    """A decompressor that lacks what those of bz2 and lzma have.
+
+    These give so many bytes at most, keep the rest, and say whether they need more input for them.
+    """
 
     _inner: Any
 
-    @property
-    def eof(self) -> bool:
-        return bool(self._inner.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._inner.unused_data)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)  # eof and unused_data
 
 
 class _Gzip(_Wrapped):
@@ -89,7 +69,7 @@ class _Zstandard(_Wrapped):
         return bytes(self._inner.decompress(data))
 
 
-_FORMATS: dict[str, Callable[[], _Decompressor]] = {
+_FORMATS: dict[str, Callable[[], Any]] = {
     "gzip": _Gzip,
     "bzip2": bz2.BZ2Decompressor,
     "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
@@ -118,9 +98,8 @@ _SUFFIXES = {
 def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     """Return the stream's decompressed bytes if the file name's suffix says it is compressed.
 
-    Raises:
-        UserError: while reading: not of this format, truncated, followed by something else, a bomb;
-            it calls the stream ``name``.
+    Reading raises a UserError that calls the stream ``name``: it is not of this format, truncated,
+    followed by something else, or a bomb.
     """
     form = _SUFFIXES.get(PurePath(file_name).suffix)
     if form is None:
@@ -145,7 +124,7 @@ class _Decompressed(io.RawIOBase):
         self._form = form
         self._name = name
         self._input_bytes = ZSTANDARD_STEP_BYTES if form == "Zstandard" else _INPUT_BYTES
-        self._decompressor: _Decompressor | None = None  # None before, between and after streams
+        self._decompressor: Any = None  # None before, between and after streams
         self._finished = 0
         self._is_foreign = False  # the stream does not begin as its format does
         self._input = b""
@@ -194,7 +173,7 @@ class _Decompressed(io.RawIOBase):
             magic = _MAGIC[self._form]
             self._is_foreign = not data.startswith(magic[: len(data)])
         try:
-            output = self._decompressor.decompress(data, STEP_BYTES)
+            output: bytes = self._decompressor.decompress(data, STEP_BYTES)
         except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             if self._finished and self._is_foreign:
                 reason = f"refused: garbage after the end of its {self._form} data"
@@ -262,9 +241,8 @@ def open_bytes(path: str | Path) -> BinaryIO:
 def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
 
-    Raises:
-        UserError: also while reading: the file is missing, damaged, cut, a decompression bomb, or
-            on a disk that fails.
+    A UserError says, also while reading, that it is missing, damaged, cut, a decompression bomb, or
+    on a disk that fails.
     """
     with InputFile(path) as file:
         yield decompressed(cast(BinaryIO, file), Path(path).name, str(path))

@@ -47,16 +47,18 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
     """Write tensors and their description; the same content gives the same bytes.
 
     They are those of safetensors' own writer, which takes all tensors at once from the memory of
-    the CPU. Here those of a GPU are there in turn.
-
-    Raises:
-        UserError: the file cannot be written; what stood under its name still does.
+    the CPU. Here those of a GPU are there in turn. What cannot be written is a UserError, and what
+    stood under the file's name still does.
     """
     _check_text(path, description)
     stated = json.loads(_json(description))  # as it will be read
     unknown = _header(tensors, {**stated, DIGEST: "0" * hashlib.sha256().digest_size * 2})
     digests: dict[str, list[bytes]] = {}
-    with atomic_path(path) as temporary, temporary.open("wb") as stream, _hashing() as pool:
+    with (
+        atomic_path(path) as temporary,
+        temporary.open("wb") as stream,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         stream.write(unknown)
         for name in _order(tensors):
             content = _content(tensors[name].detach().cpu().contiguous())
@@ -68,11 +70,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the tensors and the description that ``save_tensors`` wrote.
-
-    Raises:
-        UserError: there is no such file, it is something else, or it is not as it was written.
-    """
+    """Read the tensors and the description that ``save_tensors`` wrote; else it is a UserError."""
     with _opened(path) as stored:
         description = _description(path, stored)
         names = list(stored.keys())
@@ -123,10 +121,6 @@ def _content(tensor: Tensor) -> memoryview:
     return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
-def _hashing() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count())
-
-
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future[bytes]]:
     """Start to sum up the pieces of a tensor's bytes."""
     starts = range(0, len(content), _PIECE_BYTES)
@@ -136,7 +130,7 @@ def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future
 
 def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> str:
     """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
-    with _hashing() as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         started = {name: _start_digests(pool, _content(part)) for name, part in tensors.items()}
     digests = {name: [piece.result() for piece in pieces] for name, pieces in started.items()}
     return _combined(tensors, description, digests)

@@ -31,11 +31,9 @@ def read_lines(path: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK)
     """Yield the lines of a text file without their line feeds, from line ``start`` (from 0) on.
 
     A byte order mark (``mark``; ``NO_MARK`` for the workflow's own text) at the start is dropped.
-    Every other character is kept: a carriage return or a NUL is the preparation's affair.
-
-    Raises:
-        UserError: the file is missing, is not in its compression format, or a line is not UTF-8 or
-            longer than 16 MiB.
+    Every other character is kept: a carriage return or a NUL is the preparation's affair. A
+    UserError names a missing file, one that is not in its compression format, and the line that is
+    not UTF-8 or longer than 16 MiB.
     """
     with decompressed_file(path) as stream:
         yield from text_lines(stream, str(path), start, LONGEST_LINE_OF_FILES_BYTES, mark=mark)
@@ -51,9 +49,7 @@ def text_lines(
 ) -> Iterator[str]:
     """Yield the lines of an open binary stream without their line feeds, a block of them at a time.
 
-    Raises:
-        UserError: a line is not UTF-8, or has more than ``longest`` bytes; the message has ``name``
-            and the line.
+    A UserError has ``name`` and the line that is not UTF-8, or has more than ``longest`` bytes.
     """
     number, rest = 0, b""  # lines before the rest, which is the beginning of one
     while block := stream.read(_BLOCK_BYTES):
@@ -135,8 +131,7 @@ def read_line_pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on.
 
-    Raises:
-        UserError: one side has more lines than the other; the message names both counts.
+    A UserError names the numbers of lines, where they differ.
     """
     sides = read_lines(source, start, mark=mark), read_lines(target, start, mark=mark)
     number = start

@@ -84,10 +84,8 @@ def import_fairseq(
     """Write the model file of a network that fairseq trained.
 
     Its languages are those that the checkpoint states, unless others are given. ``preparation`` is
-    the name of the recipe from raw text to the words that the codes split.
-
-    Raises:
-        UserError: a file is missing or something else, or they do not fit together.
+    the name of the recipe from raw text to the words that the codes split. A UserError says that a
+    file is missing or something else, or that they do not fit together.
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
@@ -169,8 +167,7 @@ def import_released(
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     """Return the description of a checkpoint's network.
 
-    Raises:
-        UserError: it is no fconv network, or one with what ConvS2S networks here do not have.
+    A UserError says that it is no fconv network, or has what ConvS2S networks here do not have.
     """
     arguments = checkpoint.arguments
     for setting in SETTINGS:
@@ -229,8 +226,7 @@ def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
 def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
     """Return a dictionary's types in the order of our indices; ``<s>`` is the first.
 
-    Raises:
-        UserError: a line is no type and count, or it is not the dictionary of this side.
+    A UserError says that a line is no type and count, or that it is not this side's dictionary.
     """
     types = ["<s>"]
     seen = set(types)

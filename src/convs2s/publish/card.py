@@ -26,11 +26,7 @@ Facts = Mapping[str, object]
 
 
 def model_card(model: Path) -> str:
-    """Return the card of a model file.
-
-    Raises:
-        UserError: it is no model file, or a file of scores beside it cannot be read.
-    """
+    """Return the card of a model file; a UserError names it, or scores, that cannot be read."""
     description = describe_model(model)
     lines = [*_heading(model, description), *_training(description.training)]
     lines += [*_data(description.training), *_scores(model), *_versions(model, description)]

@@ -79,11 +79,7 @@ class Measurement:
 
 
 def read_measurement(path: Path) -> Measurement | None:
-    """Read what a JSON file says of its making; None where it says nothing.
-
-    Raises:
-        UserError: it is not JSON.
-    """
+    """Read what a JSON file says of its making; None: nothing, a UserError: it is not JSON."""
     content = read_json(path)
     manifest = content.get("manifest") if isinstance(content, dict) else None
     if not isinstance(manifest, dict) or not manifest.get("sha256"):

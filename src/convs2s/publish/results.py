@@ -52,9 +52,8 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     """Write what the numbers of a folder of results rest on into a new folder, or NAME.zip.
 
     ``with_text`` says whether source sentences and references go along; the data's license decides.
-
-    Raises:
-        UserError: there are no scores, the output exists, or a file is not the one that was scored.
+    A UserError says that there are no scores, that the output exists, or that a file is not the one
+    that was scored.
     """
     _refuse_existing(output)
     if not folder.is_dir():
@@ -121,11 +120,7 @@ def _kept(folder: Path) -> Iterator[Path]:
 
 
 def _start(folder: Path, measured: dict[Path, Measurement]) -> Path:
-    """Return the folder that the recorded paths start from: where the workflow ran.
-
-    Raises:
-        UserError: it is none of those above this one.
-    """
+    """Return the folder that recorded paths start from, one above this: where the workflow ran."""
     recorded = next(iter(next(iter(measured.values())).checksums))
     for start in folder.resolve().parents:
         if (start / recorded).exists():
@@ -137,11 +132,7 @@ def _start(folder: Path, measured: dict[Path, Measurement]) -> Path:
 
 
 def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]:
-    """Yield what scores were computed from, models aside; each is checked.
-
-    Raises:
-        UserError: a file is missing, or is not the one that was scored.
-    """
+    """Yield what scores were computed from, models aside; each must be there, and as it was."""
     checked: dict[Path, str] = {}
     for score, measurement in measured.items():
         for recorded, digest in measurement.checksums.items():

@@ -106,9 +106,8 @@ def parse_request(
 ) -> CheckedRequest:
     """Return what a request in JSON asks, searched by ``search`` where it does not say otherwise.
 
-    Raises:
-        UserError: it is not UTF-8 or not JSON, or has unknown keys or values out of bounds.
-        TooLargeError: a text is too long, or there are too many.
+    A UserError names what is not UTF-8 or JSON, unknown keys and values out of bounds; one text too
+    many, or too long, is a TooLargeError.
     """
     try:
         stated = json.loads(body.decode("utf-8"))
