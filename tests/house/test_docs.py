@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser, parse_config
@@ -60,3 +62,10 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
 
 def _rule_files(root: Path) -> list[Path]:
     return [root / "Snakefile", *root.glob("rules/*.smk")]
+
+
+def test_the_picture_of_the_rules_is_that_of_their_graph(root: Path) -> None:
+    drawn = subprocess.run(
+        [sys.executable, "tools/chain.py"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
+    assert f"```mermaid\n{drawn}```\n" in (root / "README.md").read_text("utf-8")
