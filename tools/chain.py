@@ -8,6 +8,7 @@ A stage is a file of rules/. Arrows that follow from others are left out.
 import re
 import subprocess
 from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,21 +42,24 @@ def diagram(arrows: list[tuple[str, str]]) -> str:
         for path in sorted((ROOT / "rules").glob("*.smk"))
         for rule in re.findall(r"^(?:use )?rule (?:\w+ as )?(\w+)", path.read_text("utf-8"), re.M)
     }
-    rules: dict[str, dict[str, None]] = {}
+    rules: dict[str, set[str]] = {}
     arrows = [arrow for arrow in arrows if stage_of[arrow[1]] != "targets"]  # which make nothing
     for rule in (rule for arrow in arrows for rule in arrow):
-        rules.setdefault(stage_of[rule], {})[rule] = None
+        rules.setdefault(stage_of[rule], set()).add(rule)
     after: dict[str, set[str]] = {stage: set() for stage in rules}
     for first, second in arrows:
         if stage_of[first] != stage_of[second]:
             after[stage_of[first]].add(stage_of[second])
+    # From the last stage back, so that the order depends on nothing but the graph.
+    followers = {stage: sorted(after[stage]) for stage in sorted(after)}
+    stages = list(TopologicalSorter(followers).static_order())
     lines = ["flowchart LR"]
-    for stage, names in rules.items():
-        steps = "<br>".join(name.replace("_", " ") for name in sorted(names))
+    for stage in reversed(stages):
+        steps = "<br>".join(name.replace("_", " ") for name in sorted(rules[stage]))
         lines.append(f'    {stage}["<b>{stage}</b><br>{steps}"]')
-    for stage, followers in after.items():
-        farther = {far for near in followers for far in reached(near, after) - {near}}
-        lines += [f"    {stage} --> {near}" for near in sorted(followers - farther)]
+    for stage in reversed(stages):
+        farther = {far for near in after[stage] for far in reached(near, after) - {near}}
+        lines += [f"    {stage} --> {near}" for near in sorted(after[stage] - farther)]
     return "\n".join(lines)
 
 
