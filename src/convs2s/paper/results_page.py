@@ -57,13 +57,14 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
+    headlines = [_only_run(written[name], "Metric") for name in _HEADLINES]
     parts = [
-        f"# What did runs at scale {settings.options.scale} give?\n",
+        f"# Results at scale {settings.options.scale}\n",
         f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md)); no number of a table "
         f"is typed. {len(made):,} of {len(wanted):,} files of numbers are there. Behind this page: "
         f"[every table]({folder.name}/tables.md), [every claim and "
         f"test]({folder.name}/claims.md).\n",
-        *("#" + markdown(_only_run(written[name], "Metric")) for name in _HEADLINES),
+        *("#" + markdown(table) for table in headlines if table.rows),
         *plots,
         "#" + markdown(_only_run(claims, "Verdict")),
         discussion,
