@@ -3,10 +3,10 @@
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
 these rooms or files of the package alone. The sample is the same for the same code, and mostly so
 where other lines change. Each fault meets those tests of its module that run its line, then the
-files that import the module: a process of its own may run the line for them, or what several tests
-share. Where no test runs it, it meets the unit tests of its room as well. Whatever fails finds it,
-also tests that never end. Messages, annotations and the looks of plots are left alone, and what
-harmless.yaml shows to change nothing counts as found.
+files that import the module and the unit tests of its room: a process of its own may run the line
+for them, or a fixture that several share. Whatever fails finds it, also tests that never end.
+Messages, annotations and the looks of plots are left alone, and what harmless.yaml shows to change
+nothing counts as found.
 """
 
 import ast
@@ -132,21 +132,16 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults, each with the tests that run its line in an unchanged copy first.
-
-    Its room's tests are left out where there are any.
-    """
+    """Return the faults, each with the tests that run its line in an unchanged copy first."""
     settings, data = root / "coverage.ini", root / "coverage.data"
     settings.write_text(COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8")
     check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
     lines = CoverageData(str(data))
     lines.read()
-    found = []
-    for fault in faults:
-        running = tests_that_run(root, fault, lines)
-        *direct, of_room = fault.tests
-        found.append(replace(fault, tests=(*running, *direct, *(() if running else (of_room,)))))
-    return found
+    return [
+        replace(fault, tests=(*tests_that_run(root, fault, lines), *fault.tests))
+        for fault in faults
+    ]
 
 
 def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, ...]:
