@@ -24,9 +24,8 @@ for file in option_files(Path.cwd()):
 COMMON = ["common", "common_data", "common_paper"]
 DATA = ["download", "corpus", "vocabulary", "alignment"]
 MODELS = ["training", "decoding", "scoring", "rescoring"]
-EXHIBITS = ["paper", "figures", "targets"]
 
-for stage in [*COMMON, *DATA, *MODELS, *EXHIBITS]:
+for stage in [*COMMON, *DATA, *MODELS, "paper", "figures", "targets"]:
 
     include: ROOT / f"rules/{stage}.smk"
 
