@@ -17,6 +17,7 @@ import convs2s
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.translate import Translation
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from tests.unit.conftest import Terminal
@@ -81,6 +82,7 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
             assert [int(row.argmax()) for row in words] == one.alignment
     assert "attention" not in found.as_json()
     # It is large, and an array: two translations are the same without it.
+    assert isinstance(found, Translation)
     assert "attention" not in repr(found)
     assert replace(found, attention=None) == found
 
