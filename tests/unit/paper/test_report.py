@@ -12,7 +12,7 @@ from convs2s.config.paper import Table
 from convs2s.paper.attention_maps import attention_maps
 from convs2s.paper.charts import as_spec
 from convs2s.paper.ledger import read_ledger
-from convs2s.paper.report.examples import shown_words
+from convs2s.paper.report.examples import shown_places, shown_words
 from convs2s.paper.report.exhibits import cost_of, trainings
 from convs2s.scoring.translations import DecodedLine, ReplacedWord
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
@@ -152,6 +152,16 @@ def test_replaced_words_are_marked(page: Reader) -> None:
     titles = [str(one["title"]) for one in page.all("mark") if "title" in one]
     assert titles == ["the dictionary's word for dog", "copied from Zürich"] * 2
     assert {"Hund", "Zürich", "Bezug 5"} <= set(page.said)
+
+
+def test_the_longest_source_is_among_the_examples() -> None:
+    sources = ["a b", "a b c", "a b", "a", "a b c d e", "a", "a b c d e", "a", "a b"]
+    system = [
+        DecodedLine(number, source, "", [], "", [], [])
+        for number, source in enumerate(sources, start=1)
+    ]
+    assert shown_places(system, []) == [1, 3, 4, 5, 7]  # the middles of four parts, and 4
+    assert shown_places(system, range(9)) == list(range(9))
 
 
 def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:

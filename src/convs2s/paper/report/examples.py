@@ -44,7 +44,7 @@ class ExamplesOfRun:
     entry: LedgerEntry
     replaced: int  # how many lines of the test set have a replaced word
     lines: int  # how many lines it has
-    shown: Sequence[ShownTranslation]  # the same lines of every run, and replaced ones
+    shown: Sequence[ShownTranslation]  # those of `shown_places`
 
 
 def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[ExamplesOfRun]:
@@ -58,19 +58,27 @@ def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[
                 continue
             system = read_translations(path)
             references = list(read_lines(texts[0])) if texts else []
-            places = spread(len(system), _SPREAD)
             replaced = [place for place, line in enumerate(system) if line.replacements]
-            places += [place for place in replaced if place not in places][:_REPLACED]
             shown = [
                 ShownTranslation(
                     system[place],
                     shown_words(system[place]),
                     references[place] if references else None,
                 )
-                for place in sorted(places)
+                for place in shown_places(system, replaced)
             ]
             chosen[path] = ExamplesOfRun(entry, len(replaced), len(system), shown)
     return list(chosen.values())
+
+
+def shown_places(system: Sequence[DecodedLine], replaced: Sequence[int]) -> list[int]:
+    """Return which lines are shown: some of all, the longest source, and a few of ``replaced``.
+
+    Sutskever et al. (2014, table 3) show long sentences, as a fixed vector has to hold them.
+    """
+    lengths = [len(line.source.split()) for line in system]
+    places = {*spread(len(system), _SPREAD), lengths.index(max(lengths))}
+    return sorted(places.union([place for place in replaced if place not in places][:_REPLACED]))
 
 
 def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:
