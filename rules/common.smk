@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convs2s.config.file_reference import masked_values, parse_file_reference
+from convs2s.config.file_reference import masked, parse_file_reference, with_texts
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
 from convs2s.layout import Layout

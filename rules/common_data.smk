@@ -4,13 +4,13 @@ import os
 import shlex
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.messages import check_known
 from convs2s.costs.memory import requested_memory
-from convs2s.download.sources import source_of, sources_by_place
 from convs2s.pipeline.process import granted_gpus, slurm_options
 
 with failures_in_one_line():
     # Place of a file below the downloads folder -> where it comes from and what is known of it.
-    DOWNLOADS = sources_by_place(settings)
+    DOWNLOADS = settings.downloads_by_place()
 
 
 def local_files(references):
@@ -23,7 +23,8 @@ def download_source(wildcards):
     """Where a file comes from and what is known of it: the arguments of download_file."""
     place = f"{wildcards.host}/{wildcards.path}"
     with failures_in_one_line():
-        source = source_of(f"{layout.downloads}/{place}", place, DOWNLOADS)
+        check_known(f"{layout.downloads}/{place}", "download", place, DOWNLOADS)
+    source = DOWNLOADS[place]
     return dict(url=source.url, size=source.bytes, sha256=source.sha256, md5=source.md5)
 
 

@@ -81,7 +81,9 @@ rule report:
         "../envs/score.yaml"
     params:
         # Of the main workflow, with what --config and --configfile said; all processes can read it.
-        config=lambda w: json.dumps(masked_values(workflow.modifier_stack[0].globals["config"])),
+        config=lambda w: json.dumps(
+            with_texts(workflow.modifier_stack[0].globals["config"], masked)
+        ),
         snakefile=workflow.main_snakefile,
         targets=reported_files,
     shell:

@@ -90,7 +90,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
 def _config(arguments: argparse.Namespace) -> None:
     import yaml
 
-    from convs2s.config.file_reference import masked_values
+    from convs2s.config.file_reference import masked, with_texts
     from convs2s.config.load import load
     from convs2s.config.reference_page import reference, task_table, template
 
@@ -103,4 +103,4 @@ def _config(arguments: argparse.Namespace) -> None:
     else:
         settings = load(Path.cwd())
         values = settings.effective(arguments.task, arguments.model, arguments.decoding)
-        yaml.safe_dump(masked_values(values), sys.stdout, sort_keys=False, allow_unicode=True)
+        yaml.safe_dump(with_texts(values, masked), sys.stdout, sort_keys=False, allow_unicode=True)

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Any
@@ -27,13 +27,13 @@ def masked(text: str) -> str:
     return _QUERY.sub(r"\1***", _USER.sub(r"\1", text))
 
 
-def masked_values(value: Any) -> Any:
-    """Return a value of YAML or JSON with each text in it masked."""
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value of YAML or JSON with each text in it changed, wherever it stands."""
     if isinstance(value, Mapping):
-        return {key: masked_values(item) for key, item in value.items()}
+        return {key: with_texts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [masked_values(item) for item in value]
-    return masked(value) if isinstance(value, str) else value
+        return [with_texts(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def without_credentials(address: str) -> str:

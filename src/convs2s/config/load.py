@@ -17,7 +17,7 @@ from convs2s.config.claims import Claim
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.file_reference import Download
-from convs2s.config.messages import place_of, unknown, validated
+from convs2s.config.messages import check_known, place_of, validated
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
@@ -64,9 +64,8 @@ def load(
         _Overrides(noun, getattr(options.overrides, f"{noun}s"), origin, given is not None)
         for noun in ("task", "model", "decoding")
     )
-    if options.scale not in (known := folders.names("config/scales")):
-        origin = origins.get("scale", "config.yaml")
-        raise UserError(f"{origin}: scale: {unknown('scale', options.scale, known)}")
+    place = f"{origins.get('scale', 'config.yaml')}: scale"
+    check_known(place, "scale", options.scale, folders.names("config/scales"))
     scale = folders.section(Scale, f"config/scales/{options.scale}.yaml")
     paper = {
         name: table.filled() for name, table in folders.named(Table, "config/paper.yaml").items()
@@ -143,9 +142,7 @@ class _Overrides:
     def applied(self, entries: Entries) -> Entries:
         """Return entries of config/ with the overrides merged in, whose names must be known."""
         for name in self.entries:
-            if name not in entries:
-                message = unknown(self.noun, name, entries)
-                raise UserError(f"{self.origin}: overrides.{self.noun}s: {message}")
+            check_known(f"{self.origin}: overrides.{self.noun}s", self.noun, name, entries)
         return {name: merged(entry, self.entries.get(name, {})) for name, entry in entries.items()}
 
     def place(self, file: str, name: str) -> str:
@@ -280,8 +277,7 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
     text = entry.get("text")
     if text is None:
         return entry
-    if str(text) not in entries or text == name:
-        raise UserError(f"{place}: text: {unknown('task', text, set(entries) - {name})}")
+    check_known(f"{place}: text", "task", str(text), set(entries) - {name})
     if entries[text].get("text") is not None:
         raise UserError(f"{place}: text: '{text}' has no text of its own; name the task it shares")
     for key in SHARED_WITH_TEXT:
@@ -324,8 +320,7 @@ def _extended(entries: Entries, name: str, file: str) -> Values:
     names = [name]
     while (base := entries[names[-1]].get("extends")) is not None:
         place = f"{file}: {names[-1]}.extends"
-        if str(base) not in entries:
-            raise UserError(f"{place}: {unknown('model', base, entries)}")
+        check_known(place, "model", str(base), entries)
         names.append(base)
         if base in names[:-1]:
             raise UserError(f"{place}: a model cannot extend itself: {' -> '.join(names)}")

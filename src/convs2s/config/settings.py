@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from convs2s.config.architecture import ConvS2SArchitecture
@@ -9,7 +10,14 @@ from convs2s.config.claims import Claim, check_claim
 from convs2s.config.corpus import TITLE_FILES
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.file_reference import Download, is_of_titles, parse_model_reference
+from convs2s.config.file_reference import (
+    Download,
+    is_of_titles,
+    known_download,
+    local_path,
+    parse_file_reference,
+    parse_model_reference,
+)
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
@@ -51,6 +59,21 @@ class Settings:
         starts = (model.training.start for model in self.models.values())
         vocabularies = (task.vocabulary_of for task in self.tasks.values())
         return {start.model for start in starts if start} | set(filter(None, vocabularies))
+
+    def downloads_by_place(self) -> dict[str, Download]:
+        """Return what is known of each file to fetch, by its place below the downloads folder.
+
+        ``http://`` and ``https://`` of a file have the same place: its address is the one that
+        config/downloads.yaml knows, whichever a task names, so that its checksum holds; where it
+        knows neither, the latter. What the workflow makes itself (demo://, titles://) is there too.
+        """
+        references = {name for task in self.tasks.values() for name in task.references()}
+        files = map(parse_file_reference, references | self.model_references())
+        return {
+            str(local_path(url, Path())): known_download(url, self.downloads)
+            or Download.model_construct(url=url)  # not validated: it may be the workflow's own
+            for url in sorted({file.location for file in files if file.is_url})
+        }
 
     def task(self, name: str) -> Task:
         """Return a task; a UserError names the nearest one where there is none of this name."""

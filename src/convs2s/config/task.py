@@ -22,8 +22,9 @@ from convs2s.config.file_reference import (
     is_of_titles,
     known_download,
     parse_file_reference,
+    with_texts,
 )
-from convs2s.config.messages import validated
+from convs2s.config.messages import check_known, validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
     FileName,
@@ -254,11 +255,7 @@ class Task(Section):
         return [(pair.target, pair.references[number - 1]) for pair in pairs]
 
     def _test_pairs(self, testset: str) -> tuple[ScoredFilePair, ...]:
-        if testset not in self.corpus.tests:
-            known = ", ".join(self.corpus.tests)
-            raise UserError(
-                f"'{testset}' is not a test set of the task {self.name}, which has {known}"
-            )
+        check_known(f"the task {self.name}", "test set", testset, self.corpus.tests)
         return self.corpus.tests[testset]
 
     def hold_out_of(self, split: str) -> HoldOutPart | None:
@@ -304,14 +301,13 @@ class Task(Section):
 
     def placed(self, files: Mapping[str, str]) -> Self:
         """Return the task with other references in place of some of its own."""
-        stated = {"corpus": self.corpus, "titles": self.titles, "released": self.released}
-        return self.model_copy(
-            update={
-                key: section
-                and section.model_validate(_with_files(section.model_dump(mode="json"), files))
-                for key, section in stated.items()
-            }
-        )
+        placed: dict[str, Section] = {}
+        for key in ("corpus", "titles", "released"):
+            if section := getattr(self, key):
+                stated = section.model_dump(mode="json")
+                other = with_texts(stated, lambda text: files.get(text, text))
+                placed[key] = section.model_validate(other)
+        return self.model_copy(update=placed)
 
     def vocabulary_size(self, language: str) -> int | None:
         """Return the most types of a language's vocabulary, or None for all."""
@@ -382,12 +378,3 @@ class Task(Section):
         return CorpusMetadata(
             task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
         )
-
-
-def _with_files(value: object, files: Mapping[str, str]) -> object:
-    """Return a value with other texts in place of some, wherever they stand in it."""
-    if isinstance(value, dict):
-        return {key: _with_files(item, files) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_files(item, files) for item in value]
-    return files.get(value, value) if isinstance(value, str) else value

@@ -6,6 +6,7 @@ run, goes on from where this one stopped. Only the complete and checked file get
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from convs2s.config.file_reference import local_path, masked
@@ -16,11 +17,8 @@ from convs2s.files.atomic import sole_writer
 from convs2s.files.checksums import record_path, recorded_sha256
 from convs2s.files.text import read_lines, write_lines
 
-CHECKSUM_LIST = "SHA256SUMS"
-"""The list of its checksums that a generated mirror holds."""
-
-WAITS = (1.0, 5.0, 25.0)
-"""Seconds before each further try at a server that failed."""
+CHECKSUM_LIST = "SHA256SUMS"  # the list of its checksums that a generated mirror holds
+WAITS = (1.0, 5.0, 25.0)  # seconds before each further try at a server that failed
 
 
 def download_file(
@@ -50,10 +48,12 @@ def download_file(
     with sole_writer(output):
         recorded = None if sha256 or md5 else recorded_sha256(output)
         expected = Expected(size, sha256 or recorded, md5)
-        if _is_there(output, expected):
-            if generated_mirror is not None:
-                output.touch()  # the mirror is an input of the rule, and may have been made again
-            return
+        if expected.has_checksum and output.is_file():  # as another process has brought it
+            with suppress(WrongFileError):
+                expected.check(output)
+                if generated_mirror is not None:
+                    output.touch()  # the mirror is an input of the rule, which may be newer
+                return
         failures: dict[str, SourceError] = {}
         for source in sources:
             shown = masked(source)
@@ -69,17 +69,6 @@ def download_file(
             part.finish()
             return
     raise _no_source(url, failures, record_path(output) if recorded else None)
-
-
-def _is_there(output: Path, expected: Expected) -> bool:
-    """Say whether the file lies under its name already, as another process has brought it."""
-    if not (expected.has_checksum and output.is_file()):
-        return False
-    try:
-        expected.check(output)
-    except WrongFileError:
-        return False
-    return True
 
 
 def listed_checksum(mirror: str, url: str) -> str:

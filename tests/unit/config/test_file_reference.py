@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.file_reference import local_path, masked, masked_values, parse_file_reference
+from convs2s.config.file_reference import local_path, masked, parse_file_reference, with_texts
 from convs2s.errors import UserError
 
 URL = "https://data.example/a.tgz"
@@ -97,7 +97,7 @@ def test_local_path_refuses(url: str) -> None:
 )
 def test_a_password_is_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
-    assert masked_values({"a": [text, 1]}) == {"a": [shown, 1]}
+    assert with_texts({"a": [text, 1]}, masked) == {"a": [shown, 1]}
 
 
 @pytest.mark.parametrize(

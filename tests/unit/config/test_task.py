@@ -80,7 +80,7 @@ def test_validation_files_are_taken_as_they_are() -> None:
 
 def test_a_test_set_of_another_task_is_refused() -> None:
     with pytest.raises(
-        UserError, match="'newstest2014' is not a test set of the task mine, which has test"
+        UserError, match="the task mine: unknown test set 'newstest2014'; expected test"
     ):
         task().file_pairs("newstest2014")
 
@@ -182,7 +182,7 @@ def test_a_test_set_may_have_further_references() -> None:
     assert mine.placed({"t1.fr": "below/t1.fr"}).reference_pairs("test", 1)[0][1] == "below/t1.fr"
     with pytest.raises(UserError, match=r"'test' of the task mine has 3 references, .* number 3"):
         mine.reference_pairs("test", 3)
-    with pytest.raises(UserError, match="'tset' is not a test set"):
+    with pytest.raises(UserError, match="unknown test set 'tset'; did you mean 'test'"):
         mine.reference_count("tset")
     assert task().reference_count("test") == 1
 

@@ -62,7 +62,7 @@ def test_held_out_validation_comes_from_the_training_files() -> None:
 
 def test_a_test_set_of_another_task_is_refused() -> None:
     with pytest.raises(
-        UserError, match="'newstest2014' is not a test set of the task mine, which has test"
+        UserError, match="the task mine: unknown test set 'newstest2014'; expected test"
     ):
         task().file_pairs("newstest2014")
 

@@ -8,8 +8,8 @@ import pytest
 
 from convs2s.config.file_reference import known_download
 from convs2s.config.load import load
+from convs2s.config.messages import check_known
 from convs2s.config.settings import Settings
-from convs2s.download.sources import source_of, sources_by_place
 from convs2s.errors import UserError
 
 PLACE = "www.statmt.org/wmt14/test-full.tgz"
@@ -27,7 +27,7 @@ def with_urls(root: Path, *urls: str) -> Settings:
 @pytest.mark.parametrize("schemes", [["http"], ["https"], ["http", "https"]])
 def test_a_known_file_has_its_checksum_by_either_scheme(root: Path, schemes: list[str]) -> None:
     settings = with_urls(root, *(f"{scheme}://{PLACE}#a" for scheme in schemes))
-    source = sources_by_place(settings)[PLACE]
+    source = settings.downloads_by_place()[PLACE]
     known = source.url, source.bytes, source.sha256, source.md5
     assert known == (f"http://{PLACE}", None, None, MD5)
 
@@ -42,14 +42,13 @@ def test_of_two_addresses_of_an_unknown_file_https_counts(root: Path) -> None:
     settings = with_urls(
         root, *(f"{scheme}://host/{n}" for n in "abcd" for scheme in ("https", "http"))
     )
-    found = {place: source.url for place, source in sources_by_place(settings).items()}
+    found = {place: source.url for place, source in settings.downloads_by_place().items()}
     assert {f"host/{n}": f"https://host/{n}" for n in "abcd"}.items() <= found.items()
 
 
 def test_a_file_that_no_task_names_is_unknown(root: Path) -> None:
-    sources = sources_by_place(with_urls(root, f"http://{PLACE}#a"))
-    assert source_of(f"downloads/{PLACE}", PLACE, sources) is sources[PLACE]
+    sources = with_urls(root, f"http://{PLACE}#a").downloads_by_place()
     place = PLACE.replace("full", "fill")
     said = f"downloads/{place}: unknown download '{place}'; did you mean '{PLACE}'?"
     with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
-        source_of(f"downloads/{place}", place, sources)
+        check_known(f"downloads/{place}", "download", place, sources)
