@@ -15,6 +15,11 @@ def codes_of(path: Path) -> str:
     return path.read_bytes().decode("utf-8")
 
 
+def first_merges(codes: str, merges: int) -> str:
+    """Return codes with so many of their merges, as of ``apply_bpe.py --merges``."""
+    return "".join(codes.splitlines(keepends=True)[: merges + 1])
+
+
 def vocabulary(folder: Path, language: str) -> Counter[str]:
     """Return how often each token occurs in the training text, as subword-nmt counted."""
     pairs = (line.split(" ") for line in golden_lines(folder, f"vocab.{language}"))

@@ -147,23 +147,17 @@ class Bpe:
         codes: str,
         vocabulary: Collection[str] | None = None,
         glossaries: Iterable[str] = (),
-        *,
-        merges: int | None = None,
     ) -> None:
-        """Read codes, of which the first ``merges`` are used; any other format is a UserError.
+        """Read codes; any other format is a UserError.
 
         Merges that lead to a token outside of the ``vocabulary``, which is written as in the output
         (``@@`` included), are undone. What one of the ``glossaries``, regular expressions, matches
         stays one token.
         """
-        learnt = check_codes(codes)
+        merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
-        self._bpe = _Splitter(
-            io.StringIO(codes),
-            merges=learnt if merges is None else min(merges, learnt),
-            vocab=vocabulary,
-        )
+        self._bpe = _Splitter(io.StringIO(codes), merges, vocab=vocabulary)
         self._bpe.glossaries_regex = Glossaries(glossaries)
         self._joined_tokens = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.tokens(word)))
 
