@@ -38,6 +38,8 @@ EXAMPLES = """examples:
   convs2s status results --watch
   convs2s score bleu --reference test.fr < translations.fr
   convs2s score rouge --reference titles.txt --stem outputs.txt
+  convs2s score rouge --reference r1.txt --reference r2.txt --bytes 75 --stem outputs.txt
+  convs2s score rouge --reference titles.txt --items items.tsv outputs.txt
   convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s compare-outputs baseline.fr system.fr --reference test.fr
   convs2s attention model.safetensors "The man sees two red cars." > page.html
@@ -186,7 +188,7 @@ def _add_examples(parser: argparse.ArgumentParser, typed: str) -> None:
         example for example in examples_in(EXAMPLES) if re.search(rf"\b{typed}(?!\S)", example)
     ]
     parser.formatter_class = HelpWithExamples
-    parser.epilog = parser.epilog or "\n".join(["examples:", *examples, "", EXIT_CODES])
+    parser.epilog = "\n".join(["examples:", *examples, "", EXIT_CODES])
     for name, below in commands_below(parser).items():
         _add_examples(below, f"{typed} {name}")
 

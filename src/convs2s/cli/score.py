@@ -146,11 +146,6 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
         "the lines, in brackets their 95% confidence intervals by bootstrap. Each line's values\n"
         "are those that ROUGE-1.5.5.pl prints (docs/rouge.md)."
     )
-    command.epilog = """examples:
-  convs2s score rouge --reference titles.txt --stem outputs.txt
-  convs2s score rouge --reference r1.txt --reference r2.txt --bytes 75 --stem outputs.txt
-  convs2s score rouge --reference titles.txt --items items.tsv outputs.txt
-"""
     command.add_argument("hypotheses", type=Path, help="file of texts, one a line")
     add_references(command)
     command.add_argument(

@@ -18,17 +18,13 @@ from convs2s.files.checksums import check_noted
 if TYPE_CHECKING:
     from convs2s.config.file_reference import Download
 
-WATCH_SECONDS = 2.0
-"""Between two looks of ``status --watch``."""
-
-TYPES = 10_000
-"""Of each side's vocabulary, where ``kernels`` measures: only speed matters."""
+WATCH_SECONDS = 2.0  # between two looks of ``status --watch``
+TYPES = 10_000  # of each side's vocabulary, where ``kernels`` measures: only speed matters
 
 DECODED_ROWS = 1, 5, 64, 320
 """Hypotheses at a time: those of one sentence and of 64, greedily and with 5 of each."""
 
-DEFAULT_ROWS = 320
-"""Those of a batch with the default settings."""
+DEFAULT_ROWS = 320  # those of a batch with the default settings
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
