@@ -21,8 +21,7 @@ Order = npt.NDArray[np.signedinteger[Any]]
 SORT_CHUNK = 1 << 20
 """Rows sorted at a time; it bounds the temporary arrays and does not change the result."""
 
-INT32_ROWS = 1 << 31
-"""Rows that 32-bit indices can count."""
+INT32_ROWS = 1 << 31  # rows that 32-bit indices can count
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from convs2s.files.text import (
     write_lines,
 )
 
-Sides = tuple[Path, Path]
-"""The source side's file and the target side's."""
+Sides = tuple[Path, Path]  # the source side's file and the target side's
 
 
 def extract_corpus(
@@ -118,7 +117,7 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[t
     for references in pairs:
         with ExitStack() as stack:
             (source, source_lines), (target, target_lines) = (
-                stack.enter_context(_open_side(reference, downloads)) for reference in references
+                stack.enter_context(open_lines(reference, downloads)) for reference in references
             )
             source_count = target_count = 0
             for left, right in zip_longest(source_lines, target_lines):
@@ -145,7 +144,7 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[t
 
 
 @contextmanager
-def _open_side(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[str]]]:
+def open_lines(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield a referenced file's name for messages and its lines, segments or fields."""
     parsed = parse_file_reference(reference)
     path, member = parsed.path(downloads), parsed.member

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.corpus import TITLE_FILES
-from convs2s.config.file_reference import parse_file_reference
+from convs2s.data.corpus import open_lines
 from convs2s.data.formats import read_columns
-from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files.text import text_lines, write_json, write_lines
+from convs2s.files.text import write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
@@ -55,12 +54,9 @@ def write_title_corpus(
     """
     read, papers = 0, dict[str, Paper]()
     for reference in records:
-        parsed = parse_file_reference(reference)
-        path = parsed.path(downloads)
-        name = f"{path}#{parsed.member}" if parsed.member else str(path)
-        with open_member(path, parsed.member) as stream:
+        with open_lines(reference, downloads) as (name, lines):
             columns = ("arxiv_id", "title", "abstract")
-            for written, title, abstract in read_columns(text_lines(stream, name), columns, name):
+            for written, title, abstract in read_columns(lines, columns, name):
                 identifier = arxiv_identifier(written)
                 paper = Paper(identifier, first_sentence(abstract), " ".join(title.split()))
                 papers.setdefault(identifier, paper)

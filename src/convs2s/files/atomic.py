@@ -25,8 +25,7 @@ _LOCK = ".lock"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a disk is full; never of reading."""
 
-NO_ROOM = FULL | {errno.EIO}
-"""What the system says where a disk is full, or fails."""
+NO_ROOM = FULL | {errno.EIO}  # what the system says where a disk is full, or fails
 
 NO_FILE = {errno.ENAMETOOLONG, errno.ELOOP}
 """What the system says of a path that can be none of a file, whoever asks."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-"""Ctrl-C, and what schedulers and ``kill`` send."""
+STOPPING = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what schedulers and ``kill`` send
 
 
 class Interrupted(KeyboardInterrupt):

@@ -39,8 +39,7 @@ _TYPES = {
 }
 """Types of tensors -> their names in a file, in the order of its format."""
 
-_PIECE_BYTES = 16 << 20
-"""Bytes that one thread sums up at a time."""
+_PIECE_BYTES = 16 << 20  # bytes that one thread sums up at a time
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:

@@ -21,8 +21,7 @@ from convs2s.files.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 BYTE_ORDER_MARK = "\ufeff"
 """What may stand before the first line of a file from elsewhere, and is no part of it."""
 
-NO_MARK = ""
-"""Likewise of the workflow's own text, whose first line may be any line of a file."""
+NO_MARK = ""  # likewise of the workflow's own text, whose first line may be any line of a file
 
 _BLOCK_BYTES = 1 << 18
 

@@ -56,8 +56,7 @@ _NAMES = (
 # that some versions left behind (facebookresearch/fairseq issues 1903 and 1949).
 _NO_PARAMETERS = re.compile(r"decoder\.version|.*\._linearized_weight")
 
-CODERS = ("encoder", "decoder")
-"""fairseq's names of the sides, source and target."""
+CODERS = ("encoder", "decoder")  # fairseq's names of the sides, source and target
 
 
 @dataclass(frozen=True)

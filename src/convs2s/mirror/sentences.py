@@ -66,8 +66,7 @@ ODD_CHARACTERS = {
 MOST_WORDS = 250  # of all tasks' limits
 LONG_WORD = "w" * 1100
 
-SentencePairs = list[tuple[str, str]]
-"""English sentences, each with what stands beside it."""
+SentencePairs = list[tuple[str, str]]  # English sentences, each with what stands beside it
 
 LETTERS = {
     "de": {"ç": "ß", "é": "ä", "è": "ee", "ê": "eh", "ô": "ö", "û": "ü", "c": "k", "v": "w"},

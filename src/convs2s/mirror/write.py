@@ -24,11 +24,8 @@ from convs2s.mirror.sentences import (
     with_faults,
 )
 
-Drawn = Mapping[str, SentencePairs]
-"""(English, French) pairs by corpus."""
-
-Files = dict[str, Content]
-"""By the place of a file, HOST/PATH, or by a member's name."""
+Drawn = Mapping[str, SentencePairs]  # (English, French) pairs by corpus
+Files = dict[str, Content]  # by the place of a file, HOST/PATH, or by a member's name
 
 STATMT = "www.statmt.org"
 STANFORD = "nlp.stanford.edu/projects/nmt/data/wmt14.en-de"

@@ -20,16 +20,14 @@ from convs2s.files.locks import try_lock
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
 
-SHOWN_LINES = 5
-"""Last lines of a log that are shown of what crashed."""
+SHOWN_LINES = 5  # last lines of a log that are shown of what crashed
 
 SILENT_SECONDS = 600.0
 """After which a process on another machine, whose lock cannot be seen here, is taken for dead."""
 
 Condition = Literal["running", "locked", "crashed", "stopped", "not started", "finished"]
 
-ORDER: Sequence[Condition] = get_args(Condition)
-"""What a person looks for first."""
+ORDER: Sequence[Condition] = get_args(Condition)  # what a person looks for first
 
 # Folders of a task or of the results in which nobody trains.
 _NO_RUNS = frozenset(

@@ -11,8 +11,7 @@ from rich.text import Text
 from convs2s.pipeline.status import ORDER, Condition, JobStatus, Status, TrainingStatus
 from convs2s.training.log import duration
 
-WIDTH = 160
-"""Columns where the output is no terminal."""
+WIDTH = 160  # columns where the output is no terminal
 
 STYLES: dict[Condition, str] = {
     "running": "green",
@@ -23,8 +22,7 @@ STYLES: dict[Condition, str] = {
     "finished": "dim",
 }
 
-KEPT_ROWS = 8
-"""Lines of a full screen that are kept for other things than trainings."""
+KEPT_ROWS = 8  # lines of a full screen that are kept for other things than trainings
 
 SILENCE_SHOWN = 120.0
 """Seconds without a word from a running training from which on its row says so."""

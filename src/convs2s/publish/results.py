@@ -20,8 +20,7 @@ from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measur
 KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
 """How the names of files end that are taken along."""
 
-LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}
-"""Folders of which nothing is."""
+LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}  # folders of which nothing is
 
 WITH_TEXT = (
     *("*.*.jsonl", "*.zst", "examples.txt", "*.example.json"),

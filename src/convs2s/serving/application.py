@@ -32,8 +32,7 @@ from convs2s.serving.settings import ServerSettings, is_loopback
 
 BAD, FORBIDDEN_HOST, SLOW, TOO_LARGE, NOT_JSON, FAULT, BUSY = 400, 421, 408, 413, 415, 500, 503
 
-GONE = 499
-"""Noted where the client has closed the connection; nobody reads it."""
+GONE = 499  # noted where the client has closed the connection; nobody reads it
 
 HEADERS = {
     "Cache-Control": "no-store",

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from convs2s.api.translator import check_texts
 from convs2s.config.decoding import DecodingSettings
@@ -61,13 +60,7 @@ class RequestOptions:
     attention: bool
 
 
-class CheckedRequest(NamedTuple):
-    """A request that has been checked."""
-
-    texts: list[str]
-    options: RequestOptions
-
-
+CheckedRequest = tuple[list[str], RequestOptions]
 Translate = Callable[[list[str], RequestOptions], list[Translation]]
 
 
@@ -137,7 +130,7 @@ def parse_request(
             "the most: send one sentence at a time"
         )
     texts = check_texts(request.texts, "request: texts", settings.longest_text)
-    return CheckedRequest(texts, RequestOptions(search, request.n_best, request.attention))
+    return texts, RequestOptions(search, request.n_best, request.attention)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from convs2s.serving.settings import ServerSettings, is_loopback
 CONNECTIONS_PER_SENTENCE = 2
 """Open connections at most, for each sentence that may wait: more are told that it is busy."""
 
-IDLE_SECONDS = 15
-"""Seconds after which a connection is closed that asks nothing more."""
+IDLE_SECONDS = 15  # seconds after which a connection is closed that asks nothing more
 
 
 def serve(

@@ -17,12 +17,12 @@ SEARCH = DecodingSettings(beam=4, minimum_length=2)
 
 
 def test_what_is_not_stated_has_a_default() -> None:
-    request = parse_request(b'{"texts": ["w1"]}', SETTINGS, SEARCH)
-    assert request.texts == ["w1"]
-    assert request.options == RequestOptions(SEARCH, n_best=1, attention=False)
+    texts, options = parse_request(b'{"texts": ["w1"]}', SETTINGS, SEARCH)
+    assert texts == ["w1"]
+    assert options == RequestOptions(SEARCH, n_best=1, attention=False)
     stated = b'{"texts": [], "beam": 2, "n_best": 2, "attention": true}'
     narrow = DecodingSettings(beam=2, minimum_length=2)
-    assert parse_request(stated, SETTINGS, SEARCH).options == RequestOptions(narrow, 2, True)
+    assert parse_request(stated, SETTINGS, SEARCH)[1] == RequestOptions(narrow, 2, True)
 
 
 BAD = {
