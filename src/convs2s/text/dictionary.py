@@ -8,7 +8,7 @@ target words that vocabulary selection offers for it (L'Hostis et al. 2016).
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from heapq import nsmallest
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from convs2s.errors import UserError
@@ -71,34 +71,24 @@ def build_dictionary(
 
 def read_dictionary(path: str | Path) -> dict[str, str]:
     """Return the target word of each source word in a ``dictionary.tsv``."""
-    dictionary = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        fields = line.split("\t")
-        if number == 1 and line == _DICTIONARY_HEADER:
-            continue
-        if number == 1 or len(fields) != 4:
-            raise UserError(
-                f"{path}:{number}: expected the columns {_DICTIONARY_HEADER.split()} separated by "
-                "tabs: make the dictionary again from the alignment"
-            )
-        dictionary[fields[0]] = fields[1]
-    return dictionary
+    return {source: target for source, target, *_ in _rows(path, _DICTIONARY_HEADER)}
 
 
 def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:
     """Yield each source word of a ``candidates.tsv`` with its target words, the best first."""
-    lines = read_lines(path)
-    if next(lines, None) != _CANDIDATES_HEADER:
-        raise _no_candidates(path, 1)
-    for number, line in enumerate(lines, start=2):
-        word, tab, targets = line.partition("\t")
-        if not (word and tab and targets):
-            raise _no_candidates(path, number)
+    for word, targets in _rows(path, _CANDIDATES_HEADER):
         yield word, targets.split(" ")
 
 
-def _no_candidates(path: str | Path, number: int) -> UserError:
-    return UserError(
-        f"{path}:{number}: expected the columns {_CANDIDATES_HEADER.split()} separated by a tab: "
-        "make the candidates again from the alignment"
-    )
+def _rows(path: str | Path, header: str) -> Iterator[list[str]]:
+    """Yield the fields of each row of a table; a UserError names a line without its columns."""
+    columns, lines = header.split("\t"), read_lines(path)
+    for number, line in enumerate(chain([next(lines, "")], lines), start=1):
+        fields = line.split("\t")
+        if len(fields) != len(columns) or not all(fields) or (number == 1 and line != header):
+            raise UserError(
+                f"{path}:{number}: expected the columns {columns} separated by tabs: make the "
+                "table again from the alignment"
+            )
+        if number > 1:
+            yield fields
