@@ -27,8 +27,7 @@ class ConfigurationFile(NamedTuple):
     """A file of the configuration: its path, where NAME is any name, and what it holds."""
 
     path: str
-    schema: str
-    """Name of its JSON Schema."""
+    schema: str  # name of its JSON Schema
     section: type[Section]
     holds: Literal["one", "names", "list"] = "one"
     """One section, names with one each, or a list of them."""

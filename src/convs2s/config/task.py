@@ -49,8 +49,7 @@ class ModelMetadata(Section):
 class DataSource(Section):
     """A file that text came from, and what config/downloads.yaml knows of it."""
 
-    file: str
-    """Path or URL, with #MEMBER for a file of an archive; the checksums are the archive's."""
+    file: str  # path or URL, with #MEMBER for a file of an archive; the checksums are the archive's
     sha256: str | None = None
     md5: str | None = None
     licence: str | None = None
@@ -60,22 +59,17 @@ class DatasetMetadata(ModelMetadata):
     """What a token store's reader must know of its text."""
 
     vocabulary: VocabularySettings
-    sources: Items[DataSource] = ()
-    """Where the training and validation text came from."""
-    stand_in: str | None = None
-    """What the data really is; None: it is the paper's."""
+    sources: Items[DataSource] = ()  # where the training and validation text came from
+    stand_in: str | None = None  # what the data really is; None: it is the paper's
 
 
 class CorpusMetadata(Section):
     """What stands beside the numbers of a corpus's pairs."""
 
     task: str
-    clean: CleanLimits
-    """Training pairs that were kept."""
-    paper_pairs: int | None
-    """Training pairs that the paper states."""
-    stand_in: str | None
-    """What the data really is; None: it is the paper's."""
+    clean: CleanLimits  # training pairs that were kept
+    paper_pairs: int | None  # training pairs that the paper states
+    stand_in: str | None  # what the data really is; None: it is the paper's
 
 
 RougePart = Literal["recall", "precision", "f1"]

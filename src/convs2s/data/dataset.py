@@ -36,16 +36,13 @@ from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 class StoreDescription(DatasetMetadata):
     """What stands beside a token store, in JSON; tokens are counted with ``</s>``."""
 
-    pairs: int
-    """Rows of the store."""
-    dropped: int
-    """Pairs that it leaves out, as a side has more tokens than the task's ``clean.tokens``."""
+    pairs: int  # rows of the store
+    dropped: int  # pairs that it leaves out, as a side has more tokens than the task's clean.tokens
     source_tokens: int
     source_unknown: int
     target_tokens: int
     target_unknown: int
-    sha256: str
-    """Checksum of the store."""
+    sha256: str  # checksum of the store
 
 
 _COUNTS = ("pairs", "dropped", "source_tokens", "source_unknown", "target_tokens", "target_unknown")

@@ -57,13 +57,11 @@ def most_frequent(
         for token, count in counts
         if count >= minimum_count and token not in RESERVED_WORDS
     )
-    if size is None:
-        return sorted(kept, key=_by_falling_count)
-    return nsmallest(size, kept, key=_by_falling_count)
 
+    def order(entry: tuple[str, int]) -> tuple[int, str]:
+        return -entry[1], entry[0]
 
-def _by_falling_count(entry: tuple[str, int]) -> tuple[int, str]:
-    return -entry[1], entry[0]
+    return sorted(kept, key=order) if size is None else nsmallest(size, kept, key=order)
 
 
 _COUNT = re.compile("[0-9]{1,18}")

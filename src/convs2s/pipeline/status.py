@@ -46,13 +46,11 @@ _OWNER = re.compile(r"[-\d]{10} [:\d]{8}, (process \d+ on [^,]+)")
 class TrainingStatus:
     """How a training is; its figures are those of ``convs2s.training.history.Progress``."""
 
-    name: str
-    """``TASK/MODEL/RUN``, or the folder below the results."""
+    name: str  # TASK/MODEL/RUN, or the folder below the results
     condition: Condition
     """locked: a process holds its lock and another was refused, or does not say that it trains."""
     why: str | None = None
-    owner: str | None = None
-    """The process that trains, or did so last."""
+    owner: str | None = None  # the process that trains, or did so last
     epoch: int | None = None
     epochs: float | None = None
     batch: int | None = None
@@ -63,12 +61,9 @@ class TrainingStatus:
     best_epoch: int | None = None
     tokens_per_second: int | None = None
     seconds: float | None = None
-    silent_seconds: float | None = None
-    """Since a running one last said how far it is."""
-    state_seconds: float | None = None
-    """Age of its last state."""
-    log: tuple[str, ...] = ()
-    """The last lines of what crashed."""
+    silent_seconds: float | None = None  # since a running one last said how far it is
+    state_seconds: float | None = None  # age of its last state
+    log: tuple[str, ...] = ()  # the last lines of what crashed
 
 
 @dataclass(frozen=True)

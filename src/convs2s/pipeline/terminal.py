@@ -87,9 +87,8 @@ class OutlivingStream:
         with self._outliving():
             self._stream.flush()
 
-    def isatty(self) -> bool:
-        """Return whether this is a terminal."""
-        return self._stream.isatty()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)  # such as isatty
 
     @contextmanager
     def _outliving(self) -> Iterator[None]:

@@ -41,14 +41,10 @@ class BusyError(UserError):
 class _Request(Section):
     """A client's request."""
 
-    texts: list[str]
-    """Sentences."""
-    beam: PositiveInt
-    """Hypotheses kept at each step."""
-    n_best: PositiveInt = 1
-    """How many of the best hypotheses each translation has."""
-    attention: bool = False
-    """Whether each translation has its attention."""
+    texts: list[str]  # sentences
+    beam: PositiveInt  # hypotheses kept at each step
+    n_best: PositiveInt = 1  # how many of the best hypotheses each translation has
+    attention: bool = False  # whether each translation has its attention
 
 
 @dataclass(frozen=True)
