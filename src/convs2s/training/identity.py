@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.model import Recipe
+from convs2s.config.model import Recipe, Start
 from convs2s.config.options import Products
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
@@ -52,16 +52,13 @@ class TrainingJob:
     # where the model lies that ``start`` of the recipe names, if not at the path there
     start: Path | None = None
 
-    @property
-    def start_file(self) -> Path | None:
-        """The model file that the training begins with; None where the seed alone decides.
+    def start_file(self, start: Start) -> Path:
+        """Return where the model lies that the training begins with.
 
         Raises:
             UserError: there is none.
         """
-        if self.recipe.start is None:
-            return None
-        path = self.start or Path(self.recipe.start.model)
+        path = self.start or Path(start.model)
         if not path.is_file():
             raise UserError(f"{path}: no such file, though training.start begins with it")
         return path
@@ -74,8 +71,8 @@ def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
         UserError: the model that it starts from is missing.
     """
     known = recipe_identity(job.architecture, job.recipe)
-    if job.recipe.start is not None and job.start_file is not None:
-        known["start"] = {"as": job.recipe.start.mode, "sha256": sha256(job.start_file)}
+    if (start := job.recipe.start) is not None:
+        known["start"] = {"as": start.mode, "sha256": sha256(job.start_file(start))}
     if job.products != "auto":
         known["products"] = job.products
     data = data_identity(job, checksums)

@@ -162,7 +162,7 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
             f"{nodes} nodes are asked for, but this is no job of Slurm's: use a cluster profile "
             "(docs/cluster.md), or set nodes to 1"
         )
-    store = TCPStore(socket.gethostname(), 0, is_master=True, wait_for_workers=False)
+    store = TCPStore(socket.gethostname(), 0, is_master=True)
     srun = [
         "srun",
         f"--nodes={nodes}",

@@ -130,7 +130,8 @@ def choose_kernel(
                 "training goes on with another kernel, which rounds differently"
             )
         number = known.index(begun)
-    matmul.use(kernels[int(workers.totals([float(number)])[0])])
+    (total,) = workers.totals([float(number)])  # the first one's: all others have 0
+    matmul.use(kernels[int(total)])
 
 
 def _new_kernel(job: TrainingJob, network: Network) -> Kernel:

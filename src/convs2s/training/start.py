@@ -51,14 +51,15 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
     Raises:
         UserError: the model does not fit, in one line that names what differs and how.
     """
-    path = job.start_file
-    if path is None or job.recipe.start is None:
+    start = job.recipe.start
+    if start is None:
         return 1
+    path = job.start_file(start)
     trained, description = load_model(path)
     for difference in _differences(job, data, description):
         raise UserError(f"{path}: this training cannot start from it: {difference}")
     network.load_state_dict(trained.state_dict())
-    if job.recipe.start.mode == "initialise":
+    if start.mode == "initialise":
         return 1
     return _epochs_before(job, data, description, path) + 1
 

@@ -221,7 +221,7 @@ class Trainer:
                 name: torch.stack([state[name].double() for state in states])
                 .mean(0)
                 .to(value.dtype)
-                for name, value in states[0].items()
+                for name, value in self.network.state_dict().items()
             }
             best = None  # that of the mean is not known
         self.network.load_state_dict(weights)

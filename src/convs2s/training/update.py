@@ -126,7 +126,8 @@ class Updater:
 
     def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
         """Make one update from the pairs ``rows``, and wait for it."""
-        return self.read([self.start(self.load(store, rows), moment)])[0]
+        (report,) = self.read([self.start(self.load(store, rows), moment)])
+        return report
 
     def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
         """Set the gradient to that of the update's summed loss / divisor, over all workers.
@@ -145,8 +146,8 @@ class Updater:
             for index, (micro_batch, inputs) in enumerate(pending):
                 # Dropout follows from the place alone: a resumed training has the same masks.
                 entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.place]
-                seeds = np.random.SeedSequence(entropy)
-                torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
+                (seed,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
+                torch.manual_seed(int(seed))
                 if index == len(pending) - 1:
                     self._gradients.expect_last()
                 loss = self._add_gradient(inputs, divisor)
