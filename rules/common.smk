@@ -105,8 +105,7 @@ def to_make(cell):
 PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}
 PLANNED_CELLS = [cell for table in PLANNED.values() for cell in table]
 
-# Those of which a plot is drawn, and not only a table.
-DRAWN = {name for name in CELLS if "figure" in name}
+DRAWN = {name for name in CELLS if "figure" in name}  # of which there is a plot, not only a table
 
 # The tasks that the stage targets cover.
 STAGE_TASKS = options.tasks or list(dict.fromkeys(cell.task for cell in PLANNED_CELLS))

@@ -24,8 +24,8 @@ def download_source(wildcards):
     place = f"{wildcards.host}/{wildcards.path}"
     with failures_in_one_line():
         check_known(f"{layout.downloads}/{place}", "download", place, DOWNLOADS)
-    source = DOWNLOADS[place]
-    return dict(url=source.url, size=source.bytes, sha256=source.sha256, md5=source.md5)
+    file = DOWNLOADS[place]
+    return dict(url=file.url, size=file.bytes, sha256=file.sha256, md5=file.md5)
 
 
 def is_available(path):

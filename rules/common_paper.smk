@@ -124,8 +124,7 @@ def cells_made_here():
     return {name: plain_cells(table) for name, table in PLANNED.items()}
 
 
-# What a page says of the scale that it is of, as plain values.
-ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})
+ABOVE = scale.model_dump(mode="json", include={"stand_in", "left_out"})  # what pages say of it
 
 
 def table_contents(name):
@@ -210,8 +209,7 @@ def shown_in_report(wildcards):
 # Of every task whose score is there: the score, its examples, its plots.
 SCORED = [name for name in tasks if is_there(layout.task(name).report(tasks[name].metric))]
 
-# Page of Snakemake's report -> the text or page that it shows.
-SHOWN = {
+SHOWN = {  # page of Snakemake's report -> the text or page that it shows
     **{f"{name}.score": layout.task(name).report(tasks[name].metric) for name in SCORED},
     **{f"{name}.examples": layout.task(name).examples for name in SCORED},
     **{f"paper.{name}": layout.paper(f"{name}.md") for name in [*CELLS, "claims", "costs"]},
