@@ -19,6 +19,6 @@ for step in workflow.rules:
     if carries_code and "code" not in step.params.keys():
         step.set_params(code=FINGERPRINTS[name])
     if is_own and step.log and step.output:  # what it takes is measured under the name of its log
-        measured = str(step.log[0]).removeprefix(f"{prefixed(LOGS)}/").removesuffix(".log")
+        measured = str(step.log[0]).partition(f"{LOGS}/")[2].removesuffix(".log")
         step.benchmark_modifier = module_of_rules.path_modifier
         step.benchmark = f"{BENCHMARKS}/{measured}.tsv"

@@ -81,3 +81,6 @@ onstart:
     shell.prefix(DEAF_TO_INTERRUPTS)
     count_tries(workflow.scheduler, "train_model")
     keep_unanswered_jobs()
+    # Notes of local copies outlive them, and another machine may have stored other files since.
+    for note in workflow.storage_settings.local_storage_prefix.rglob(".*.sha256"):
+        note.unlink()

@@ -38,8 +38,11 @@ WRITTEN = {
 NO_SETTINGS = {"demo_corpus.md"}
 """Pages whose YAML is of the package's own files."""
 
-ALONE = ("--profile", "--sdm", "--unlock", "--version", "--directory")
-"""Options whose commands other tests run: of profiles, containers, conda, modules, the catalog."""
+ALONE = (
+    *("--profile", "--sdm", "--unlock", "--version", "--directory"),
+    *("--default-storage-provider", "--report", "--archive", "--generate-unit-tests"),
+)
+"""Options whose commands other tests run: of profiles, containers, conda, modules, storages."""
 
 
 @pytest.fixture(scope="module")
