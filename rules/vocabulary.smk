@@ -36,10 +36,11 @@ rule learn_bpe:
     input:
         words=words_of_codes,
     output:
-        r"<results>/{task}/vocabulary/codes{suffix,(\.[a-z]+(_[a-z]+)?)?}",
+        "<results>/{task}/vocabulary/codes{suffix}",
     log:
         "<logs>/{task}/learn_bpe{suffix}.log",
     wildcard_constraints:
+        suffix=r"(\.[a-z]+(_[a-z]+)?)?",
         task=alternatives(LEARNS_VOCABULARY),
     conda:
         "../envs/text.yaml"
