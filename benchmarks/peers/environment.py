@@ -38,8 +38,8 @@ def enter(
             path = folder / "lib" / version / "site-packages" / "zz_this_project.pth"
             path.write_text(packages + "\n", "utf-8")
         stamp.write_text(stated, "utf-8")
-    own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     python = str(folder / "bin" / "python")
+    own = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}  # for sample.py
     os.execve(python, [python, *sys.argv], own)
 
 

@@ -6,7 +6,7 @@
 The lines are tokens ``w0``, ``w1`` and so on, and outputs have ``--output`` tokens. It computes in
 int8. Each thread translates batches of its own (``inter_threads``), which is faster than sharing
 each batch, as it does by default. On processors of AMD it takes AVX2 where ``--isa AVX512`` can be
-faster. Prints one JSON object (sample.py).
+faster. Prints one JSON object (../sample.py).
 """
 
 import argparse
@@ -17,15 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from environment import enter
-from sample import sample
 
 if __name__ == "__main__":
-    enter("ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "PyYAML==6.0.3", "setuptools==80.9.0"))
+    enter(
+        "ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "PyYAML==6.0.3", "setuptools==80.9.0")
+    )
     if "--isa" in sys.argv:  # read when it is loaded
         os.environ["CT2_FORCE_CPU_ISA"] = sys.argv[sys.argv.index("--isa") + 1]
 
 import ctranslate2
 import numpy as np
+
+from sample import sample
 
 HEAD = 64
 """Width of an attention head."""

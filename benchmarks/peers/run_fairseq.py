@@ -9,19 +9,17 @@ fairseq has it), ``--embedding``, ``--output-embedding``, ``--types``; and ``--t
 tokens ``w0``, ``w1`` and so on. A training makes updates of 4,000 padded tokens by fairseq's own
 ``Trainer``, with its order of the batches, Nesterov's momentum and clipping; generation is by its
 ``SequenceGenerator`` with the weights' normalization taken out beforehand. Prints one JSON object
-(sample.py).
+(../sample.py).
 """
 
 import argparse
 import dataclasses
 import functools
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from environment import enter
-from sample import sample
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as here: waiting is no processor time
 if __name__ == "__main__":
@@ -43,15 +41,17 @@ import torch
 
 # Since Python 3.11 a default has to have a hash, which fairseq's sections do not have.
 plain = dataclasses.dataclass
-dataclasses.dataclass = functools.partial(plain, unsafe_hash=True)  # type: ignore
+dataclasses.dataclass = functools.partial(plain, unsafe_hash=True)
 
-import fairseq
-from fairseq import options
-from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from fairseq.sequence_generator import SequenceGenerator
-from fairseq.tasks.translation import TranslationTask
-from fairseq.trainer import Trainer
+import fairseq  # noqa: E402
+from fairseq import options  # noqa: E402
+from fairseq.data import Dictionary, LanguagePairDataset, ListDataset  # noqa: E402
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf  # noqa: E402
+from fairseq.sequence_generator import SequenceGenerator  # noqa: E402
+from fairseq.tasks.translation import TranslationTask  # noqa: E402
+from fairseq.trainer import Trainer  # noqa: E402
+
+from sample import sample  # noqa: E402
 
 dataclasses.dataclass = plain
 
@@ -192,4 +192,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
