@@ -27,8 +27,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
-import torch
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.files.text import write_lines
 from convs2s.manifest import processor
@@ -86,6 +84,7 @@ class System:
     def tune(self) -> None:
         """Keep the best value of each option that is tuned, one option after the other."""
         for name, values in self.tuned.items():
+            _say(f"{' '.join(self.script)}: trying {name} {values}")
             found = {value: self.run(self.options | {name: value}) for value in values}
             found = {value: figures for value, figures in found.items() if figures}
             if not found:
@@ -141,15 +140,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = _rows(name, Path(folder), arguments.quick)
         systems = _systems(rows)
-        for system in systems:
-            _say(f"trying {' '.join(system.script)} {system.options}")
-            if not arguments.quick:
-                system.tune()
+        for system in [] if arguments.quick else systems:
+            system.tune()
         for number in range(rounds):
             _say(f"round {number + 1} of {rounds}")
             for system in systems:
                 system.sample()
-    figures = _figures(name, rounds, rows, systems)
+    figures = figures_of(name, rounds, rows)
     text = table(figures)
     print(text)
     if arguments.write_docs:
@@ -311,12 +308,14 @@ def _systems(rows: Sequence[Row]) -> list[System]:
     return systems
 
 
-def _figures(name: str, rounds: int, rows: Sequence[Row], systems: Sequence[System]) -> Figures:
+def figures_of(name: str, rounds: int, rows: Sequence[Row]) -> Figures:
     """Return all that the table says, and the samples."""
-    versions: dict[str, str] = {"torch": torch.__version__}
+    versions: dict[str, str] = {}
+    systems = _systems(rows)
     for system in systems:
         for one in system.samples[:1]:
             versions |= one.get("versions", {})
+    versions.pop("torch", None)  # that of this project, which the processor is named with
     return {
         "shape": name,
         "processor": processor(),

@@ -37,6 +37,7 @@ provide_environment()  # before torch is loaded: threads that wait give up their
 
 WARM_UP_UPDATES = 2
 WARM_UP_SECONDS = 1.0
+WARM_UP_LINES = 100
 
 
 def main() -> None:
@@ -152,7 +153,8 @@ def bpe(arguments: argparse.Namespace) -> None:
 
 def _each(work: Callable[[str], str], arguments: argparse.Namespace) -> None:
     lines = _lines(arguments)
-    work(lines[0])
+    for line in lines[:WARM_UP_LINES]:
+        work(line)
     sample(lambda: len([work(line) for line in lines]))
 
 
@@ -179,9 +181,10 @@ def server(arguments: argparse.Namespace) -> Iterator[tuple[int, int]]:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        said = process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
-        assert found, said + process.stderr.read()
+        said = ""
+        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/", said)):
+            said = process.stderr.readline()
+            assert said, "the server ended"
         yield process.pid, int(found[1])
     finally:
         process.terminate()

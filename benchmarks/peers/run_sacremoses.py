@@ -12,12 +12,14 @@ from pathlib import Path
 from environment import enter
 
 if __name__ == "__main__":
-    packages = "sacremoses==0.2.0", "regex==2026.11.15", "click==8.5.1", "joblib==1.6.0"
-    enter("sacremoses", (*packages, "tqdm==4.70.1"))
+    packages = "sacremoses==0.2.0", "click==8.5.1", "cloudpickle==3.1.2", "joblib==1.6.0"
+    enter("sacremoses", (*packages, "regex==2026.11.15", "tqdm==4.70.1"))
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from sample import sample
+
+WARM_UP_LINES = 100
 
 
 def main() -> None:
@@ -34,7 +36,8 @@ def main() -> None:
         )
         return words
 
-    tokenize(lines[0])
+    for line in lines[:WARM_UP_LINES]:
+        tokenize(line)
     versions = {"sacremoses": metadata.version("sacremoses")}
     sample(lambda: len([tokenize(line) for line in lines]), versions=versions)
 

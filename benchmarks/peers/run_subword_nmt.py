@@ -18,6 +18,8 @@ from subword_nmt.apply_bpe import BPE
 
 from sample import sample
 
+WARM_UP_LINES = 100
+
 
 def main() -> None:
     """Split and print."""
@@ -28,7 +30,8 @@ def main() -> None:
     with arguments.codes.open(encoding="utf-8") as stream:
         bpe = BPE(stream)
     lines = arguments.lines.read_text("utf-8").split("\n")[:-1]
-    bpe.process_line(lines[0])
+    for line in lines[:WARM_UP_LINES]:
+        bpe.process_line(line)
     versions = {"subword-nmt": metadata.version("subword-nmt")}
     sample(lambda: len([bpe.process_line(line) for line in lines]), versions=versions)
 
