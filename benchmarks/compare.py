@@ -35,7 +35,17 @@ from convs2s.text.preparation import Preparation
 from page import replace_section
 from preparation import news, varied
 from random_model import write_random_model
-from workloads import CASES, ROOT, Case, architecture_of, workload, write_token_lines
+from workloads import (
+    CASES,
+    ROOT,
+    WMT_LENGTH,
+    WMT_PAIRS,
+    Case,
+    architecture_of,
+    fairseq_folder,
+    workload,
+    write_token_lines,
+)
 
 SECTION = "peers"
 """Of docs/benchmarks.md, which ``--write-docs`` writes."""
@@ -191,13 +201,13 @@ def _generation(name: str, folder: Path) -> list[Row]:
         stated = _search(case, folder, beam, alone) | transformer | {"alone": alone}
         return System(("peers/run_ctranslate2.py",), stated, tuned)
 
+    int8, size = "CTranslate2, int8", 64 if name == "multi30k" else 32
     in_fairseq = _search(case, folder, 5, False)
-    in_fairseq |= network | {"source": in_fairseq.pop("lines"), "batch": 64}
+    in_fairseq |= network | {"source": in_fairseq.pop("lines"), "batch": size}
     fairseq = System(("peers/run_fairseq.py", "generation"), in_fairseq)
     small = ours(5, tuned_by="peak_bytes")
-    small.tuned, small.options["batch"] = {"precision": precisions}, 64
+    small.tuned, small.options["batch"] = {"precision": precisions}, size
     one, beam_5, beam_1 = ours(5, alone=True), ours(5), ours(1)
-    int8, size = "CTranslate2, int8", 64 if name == "multi30k" else 32
     return [
         Row("one sentence at a time, beam 5, one thread: sentences/s",
             one, ctranslate2(5, alone=True), int8, 0.9),
@@ -239,6 +249,7 @@ def _training(name: str, folder: Path, quick: bool) -> list[Row]:
     updates = 2 if quick or name == "wmt_en_fr" else 10
     network = _fairseq_network(name) | {"types": max(made.types)}
     text: Options = {"source": str(sides[0]), "target": str(sides[1]), "updates": updates}
+    text["tokens"] = 4000 if name == "multi30k" else WMT_PAIRS * WMT_LENGTH
     fairseq = System(("peers/run_fairseq.py", "training"), network | text)
 
     def ours(precision: str) -> System:
@@ -322,6 +333,7 @@ def figures_of(name: str, rounds: int, rows: Sequence[Row]) -> Figures:
         "cores": os.cpu_count(),
         "date": datetime.now(UTC).date().isoformat(),
         "rounds": rounds,
+        "input": "CONVS2S_SHARED" if fairseq_folder().is_dir() else "generated",
         "versions": versions,
         "rows": [_row(row) for row in rows],
         "samples": [
@@ -362,8 +374,8 @@ def table(figures: Figures) -> str:
     """Return the figures as the section of the page: what they are of, then the table."""
     versions = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
     head = (
-        f"{figures['processor']}, {figures['cores']} cores, {figures['date']}; {versions}; medians "
-        f"of {figures['rounds']} rounds, least and most in brackets."
+        f"{figures['processor']}, {figures['cores']} cores, {figures['date']}; {versions}; input: "
+        f"{figures['input']}; medians of {figures['rounds']} rounds, least and most in brackets."
     )
     rows = [head, "", "| work | ours | theirs | ratio | bar |", "| --- | --- | --- | --- | --- |"]
     rows += [f"| {' | '.join(_cells(row))} |" for row in figures["rows"]]

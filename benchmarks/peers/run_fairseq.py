@@ -1,15 +1,15 @@
 """fairseq trains, or translates: ConvS2S in its own implementation, in fp32.
 
     python benchmarks/peers/run_fairseq.py training --source FILE --target FILE [--updates N]
+        [--tokens N]
     python benchmarks/peers/run_fairseq.py generation --source FILE [--beam N] [--batch N]
         [--output N]
 
 Both take the network: ``--encoder``, ``--decoder`` (a list of widths and kernels in Python, as
 fairseq has it), ``--embedding``, ``--output-embedding``, ``--types``; and ``--threads``. Lines are
-tokens ``w0``, ``w1`` and so on. A training makes updates of 4,000 padded tokens by fairseq's own
-``Trainer``, with its order of the batches, Nesterov's momentum and clipping; generation is by its
-``SequenceGenerator`` with the weights' normalization taken out beforehand. Prints one JSON object
-(../sample.py).
+tokens ``w0``, ``w1`` and so on. A training makes updates by fairseq's own ``Trainer``, with its
+order of the batches, Nesterov's momentum and clipping; generation is by its ``SequenceGenerator``
+with the weights' normalization taken out beforehand. Prints one JSON object (../sample.py).
 """
 
 import argparse
@@ -101,7 +101,7 @@ def _settings(arguments: argparse.Namespace) -> Any:
         "lr": 0.25,
         "lr-scheduler": "fixed",
         "clip-norm": 0.1,
-        "max-tokens": 4000,
+        "max-tokens": arguments.tokens,
         "num-workers": 0,
         "seed": 1,
     }
@@ -178,6 +178,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("work", choices=("training", "generation"))
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--target", type=Path)
+    parser.add_argument("--tokens", type=int, default=4000, help="padded, of an update")
     parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)
