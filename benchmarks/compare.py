@@ -33,7 +33,7 @@ from convs2s.manifest import processor
 from convs2s.text.bpe import learn_codes
 from convs2s.text.preparation import Preparation
 from page import replace_section
-from preparation import news, varied
+from preparation import LANGUAGES, news, varied
 from random_model import write_random_model
 from workloads import (
     CASES,
@@ -287,20 +287,35 @@ def _service(name: str, folder: Path, quick: bool) -> list[Row]:
 def _text(folder: Path, quick: bool) -> list[Row]:
     """Return the rows of text."""
     count = 20 if quick else TEXT_LINES
-    raw, words, codes = (folder / name for name in ("raw.en", "words.en", "codes"))
-    write_lines(raw, [source for source, _ in islice(varied(news(folder)), count)])
-    tokenized = list(map(Preparation("moses_train", "en").prepare, raw.read_text().splitlines()))
-    write_lines(words, tokenized)
-    counts = Counter(word for line in tokenized for word in line.split())
+    raw, codes = folder / "raw.en", folder / "codes"
+    pairs = list(islice(varied(news(folder)), count))
+    write_lines(raw, [source for source, _ in pairs])
+    words = {}
+    for side, language in enumerate(LANGUAGES):
+        prepare = Preparation("moses_train", language).prepare
+        words[language] = folder / f"words.{language}"
+        write_lines(words[language], [prepare(pair[side]) for pair in pairs])
+    source, target = words.values()
+    counts = Counter(source.read_text("utf-8").split())
     codes.write_text(learn_codes(counts.most_common(), 50 if quick else MERGES), "utf-8")
     in_raw: Options = {"lines": str(raw)}
-    in_words: Options = {"lines": str(words), "codes": str(codes)}
+    in_words: Options = {"lines": str(source), "codes": str(codes)}
+    in_pairs: Options = {"source": str(source), "target": str(target)}
+    works = [
+        ("normalize and tokenize: lines/s", "preparation", "sacremoses", in_raw),
+        ("BPE: lines/s", "bpe", "subword-nmt", in_words),
+        ("align words, both directions: pairs/s", "alignment", "eflomal", in_pairs),
+    ]
     return [
-        Row("normalize and tokenize: lines/s", System(("ours.py", "preparation"), in_raw),
-            System(("peers/run_sacremoses.py",), in_raw), "sacremoses", None),
-        Row("BPE: lines/s", System(("ours.py", "bpe"), in_words),
-            System(("peers/run_subword_nmt.py",), in_words), "subword-nmt", None),
-    ]  # fmt: skip
+        Row(
+            work,
+            System(("ours.py", ours), options),
+            System((f"peers/run_{peer.replace('-', '_')}.py",), options),
+            peer,
+            None,
+        )
+        for work, ours, peer, options in works
+    ]
 
 
 def _precisions() -> tuple[str, ...]:

@@ -7,12 +7,14 @@
         [--output N] [--threads N]
     python benchmarks/ours.py start --model FILE [--output N]
     python benchmarks/ours.py preparation|bpe --lines FILE [--codes FILE]
+    python benchmarks/ours.py alignment --source FILE --target FILE
 
 ``generation`` translates the model's own tokens, through ``convs2s.Translator``. ``training`` makes
 updates as ``convs2s train`` does. ``serving`` starts ``convs2s serve``, whose clients ask for one
 sentence after the other on a kept connection; the processor time is the server's alone. ``start``
 runs ``convs2s translate`` for one line. ``preparation`` normalizes and tokenizes English lines,
-``bpe`` splits their words. Prints one JSON object (sample.py). compare.py runs all of them.
+``bpe`` splits their words, ``alignment`` aligns words as fast_align does. Prints one JSON object
+(sample.py). compare.py runs all of them.
 """
 
 import argparse
@@ -50,6 +52,7 @@ def main() -> None:
         "start": start,
         "preparation": preparation,
         "bpe": bpe,
+        "alignment": alignment,
     }
     works[arguments.work](arguments)
 
@@ -151,6 +154,15 @@ def bpe(arguments: argparse.Namespace) -> None:
     _each(Bpe(read_codes(arguments.codes)).split, arguments)
 
 
+def alignment(arguments: argparse.Namespace) -> None:
+    """Align the words of all pairs in both directions, and join the links."""
+    from convs2s.text.align import align_words
+
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {"source": arguments.source, "target": arguments.target}
+        sample(lambda: align_words(**sides, links=Path(folder) / "links", pairs=None))
+
+
 def _each(work: Callable[[str], str], arguments: argparse.Namespace) -> None:
     lines = _lines(arguments)
     for line in lines[:WARM_UP_LINES]:
@@ -234,11 +246,13 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="One work of this project.")
-    works = ("generation", "training", "serving", "start", "preparation", "bpe")
+    works = ("generation", "training", "serving", "start", "preparation", "bpe", "alignment")
     parser.add_argument("work", choices=works)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--lines", type=Path)
     parser.add_argument("--codes", type=Path)
+    parser.add_argument("--source", type=Path)
+    parser.add_argument("--target", type=Path)
     parser.add_argument("--case", default="multi30k")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)

@@ -87,7 +87,7 @@ def test_a_peer_that_cannot_be_installed_is_named_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("environment.ENVIRONMENTS", tmp_path / "peers")
-    failed = subprocess.CompletedProcess([], 1)
+    failed: subprocess.CompletedProcess[str] = subprocess.CompletedProcess([], 1)
     monkeypatch.setattr("subprocess.run", lambda *_, **__: failed)
     with pytest.raises(SystemExit) as stopped:
         enter("nothing", ("no-such-package==1.0",))
@@ -110,7 +110,7 @@ def test_the_comparison_runs_in_the_small(root: Path) -> None:
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["processor"]
-    assert len(figures["rows"]) == 12
+    assert len(figures["rows"]) == 13
     assert all(row["ours"] > 0 for row in figures["rows"])
     peers = [row for row in figures["rows"] if row["peer"]]
     assert all(row["theirs"] or "not installed" in row["failure"] for row in peers)
