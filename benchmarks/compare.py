@@ -394,7 +394,8 @@ def table(figures: Figures) -> str:
     )
     rows = [head, "", "| work | ours | theirs | ratio | bar |", "| --- | --- | --- | --- | --- |"]
     rows += [f"| {' | '.join(_cells(row))} |" for row in figures["rows"]]
-    rows += ["", *(f"Not run: {row['failure']}." for row in figures["rows"] if row["failure"])]
+    failures = dict.fromkeys(row["failure"] for row in figures["rows"] if row["failure"])
+    rows += ["", *(f"Not run: {failure}." for failure in failures)]
     return "\n".join(rows).rstrip()
 
 

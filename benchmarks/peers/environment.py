@@ -57,4 +57,4 @@ def _make(folder: Path, steps: list[tuple[str, ...]]) -> None:
             *([*install, *step] for step in steps if step),
         ):
             if subprocess.run(command, stdout=stream, stderr=stream, check=False).returncode:
-                sys.exit(f"{folder.name}: not installed: {' '.join(command)} failed: see {log}")
+                sys.exit(f"{folder.name} could not be installed: see build/peers/{log.name}")
