@@ -45,7 +45,7 @@ rule learn_bpe:
     conda:
         "../envs/text.yaml"
     resources:
-        # subword-nmt took 214 bytes for a byte of the compressed tables (docs/benchmarks.md)
+        # subword-nmt took 214 bytes for a byte of the compressed tables (docs/notes/2026-11-21-preparation.md)
         mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
     params:
         merges=lambda w: tasks[w.task].vocabulary.merges,

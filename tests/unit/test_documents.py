@@ -30,8 +30,6 @@ ELSEWHERE = {
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
     "make demo ": "tests/release/test_make.py",
-    "python -m pip install -c constraints.txt -e '.[benchmarks]'": "tests/unit/benchmarks",
-    "python benchmarks/scaling.py": "tests/unit/benchmarks",
     "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
