@@ -1,40 +1,32 @@
 """The recordings of a terminal on the pages: commands as typed, with what they print, as SVG.
 
-    python tools/record_terminal.py docs/images/demo.svg 14 30 'make demo'
+    python tools/record_terminal.py docs/images/demo.svg 'BLEU|epoch 7/7' 'make demo'
 
-runs the commands in a pseudo-terminal and keeps the first 14 and the last 30 lines of each.
+runs the commands in a pseudo-terminal and keeps the lines that match the pattern.
 """
 
-import argparse
 import os
 import pty
 import re
 import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-WIDTH = 100  # columns
+WIDTH = 126  # columns
 CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-HJKSTfhlsu]")
 """Control sequences that move the cursor or clear; those of color stay."""
+FONTS = re.compile(r" *@font-face \{.*?\}\n", re.DOTALL)
 
 
 def main() -> None:
     """Run the commands and write the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path)
-    parser.add_argument("first", type=int)
-    parser.add_argument("last", type=int)
-    parser.add_argument("commands", nargs="+")
-    arguments = parser.parse_args()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
-        for command in arguments.commands:
-            console.print(Text(f"$ {command}", style="bold"))
-            for line in excerpt(run(command), arguments.first, arguments.last):
-                console.print(line)
-        console.save_svg(str(arguments.output), title="", font_aspect_ratio=0.6)
+    output, pattern, *commands = sys.argv[1:]
+    typed = [(command, run(command)) for command in commands]
+    Path(output).write_text(picture(typed, pattern), "utf-8")
 
 
 def run(command: str) -> list[Text]:
@@ -57,12 +49,17 @@ def run(command: str) -> list[Text]:
     return [Text.from_ansi(line.rpartition("\r")[2]) for line in text.splitlines()]
 
 
-def excerpt(lines: list[Text], first: int, last: int) -> list[Text]:
-    """Return the first and the last lines, and between them how many are left out."""
-    if len(lines) <= first + last:
-        return lines
-    left_out = Text(f"... {len(lines) - first - last} lines ...", style="italic")
-    return [*lines[:first], left_out, *lines[-last:]]
+def picture(typed: Iterable[tuple[str, Iterable[Text]]], pattern: str) -> str:
+    """Return commands, and the lines that they print and a pattern matches, as SVG."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
+        for command, lines in typed:
+            console.print(Text(f"$ {command}", style="bold green"))
+            for line in lines:
+                if re.search(pattern, line.plain):
+                    console.print(line)
+        # Without fonts that a browser would fetch.
+        return FONTS.sub("", console.export_svg(title=""))
 
 
 if __name__ == "__main__":

@@ -147,9 +147,7 @@ class GrowingOutput:
         """Return, in words, what of the input's lines is written, and how to resume."""
         # What the state says counts: a signal may come while a chunk is being added.
         done = _read_state(self._state)[1] if self._state.is_file() else 0
-        return (
-            f"{done} of {lines} lines are in {self._path}.part: rerun the same command to resume"
-        )
+        return f"{done} of {lines} lines are in {self._path}.part: rerun the same command to resume"
 
     def _resumed(self) -> tuple[int, int]:
         """Return how many lines and bytes count; say why where they do not."""
