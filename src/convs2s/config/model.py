@@ -28,7 +28,7 @@ class Start(Section):
     takes them)."""
     mode: Literal["continue", "initialise"] = Field(alias="as")
     """initialise takes its weights and nothing else, as for fine-tuning on other data; continue
-    resumes after its best epoch with the data that it was trained on, by the same recipe but for
+    resumes after its best epoch with the data that it was trained on, by the same recipe except
     learning_rate, schedule and maximum_epochs. The optimizer starts anew in either case."""
 
 
