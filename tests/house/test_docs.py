@@ -10,6 +10,7 @@ from pathlib import Path
 from snakemake.cli import get_argument_parser, parse_config
 
 import paper_scores
+import record_terminal
 from convs2s.config.load import load
 from convs2s.pipeline.asked import check_targets
 
@@ -137,3 +138,12 @@ def test_no_phrase_has_to_be_read_twice(root: Path) -> None:
         if path.suffix in suffixes and "notes" not in path.parts:
             found = ODD.search(path.read_text("utf-8"))
             assert found is None, f"{path.relative_to(root)}: {found and found[0]}"
+
+
+def test_a_recording_shows_the_lines_that_match_as_they_stood_at_the_end() -> None:
+    command = r"printf '10%%\r100%% done\nnext\n'"
+    drawn = record_terminal.picture([(command, record_terminal.run(command))], "done")
+    assert "100%&#160;done" in drawn
+    assert ">10%" not in drawn
+    assert ">next" not in drawn
+    assert "font-face" not in drawn  # nothing is fetched from elsewhere
