@@ -1,7 +1,7 @@
 """From token stores to a model file.
 
 The trainer keeps its state in a folder beside the output that no rule declares, as Snakemake deletes
-the outputs of a killed job. Run the same command again and it goes on from there.
+the outputs of a killed job. Rerun the same command to resume from it.
 """
 
 from convs2s.pipeline.process import logged

@@ -192,7 +192,7 @@ def _shortlist(
         if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
             raise UserError(f"{path}: {expected}: its offsets are not those of {sizes[0]} types")
         if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
-            raise UserError(f"{path}: {expected}: it names a type that the vocabulary has not")
+            raise UserError(f"{path}: {expected}: it names a type outside of the vocabulary")
     return Shortlist(sizes[1], frequent, offsets, candidates)
 
 

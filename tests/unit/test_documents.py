@@ -29,7 +29,12 @@ ELSEWHERE = {
     "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
-    "make demo ": "tests/release/test_make.py",
+    "git clone https://": "tests/release/test_make.py",
+    "make demo": "tests/release/test_make.py",
+    "make paper-demo": "tests/workflow/test_profiles.py",
+    "import json": "tests/unit/scoring/test_reports.py",
+    "python -m pip install -c constraints.txt -e '.[benchmarks]'": "tests/unit/benchmarks",
+    "python benchmarks/scaling.py": "tests/unit/benchmarks",
     "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
@@ -51,7 +56,7 @@ NOT_RUN = {
 """How a block begins, and why nothing runs it."""
 
 STARTS = re.compile(
-    r"(?:convs2s|echo|snakemake|python3?|pip|make|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
+    r"(?:convs2s|echo|snakemake|python3?|pip|make|git|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
     r"|perl|curl|cd|snakedeploy|\.|\w+=\S+) |import |rule |right, "
 )
 """What a block begins with that is typed; any other one shows what is printed."""

@@ -38,11 +38,11 @@ class _Results(Section):
 class Translator:
     """One model, or several as an ensemble.
 
-    ::
-
-        translator = convs2s.Translator.load("model.safetensors")
-        (translation,) = translator.translate(["The man sees two red cars."], beam=5)
-        print(translation.text, translation.score)
+    Examples:
+        >>> translator = convs2s.Translator.load("model.safetensors")
+        >>> (translation,) = translator.translate(["The man sees two red cars."], beam=5)
+        >>> print(translation.text)
+        L'homme voit deux voitures rouges.
     """
 
     def __init__(self, lines: LineTranslator, device: str) -> None:

@@ -28,8 +28,8 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Translate the standard input, line by line and in order, or a file. The text is raw: it "
         "is prepared as the test sets of the model's task are. With --pretokenized it is in the "
-        "model's tokens. A file's translation that was killed goes on where it was with the same "
-        "command."
+        "model's tokens. Rerun the same command to resume the translation of a file "
+        "that was killed."
     )
     add_models(command)
     command.add_argument("--input", type=Path, help="file to translate [the standard input]")

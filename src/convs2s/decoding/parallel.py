@@ -84,7 +84,7 @@ def translate_chunks(
             yield lines, text.result()
     except BrokenProcessPool:
         raise UserError(
-            "a worker was killed, perhaps for want of memory: use fewer --workers or a smaller "
+            "a worker was killed, probably out of memory: use fewer --workers or a smaller "
             "--batch-sentences; run the same command again to resume"
         ) from None
     except (KeyboardInterrupt, GeneratorExit):

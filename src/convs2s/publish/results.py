@@ -149,7 +149,7 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
             if is_model and not path.exists():
                 continue
             if not path.is_file():
-                raise UserError(f"{path}: {score} was computed from it, but it is not there")
+                raise UserError(f"{path}: {score} was computed from it, but it is missing")
             if checked.setdefault(path, sha256(path)) != digest:
                 raise UserError(
                     f"{path}: has changed since {score} was computed from it: run snakemake again"

@@ -195,7 +195,7 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
     export_results(results, tmp_path / "exported")
     assert f"{RUN}/card.md" not in files(tmp_path / "exported")
     (results / "corpus/tok/test.target.zst").unlink()
-    with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is not there"):
+    with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is missing"):
         export_results(results, tmp_path / "again")
 
 

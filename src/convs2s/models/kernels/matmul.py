@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Kernel = Literal["blas", "onednn"]
-"""Who computes float32 products where they are learned from: torch's library for matrices (MKL on
+"""The library of float32 products where they are learned from: torch's library for matrices (MKL on
 x86), or oneDNN, as convolutions of width 1. One is up to twice as fast, which depends on the
 processor."""
 
