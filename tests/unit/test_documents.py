@@ -33,8 +33,6 @@ ELSEWHERE = {
     "make demo": "tests/release/test_make.py",
     "make paper-demo": "tests/workflow/test_profiles.py",
     "import json": "tests/unit/scoring/test_reports.py",
-    "python -m pip install -c constraints.txt -e '.[benchmarks]'": "tests/unit/benchmarks",
-    "python benchmarks/scaling.py": "tests/unit/benchmarks",
     "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
