@@ -72,12 +72,9 @@ class _Windows(torch.autograd.Function):
         """Map (B, n, d) to (B, n, kernel * d)."""
         ctx.kernel, ctx.left = kernel, left
         batch, positions, width = x.shape
-        windows = x.new_empty(batch, positions, kernel * width)
+        windows = x.new_zeros(batch, positions, kernel * width)
         for columns, inside, read in _offsets(positions, width, kernel, left):
-            block = windows[:, :, columns]
-            block[:, inside] = x[:, read]
-            block[:, : inside.start] = 0.0
-            block[:, inside.stop :] = 0.0
+            windows[:, inside, columns] = x[:, read]
         return windows
 
     @staticmethod
@@ -88,7 +85,7 @@ class _Windows(torch.autograd.Function):
         width //= ctx.kernel
         summed = gradient.new_zeros(batch, positions, width)
         for columns, inside, read in _offsets(positions, width, ctx.kernel, ctx.left):
-            summed[:, read] += gradient[:, inside, columns]
+            summed[:, read].add_(gradient[:, inside, columns])  # += would copy it as well
         return summed, None, None
 
 
