@@ -40,6 +40,10 @@ def add_score(command: argparse.ArgumentParser) -> None:
     comparison.set_defaults(run=_score_compare)
     _add_learned(metrics.add_parser("learned", help="COMET or BLEURT, where they are installed"))
     add_oracle(metrics.add_parser("oracle", help="the best that an n-best list has"))
+    further = metrics.add_parser("further", help="a metric of an extension (docs/extending.md)")
+    further.add_argument("--metric", required=True, help="its name in the extension's METRICS")
+    further.add_argument("--reference", type=Path, required=True, help="reference file")
+    further.set_defaults(run=_score_further)
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -51,6 +55,14 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     names = " ".join(map(str, arguments.reference))
     print(f"BLEU = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
+
+
+def _score_further(arguments: argparse.Namespace) -> None:
+    from convs2s.scoring.evaluation import further_score
+
+    references = list(read_lines(arguments.reference))
+    score = further_score(arguments.metric, list(standard_input()), references)
+    print(f"{arguments.metric} = {score}  {score.signature}  ({arguments.reference})")
 
 
 def _score_compare(arguments: argparse.Namespace) -> None:

@@ -1,14 +1,15 @@
 """The networks: what ``architecture`` of a model says, in config/models.yaml and in model files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
 
-from convs2s.config.messages import validated
+from convs2s.config.extensions import added_by_name
+from convs2s.config.messages import in_validator, validated
 from convs2s.config.section import (
     Items,
     NonNegativeInt,
@@ -17,7 +18,9 @@ from convs2s.config.section import (
     Probability,
     Section,
     SomeDistinctItems,
+    Values,
 )
+from convs2s.errors import UserError
 from convs2s.files.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
 
 StackDepth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]
@@ -81,7 +84,44 @@ Stacks = Annotated[
 ]
 
 
-class ConvS2SArchitecture(Section):
+class NetworkSettings(Section):
+    """The settings of a network, and what plans and trainings ask of them.
+
+    Its subclasses are those of this package, and those that extensions add (docs/extending.md).
+    """
+
+    # Whether the decoder attends, which unknown-word replacement and its plots need.
+    has_attention: ClassVar[bool] = True
+
+    kind: str
+
+    @property
+    def blocks(self) -> tuple[Layer, ...]:
+        """The convolutional blocks of both sides, the encoder's first, if there are any."""
+        return ()
+
+    @property
+    def selection(self) -> VocabularySelection | None:
+        """Which target tokens the output layer, then a lookup table, scores; None: all."""
+        return None
+
+    def check(self, where: str) -> None:
+        """Check what no single key says; a UserError begins with ``where``."""
+
+    def narrowed(self, divisor: int) -> Values | None:
+        """Return what changes where all widths are divided; None: there is no small version."""
+        return None
+
+    def count_parameters(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
+        return 0
+
+    def build(self, source_types: int, target_types: int) -> Any:
+        """Return a freshly initialized network (`convs2s.models.network.Network`)."""
+        raise NotImplementedError
+
+
+class ConvS2SArchitecture(NetworkSettings):
     """The convolutional network (Gehring et al. 2017), all but its vocabularies."""
 
     kind: Literal["convs2s"] = "convs2s"
@@ -148,19 +188,46 @@ class ConvS2SArchitecture(Section):
         return self.positions.maximum if self.positions.target else None
 
     @property
-    def has_attention(self) -> bool:
-        """Whether the decoder attends, which unknown-word replacement and its plots need."""
-        return True
-
-    @property
     def blocks(self) -> tuple[Layer, ...]:
         """The convolutional blocks of both sides, the encoder's first."""
         return self.encoder_layers + self.decoder_layers
 
     @property
-    def selects_vocabulary(self) -> bool:
-        """Whether the output layer is a lookup table, some rows of which are used at a time."""
-        return self.vocabulary_selection is not None
+    def selection(self) -> VocabularySelection | None:
+        """Which target tokens the output layer scores; None: all."""
+        return self.vocabulary_selection
+
+    def check(self, where: str) -> None:
+        """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks."""
+        blocks = zip(self.decoder_layers, self.attends, strict=True)
+        widths = sorted({block.width for block, attends in blocks if attends})
+        if self.attention_weights == "shared" and len(widths) > 1:
+            raise UserError(
+                f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} "
+                "channels cannot share them: give the attending blocks one width"
+            )
+        layers = len(self.decoder_layers)
+        if self.attention != "all" and max(self.attention) > layers:
+            raise UserError(
+                f"{where}.attention: names block {max(self.attention)}, but the "
+                f"decoder has {layers}"
+            )
+
+    def narrowed(self, divisor: int) -> Values:
+        """Return what changes where all widths are divided."""
+
+        def narrow(width: int) -> int:
+            return max(1, width // divisor)
+
+        def narrow_stack(stack: tuple[Blocks, ...]) -> list[Values]:
+            return [{**blocks.model_dump(), "width": narrow(blocks.width)} for blocks in stack]
+
+        return {
+            "embedding": narrow(self.embedding),
+            "output_embedding": narrow(self.output_embedding),
+            "encoder": narrow_stack(self.encoder),
+            "decoder": narrow_stack(self.decoder),
+        }
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
@@ -181,14 +248,16 @@ class ConvS2SArchitecture(Section):
                     maps.append((below.width, layer.width))
         # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
         of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
-        of_type = self.output_embedding + (1 if self.selects_vocabulary else 2)
+        of_type = self.output_embedding + (1 if self.selection else 2)
         positions = (self.source_positions or 0) + (self.target_positions or 0)
         embedded = source_types + target_types + positions
         return of_maps + of_type * target_types + width * embedded
 
 
-class LstmArchitecture(Section):
+class LstmArchitecture(NetworkSettings):
     """The LSTM network (Sutskever et al. 2014), all but its vocabularies."""
+
+    has_attention: ClassVar[bool] = False  # the decoder sees of the source its final state alone
 
     kind: Literal["lstm"]
     """LSTM layers without attention (Sutskever et al. 2014)."""
@@ -207,25 +276,6 @@ class LstmArchitecture(Section):
     """Whether the encoder reads the source's tokens from last to first, the end token still last
     (section 3.3 of the LSTM's paper)."""
 
-    @property
-    def has_attention(self) -> bool:
-        """The decoder sees nothing of the source but its final state."""
-        return False
-
-    @property
-    def blocks(self) -> tuple[Layer, ...]:
-        """The convolutional blocks: an LSTM has none."""
-        return ()
-
-    @property
-    def vocabulary_selection(self) -> None:
-        """The output layer of an LSTM scores all tokens."""
-
-    @property
-    def selects_vocabulary(self) -> bool:
-        """Whether the output layer uses some of its rows at a time: an LSTM's never does."""
-        return False
-
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         inputs = self.embedding + (self.layers - 1) * self.cells  # of all layers of a side
@@ -235,13 +285,37 @@ class LstmArchitecture(Section):
         return of_layers + embeddings + target_types * (self.cells + 1)
 
 
-Architecture: TypeAlias = Annotated[
-    Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")],
-    BeforeValidator(
-        lambda stated: {"kind": "convs2s"} | stated if isinstance(stated, dict) else stated
-    ),
-]
-"""A network of either kind; convs2s where none is stated."""
+KINDS = "convs2s", "lstm"
+"""The kinds of network of this package; extensions add others."""
+
+
+class _ByKind:
+    """Reads the settings of a network by their kind; convs2s where none is stated."""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        own = Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")]
+        return core_schema.no_info_wrap_validator_function(
+            self._read,
+            handler.generate_schema(own),
+            serialization=core_schema.simple_ser_schema("any"),
+        )
+
+    @staticmethod
+    def _read(stated: object, read_own: Callable[[object], NetworkSettings]) -> NetworkSettings:
+        if isinstance(stated, NetworkSettings):
+            return stated
+        if not isinstance(stated, dict) or (kind := stated.get("kind", "convs2s")) in KINDS:
+            return read_own({"kind": "convs2s"} | stated if isinstance(stated, dict) else stated)
+        with in_validator():
+            section = added_by_name("ARCHITECTURES", kind, KINDS)
+            network: NetworkSettings = validated(section, stated, kind)
+        return network
+
+
+Architecture: TypeAlias = Annotated[NetworkSettings, _ByKind()]
+"""A network of any kind."""
 
 
 class _Stated(Section):

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.architecture import NetworkSettings
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.model import Recipe
 from convs2s.config.paper import Row, Table
@@ -47,26 +47,15 @@ class Shrinking(Section):
         """Return what the small version of a model is called."""
         return f"{self.prefix}_{model}"
 
-    def entry(self, name: str, architecture: ConvS2SArchitecture) -> Values:
-        """Return the small version of a model as config/models.yaml would state it."""
-
-        def narrow(width: int) -> int:
-            return max(1, width // self.divide_by)
-
-        encoder, decoder = (
-            [{**blocks.model_dump(), "width": narrow(blocks.width)} for blocks in stack]
-            for stack in (architecture.encoder, architecture.decoder)
-        )
+    def entry(self, name: str, architecture: NetworkSettings) -> Values | None:
+        """Return the small version of a model as config/models.yaml would state it, if it has."""
+        narrow = architecture.narrowed(self.divide_by)
+        if narrow is None:
+            return None
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
-            "architecture": {
-                "dropout": architecture.dropout if self.dropout is None else self.dropout,
-                "embedding": narrow(architecture.embedding),
-                "output_embedding": narrow(architecture.output_embedding),
-                "encoder": encoder,
-                "decoder": decoder,
-            },
+            "architecture": narrow | ({} if self.dropout is None else {"dropout": self.dropout}),
             "training": self.training.model_dump(mode="json"),
         }
 

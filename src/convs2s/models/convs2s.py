@@ -173,7 +173,7 @@ class ConvDecoder(nn.Module):
         self.out_projection = Linear(layers[-1].width, output)
         self.output: Linear | OutputTable = (
             OutputTable(output, types)
-            if architecture.selects_vocabulary
+            if architecture.selection
             else Linear(output, types, keep_prob=1.0 - dropout)
         )
         self.dropout = dropout

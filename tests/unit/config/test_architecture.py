@@ -41,9 +41,10 @@ def test_positions_are_rows_of_tables() -> None:
 
 
 def test_a_vocabulary_is_selected_where_it_is_said() -> None:
-    assert not network().selects_vocabulary
-    assert network(vocabulary_selection=VocabularySelection()).selects_vocabulary
-    assert not LstmArchitecture(kind="lstm").selects_vocabulary
+    assert network().selection is None
+    selection = VocabularySelection()
+    assert network(vocabulary_selection=selection).selection == selection
+    assert LstmArchitecture(kind="lstm").selection is None
 
 
 @pytest.mark.parametrize(
