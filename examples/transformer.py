@@ -186,7 +186,6 @@ class Transformer(Network):
     """An encoder and a decoder of attention layers."""
 
     attends = True
-    positions = {"source": None, "target": None}  # sines have no end  # noqa: RUF012
 
     encoder: Encoder
     decoder: Decoder
@@ -194,20 +193,10 @@ class Transformer(Network):
     def __init__(self, settings: TransformerSettings, source_types: int, target_types: int) -> None:
         super().__init__(Encoder(source_types, settings), Decoder(target_types, settings))
 
-    @property
-    def output(self) -> PlainOutput:
-        """The layer before the softmax."""
-        return self.decoder.output
-
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return what the decoder reads of indices (B, m)."""
         encoded: tuple[Tensor, Tensor] = self.encoder(source)
         return encoded
-
-    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return logits (B, n, V) and the attention (B, n, m) of each layer."""
-        x, attention = self.decoder(previous, self.encode(source))
-        return self.output(x), attention
 
 
 class InferenceTransformer:

@@ -3,11 +3,10 @@
 Run it: put `extensions: [examples/word_error_rate.py]` into config.yaml and `metrics: [WER]` into a
 task's file, and ask for the task's bleu.txt; or score a file:
 
-    convs2s score further --metric WER --reference test.fr < translations.fr
+    convs2s score bleu --metric WER --reference test.fr < translations.fr
 
 It shows what a metric is: a function of the translations and their references, both plain text in
-the same order. Its name stands beside BLEU in bleu.txt and bleu.json, and may be the measure of a
-column in config/paper.yaml.
+the same order. Its name and value stand beside BLEU in bleu.txt and bleu.json.
 """
 
 from collections.abc import Sequence

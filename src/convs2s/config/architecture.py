@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, GetCoreSchemaHandler
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic import AfterValidator, Field, SerializeAsAny, WrapValidator
+from pydantic_core import PydanticCustomError
 
-from convs2s.config.extensions import added_by_name
-from convs2s.config.messages import in_validator, validated
+from convs2s.config.extensions import check_added, digest_of_extension
+from convs2s.config.messages import validated
 from convs2s.config.section import (
     Items,
     NonNegativeInt,
@@ -18,7 +18,6 @@ from convs2s.config.section import (
     Probability,
     Section,
     SomeDistinctItems,
-    Values,
 )
 from convs2s.errors import UserError
 from convs2s.files.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
@@ -57,6 +56,10 @@ class Positions(Section):
     """Number of positions, the end token's included; a training on a longer pair is refused at its
     start. clean.tokens of a task drops such pairs before."""
 
+    def rows(self, side: str) -> int | None:
+        """Return the rows of a side's table of positions; None without positions."""
+        return self.maximum if getattr(self, side) else None
+
 
 class VocabularySelection(Section):
     """Which target tokens the output layer scores at a time."""
@@ -85,13 +88,9 @@ Stacks = Annotated[
 
 
 class NetworkSettings(Section):
-    """The settings of a network, and what plans and trainings ask of them.
+    """The settings of a network, and what plans ask of them; extensions add subclasses."""
 
-    Its subclasses are those of this package, and those that extensions add (docs/extending.md).
-    """
-
-    # Whether the decoder attends, which unknown-word replacement and its plots need.
-    has_attention: ClassVar[bool] = True
+    has_attention: ClassVar[bool] = True  # which unknown-word replacement and its plots need
 
     kind: str
 
@@ -108,17 +107,18 @@ class NetworkSettings(Section):
     def check(self, where: str) -> None:
         """Check what no single key says; a UserError begins with ``where``."""
 
-    def narrowed(self, divisor: int) -> Values | None:
-        """Return what changes where all widths are divided; None: there is no small version."""
-        return None
-
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
         return 0
 
     def build(self, source_types: int, target_types: int) -> Any:
-        """Return a freshly initialized network (`convs2s.models.network.Network`)."""
+        """Return a freshly initialized `convs2s.models.network.Network`: of an extension."""
         raise NotImplementedError
+
+    def code(self) -> dict[str, str]:
+        """Return a digest of an extension's code, with which a training begins anew, as "code"."""
+        digest = digest_of_extension(type(self))
+        return {"code": digest} if digest else {}
 
 
 class ConvS2SArchitecture(NetworkSettings):
@@ -178,16 +178,6 @@ class ConvS2SArchitecture(NetworkSettings):
         return tuple(self.attention == "all" or number in self.attention for number in numbers)
 
     @property
-    def source_positions(self) -> int | None:
-        """Rows of the table of source positions; None without positions."""
-        return self.positions.maximum if self.positions.source else None
-
-    @property
-    def target_positions(self) -> int | None:
-        """Rows of the table of target positions; None without positions."""
-        return self.positions.maximum if self.positions.target else None
-
-    @property
     def blocks(self) -> tuple[Layer, ...]:
         """The convolutional blocks of both sides, the encoder's first."""
         return self.encoder_layers + self.decoder_layers
@@ -213,22 +203,6 @@ class ConvS2SArchitecture(NetworkSettings):
                 f"decoder has {layers}"
             )
 
-    def narrowed(self, divisor: int) -> Values:
-        """Return what changes where all widths are divided."""
-
-        def narrow(width: int) -> int:
-            return max(1, width // divisor)
-
-        def narrow_stack(stack: tuple[Blocks, ...]) -> list[Values]:
-            return [{**blocks.model_dump(), "width": narrow(blocks.width)} for blocks in stack]
-
-        return {
-            "embedding": narrow(self.embedding),
-            "output_embedding": narrow(self.output_embedding),
-            "encoder": narrow_stack(self.encoder),
-            "decoder": narrow_stack(self.decoder),
-        }
-
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         width, stacks = self.embedding, (self.encoder_layers, self.decoder_layers)
@@ -249,7 +223,7 @@ class ConvS2SArchitecture(NetworkSettings):
         # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
         of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
         of_type = self.output_embedding + (1 if self.selection else 2)
-        positions = (self.source_positions or 0) + (self.target_positions or 0)
+        positions = sum(self.positions.rows(side) or 0 for side in ("source", "target"))
         embedded = source_types + target_types + positions
         return of_maps + of_type * target_types + width * embedded
 
@@ -289,33 +263,23 @@ KINDS = "convs2s", "lstm"
 """The kinds of network of this package; extensions add others."""
 
 
-class _ByKind:
-    """Reads the settings of a network by their kind; convs2s where none is stated."""
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        own = Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")]
-        return core_schema.no_info_wrap_validator_function(
-            self._read,
-            handler.generate_schema(own),
-            serialization=core_schema.simple_ser_schema("any"),
-        )
-
-    @staticmethod
-    def _read(stated: object, read_own: Callable[[object], NetworkSettings]) -> NetworkSettings:
-        if isinstance(stated, NetworkSettings):
-            return stated
-        if not isinstance(stated, dict) or (kind := stated.get("kind", "convs2s")) in KINDS:
-            return read_own({"kind": "convs2s"} | stated if isinstance(stated, dict) else stated)
-        with in_validator():
-            section = added_by_name("ARCHITECTURES", kind, KINDS)
-            network: NetworkSettings = validated(section, stated, kind)
-        return network
+def _by_kind(stated: object, read_own: Callable[[object], Any]) -> Any:
+    """Read the settings of a network by their kind; convs2s where none is stated."""
+    if not isinstance(stated, dict):
+        return stated if isinstance(stated, NetworkSettings) else read_own(stated)
+    kind = stated.get("kind", "convs2s")
+    section = check_added("architecture", "ARCHITECTURES", str(kind), KINDS)
+    if section is None:
+        return read_own({"kind": "convs2s"} | stated)
+    return validated(section, stated, f"architecture of kind {kind}")
 
 
-Architecture: TypeAlias = Annotated[NetworkSettings, _ByKind()]
-"""A network of any kind."""
+Architecture: TypeAlias = Annotated[
+    Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")],
+    WrapValidator(_by_kind),
+    SerializeAsAny(),
+]
+"""A network of any kind, of this package or of an extension."""
 
 
 class _Stated(Section):

@@ -10,14 +10,12 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from pydantic import ConfigDict
-
-from convs2s.config.messages import unknown, validated
-from convs2s.config.section import DistinctItems, FileName, Section
+from convs2s.config.messages import unknown
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.errors import UserError
 
@@ -27,22 +25,11 @@ VARIABLE = "CONVS2S_EXTENSIONS"
 Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 """What an extension may define: a mapping from the names that it adds."""
 
-_EMPTY: tuple[object, ...] = (None, [])
-
-
-class _Stated(Section):
-    """What config.yaml says of extensions, in a folder whose configuration nobody has read."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    extensions: DistinctItems[FileName] = ()
+_TORCH = "import torch", "from torch"
 
 
 def export_extensions(files: Iterable[str], root: Path) -> None:
-    """Have this process, and those that it starts, know these files, named from ``root``.
-
-    A UserError names one that is missing.
-    """
+    """Have this process, and those that it starts, know these files, named from ``root``."""
     paths = [(root / file).absolute() for file in files]
     for path in paths:
         if not path.is_file():
@@ -53,83 +40,61 @@ def export_extensions(files: Iterable[str], root: Path) -> None:
 def extension_files() -> list[Path]:
     """Return the files that were exported, else those of config.yaml in the current folder."""
     if VARIABLE not in os.environ:
-        stated: dict[str, object] = {}
+        options: Any = {}
         for name in option_files(Path.cwd()):
-            content = read_yaml(Path(name), name)
-            stated |= content if isinstance(content, dict) else {}
-        export_extensions(validated(_Stated, stated, "config.yaml").extensions, Path.cwd())
+            options |= read_yaml(Path(name), name) or {}
+        export_extensions(options.get("extensions", ()), Path.cwd())
     return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
 
 
-def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
-    """Return what the extensions add to a registry, by name.
-
-    A UserError refuses a name that the package (``own``) or another extension has.
-    """
-    found: dict[str, object] = {}
+def added(registry: Registry, own: Collection[str]) -> dict[str, Any]:
+    """Return what extensions add; a UserError refuses names that the package (``own``) has."""
+    found: dict[str, Any] = {}
     for path in extension_files():
-        names = getattr(_load(path).module, registry, {})
+        names = getattr(_module(path, path.read_text("utf-8")), registry, {})
         for name in sorted(names.keys() & {*own, *found}):
             raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
         found |= names
     return found
 
 
-def added_by_name(registry: Registry, name: object, own: Collection[str] = ()) -> Any:
-    """Return what the extensions have under a name; a UserError refuses an unknown one."""
-    known = added(registry, own)
-    if not isinstance(name, str) or name not in known:
-        noun = registry.lower().removesuffix("s")
-        advice = "extensions of config.yaml add others: docs/extending.md"
-        raise UserError(f"{unknown(noun, name, [*own, *known])} ({advice})")
-    return known[name]
+def check_added(where: str, registry: Registry, name: str | None, own: Collection[str] = ()) -> Any:
+    """Return what an extension has under a name, None of the package's ``own``, or of no name.
 
-
-def check_added(
-    where: str, registry: Registry, name: str | None, own: Collection[str] = ()
-) -> None:
-    """Check that a name, if one is stated, is the package's (``own``) or an extension's.
-
-    A UserError begins with ``where``.
+    A UserError begins with ``where`` and says that nothing has the name.
     """
-    if name is not None and name not in own:
-        try:
-            added_by_name(registry, name, own)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
+    if name is None or name in own:
+        return None
+    known = added(registry, own)
+    if name not in known:
+        words = unknown(registry.lower().removesuffix("s"), name, [*own, *known])
+        raise UserError(f"{where}: {words} (docs/extending.md: extensions of config.yaml)")
+    return known[name]
 
 
 def files_with(registry: Registry) -> list[Path]:
     """Return the extensions that add to a registry."""
-    return [path for path in extension_files() if hasattr(_load(path).module, registry)]
+    files = extension_files()
+    return [path for path in files if hasattr(_module(path, path.read_text("utf-8")), registry)]
 
 
-def run_rest(section: type[Section]) -> None:
+def run_rest(section: type) -> None:
     """Run what follows the first import of torch in the file of a class, unless it has been run."""
-    _load(Path(section.__module__)).run_rest()
+    module = sys.modules[section.__module__]
+    _run(module, module.__dict__.pop("_rest", []))
 
 
 def digest_of_extension(of: type | Callable[..., object]) -> str | None:
-    """Return a digest of the code of the file that a name comes from; None: of this package."""
-    path = Path(of.__module__)
-    if path.suffix != ".py":
+    """Return a digest of the code of the extension that something is from; None: of none."""
+    if not of.__module__.endswith(".py"):
         return None
-    return hashlib.sha256(code_of(path.read_text("utf-8")).encode()).hexdigest()[:16]
+    code = code_of(Path(of.__module__).read_text("utf-8"))
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
 def code_of(text: str) -> str:
-    """Return what a file of Python runs, comments and docstrings aside; every Python has it so."""
-    return repr(_plain(_WithoutWords().visit(ast.parse(text))))
-
-
-def _plain(node: object) -> object:
-    """Return a syntax tree as lists; each version of Python has further fields, empty ones."""
-    if isinstance(node, list):
-        return [_plain(item) for item in node]
-    if not isinstance(node, ast.AST):
-        return node
-    fields = [(name, _plain(value)) for name, value in ast.iter_fields(node) if value not in _EMPTY]
-    return [type(node).__name__, *fields]
+    """Return what a file of Python runs: its syntax tree without comments and docstrings."""
+    return ast.dump(_WithoutWords().visit(ast.parse(text)))
 
 
 class _WithoutWords(ast.NodeTransformer):
@@ -140,35 +105,17 @@ class _WithoutWords(ast.NodeTransformer):
         return None if isinstance(node.value, ast.Constant) else node
 
 
-class _Extension:
-    """A file, which is run in two parts; its module goes by the file's path."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        statements = ast.parse(text, path).body
-        numbers = (number for number, each in enumerate(statements) if _imports_torch(each))
-        first = next(numbers, len(statements))
-        self.module, self._rest = ModuleType(str(path)), statements[first:]
-        self.module.__file__ = str(path)
-        sys.modules[str(path)] = self.module  # where pydantic and inspect look for it
-        self._run(statements[:first])
-
-    def run_rest(self) -> None:
-        rest, self._rest = self._rest, []
-        self._run(rest)
-
-    def _run(self, statements: list[ast.stmt]) -> None:
-        code = compile(ast.Module(statements, []), self.module.__name__, "exec")
-        exec(code, self.module.__dict__)
+@cache
+def _module(path: Path, text: str) -> ModuleType:
+    """Return an extension as a module that goes by its path, its part without torch run."""
+    statements = ast.parse(text, path).body
+    lines = (ast.unparse(statement) for statement in statements)
+    own = sum(1 for _ in takewhile(lambda line: not line.startswith(_TORCH), lines))
+    module = sys.modules[str(path)] = ModuleType(str(path))  # where pydantic looks for it
+    module.__dict__.update(__file__=str(path), _rest=statements[own:])
+    _run(module, statements[:own])
+    return module
 
 
-_read = cache(_Extension)  # an edited file is another text
-
-
-def _load(path: Path) -> _Extension:
-    return _read(path, path.read_text("utf-8"))
-
-
-def _imports_torch(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Import):
-        return any(alias.name.partition(".")[0] == "torch" for alias in statement.names)
-    return isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("torch")
+def _run(module: ModuleType, statements: list[ast.stmt]) -> None:
+    exec(compile(ast.Module(statements, []), module.__name__, "exec"), module.__dict__)

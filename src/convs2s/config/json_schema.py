@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from convs2s.config.architecture import KINDS
 from convs2s.config.claims import Claim
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
@@ -54,9 +53,7 @@ def file_schema(name: str) -> Schema:
     (file,) = (file for file in FILES if file.schema == name)
     entry = schema_of(file.section)
     if file.section is ModelSettings:
-        entry = _unless_stated("extends", deepcopy(entry))
-        _allow_other_kinds(entry["then"])
-        _allow_other_kinds(entry["else"])
+        entry = _unless_stated("extends", entry)
     elif file.section is Task:
         entry = _unless_stated("text", entry, SHARED_WITH_TEXT)
     elif file.section is Options:
@@ -65,7 +62,6 @@ def file_schema(name: str) -> Schema:
         changed = {"tasks": Task, "models": ModelSettings, "decodings": DecodingSettings}
         for noun, section in changed.items():
             overrides[noun]["additionalProperties"] = _partial(schema_of(section))
-        _allow_other_kinds(overrides["models"]["additionalProperties"])
     if file.holds == "names":
         entry = {"type": "object", "additionalProperties": entry}
     elif file.holds == "list":
@@ -76,14 +72,6 @@ def file_schema(name: str) -> Schema:
         **entry,
         "description": schema_of(file.section)["description"],
     }
-
-
-def _allow_other_kinds(model: Schema) -> None:
-    """Let the architecture of a model be of a kind that an extension adds, with any keys."""
-    kind = {"type": "string", "not": {"enum": list(KINDS)}}
-    other = {"type": "object", "required": ["kind"], "properties": {"kind": kind}}
-    architecture = model["properties"]["architecture"]
-    architecture["anyOf" if "anyOf" in architecture else "oneOf"].append(other)
 
 
 def as_json(name: str) -> str:

@@ -307,8 +307,8 @@ def _read_models(
         }
         for name in scale.to_shrink(paper.values()):
             network = read(changed, name).architecture if name in changed else None
-            if network and (entry := scale.shrink.entry(name, network)):
-                small[scale.shrink.name_of(name)] = entry
+            if network and network.blocks:
+                small[scale.shrink.name_of(name)] = scale.shrink.entry(name, network)
     entries = overrides.applied(small | entries)
     models = {name: read(entries, name) for name in entries}
     return models, scale.with_small_versions(list(small))

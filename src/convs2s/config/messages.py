@@ -1,13 +1,12 @@
 """One line for each failure of the configuration: the file, the key and what was expected."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails
 
 from convs2s.config.file_reference import masked
 from convs2s.config.section import Schema, Section, alternatives, constant_kind, schema_of
@@ -38,15 +37,8 @@ def validated(section: type[S], stated: object, where: str) -> S:
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated, schema_of(section))
         raise UserError(f"{where}: {masked(message)}") from None
-
-
-@contextmanager
-def in_validator() -> Iterator[None]:
-    """Turn a UserError of the block into a validator's error; `validated` keeps its words."""
-    try:
-        yield
-    except UserError as error:
-        raise PydanticCustomError("worded", "{message}", {"message": str(error)}) from None
+    except UserError as error:  # of an extension's own section
+        raise UserError(f"{where}: {error}") from None
 
 
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:
@@ -97,8 +89,6 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
         text = unknown("key", failure["loc"][-1], known)
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
-    elif failure["type"] == "worded":
-        text = failure["msg"]
     else:
         own_words = failure["msg"].replace("Input should be", "expected")
         words = _WORDS.get(failure["type"])

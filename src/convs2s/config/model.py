@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.extensions import digest_of_extension
 from convs2s.config.messages import validated
 from convs2s.config.section import (
     FileName,
@@ -140,14 +139,8 @@ class ModelSettings(Section):
         return {
             "architecture": self.architecture.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json", exclude=off),
-            **code_of_network(self.architecture),
+            **self.architecture.code(),
         }
-
-
-def code_of_network(architecture: Architecture) -> dict[str, str]:
-    """Return a digest of an extension's code, whose edits train again; nothing of this package."""
-    digest = digest_of_extension(type(architecture))
-    return {} if digest is None else {"code": digest}
 
 
 class _TrainingSettings(Section):
@@ -155,7 +148,7 @@ class _TrainingSettings(Section):
 
     architecture: Architecture
     training: Recipe
-    code: str | None = None  # makes a training again where it changes: nothing reads it
+    code: str | None = None  # of an extension: another one trains again, nothing reads it
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:

@@ -1,19 +1,12 @@
 """config/paper.yaml and config/phrases.yaml: the papers' tables and figures as data."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple, Self, get_args
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field
 
 from convs2s.config.runs import RunName
-from convs2s.config.section import (
-    DistinctItems,
-    ExtensionName,
-    Items,
-    NonNegativeInt,
-    Section,
-    Text,
-)
+from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
 
 
@@ -52,7 +45,6 @@ MeasureName = Literal[
     "rouge_l_recall",
 ]
 """A score of a run, where the workflow measures it."""
-MEASURE_NAMES: tuple[str, ...] = get_args(MeasureName)
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
     "perplexity": (),
@@ -86,9 +78,9 @@ class Column(Section):
     """What the rows call the column."""
     name: str
     """Heading."""
-    measure: MeasureName | ExtensionName | None = None
-    """Which of a run's scores is compared with the printed value, an extension's metric too; null
-    where no step of the workflow measures it."""
+    measure: MeasureName | None = None
+    """Which of a run's scores is compared with the printed value; null where no step of the
+    workflow measures it."""
     digits: NonNegativeInt = 2
     """Decimal places."""
 
@@ -112,7 +104,7 @@ class PrintedRow(Section):
     """PrintedValues of the best single run, where the paper states them."""
     note: str | None = None
     """Footnote of the row; null for none."""
-    measures: dict[str, MeasureName | ExtensionName | None] = {}
+    measures: dict[str, MeasureName | None] = {}
     """Column key -> the measure of this row, where it is not the column's."""
 
 
@@ -188,14 +180,6 @@ class Table(Section):
     """Fields that rows of kind ours have in common; a row may state its own."""
     rows: Items[Row] = ()
     """Rows in the paper's order."""
-
-    def measures(self) -> Iterator[tuple[str, str | None]]:
-        """Yield what columns show, and what rows show in place of it, each after its key."""
-        for number, column in enumerate(self.columns):
-            yield f"columns[{number}].measure", column.measure
-        for number, row in enumerate(self.rows):
-            for key, measure in row.measures.items():
-                yield f"rows[{number}].measures.{key}", measure
 
     @property
     def is_by_layers(self) -> bool:

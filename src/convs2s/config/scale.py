@@ -1,7 +1,7 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -22,6 +22,8 @@ from convs2s.config.section import (
     matching,
 )
 from convs2s.config.task import Headline, Task
+
+_WIDTHS = {"embedding", "output_embedding", "width"}  # keys of an architecture
 
 
 class Shrinking(Section):
@@ -47,15 +49,21 @@ class Shrinking(Section):
         """Return what the small version of a model is called."""
         return f"{self.prefix}_{model}"
 
-    def entry(self, name: str, architecture: NetworkSettings) -> Values | None:
-        """Return the small version of a model as config/models.yaml would state it, if it has."""
-        narrow = architecture.narrowed(self.divide_by)
-        if narrow is None:
-            return None
+    def entry(self, name: str, architecture: NetworkSettings) -> Values:
+        """Return the small version of a model as config/models.yaml would state it."""
+
+        def narrowed(value: Any, key: str = "") -> Any:
+            if isinstance(value, dict):
+                return {below: narrowed(value[below], below) for below in value}
+            if isinstance(value, list):
+                return [narrowed(item) for item in value]
+            return max(1, value // self.divide_by) if key in _WIDTHS else value
+
+        changed = {} if self.dropout is None else {"dropout": self.dropout}
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
-            "architecture": narrow | ({} if self.dropout is None else {"dropout": self.dropout}),
+            "architecture": narrowed(architecture.model_dump(mode="json")) | changed,
             "training": self.training.model_dump(mode="json"),
         }
 

@@ -21,7 +21,7 @@ from convs2s.config.file_reference import (
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
-from convs2s.config.paper import MEASURE_NAMES, Phrases, Row, Table
+from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.section import Values
 from convs2s.config.task import Task
@@ -149,9 +149,6 @@ def check_references(settings: Settings, tasks_from: str) -> None:
         check_known(f"{where}: text", "task", training.text, settings.tasks)
         check_known(f"{where}: model", "model", training.model, settings.models)
     for name, table in settings.paper.items():
-        for key, measure in table.measures():
-            place = f"config/paper.yaml: {name}: {key}"
-            check_added(place, "METRICS", measure, MEASURE_NAMES)
         for number, row in enumerate(table.rows, start=1):
             _check_row(f"config/paper.yaml: {name}: row {number}", row, table, settings)
     for name, claim in settings.claims.items():

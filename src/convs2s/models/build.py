@@ -17,18 +17,13 @@ from convs2s.models.network import Network
 
 def build_network(architecture: NetworkSettings, source_types: int, target_types: int) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
-    own = _OWN.get(type(architecture))
-    if own is not None:
-        return own(architecture, source_types, target_types)
-    run_rest(type(architecture))  # an extension's, whose network is below its import of torch
+    if isinstance(architecture, ConvS2SArchitecture):
+        return ConvS2S(architecture, source_types, target_types)
+    if isinstance(architecture, LstmArchitecture):
+        return Lstm(architecture, source_types, target_types)
+    run_rest(type(architecture))  # an extension, whose network is below its import of torch
     network: Network = architecture.build(source_types, target_types)
     return network
-
-
-_OWN: dict[type[NetworkSettings], Callable[[Any, int, int], Network]] = {
-    ConvS2SArchitecture: ConvS2S,
-    LstmArchitecture: Lstm,
-}
 
 
 @contextmanager

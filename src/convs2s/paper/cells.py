@@ -55,16 +55,7 @@ _TRAINING, _TRAINING_SPEED = ScoreFile("training.json"), ScoreFile("training.spe
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""
 
-
-class _Measures(dict[str, Measure]):
-    """Measures by name; any other name is that of an extension's metric."""
-
-    def __missing__(self, name: str) -> Measure:
-        return Measure(name, _BLEU, ("further", name))
-
-
-MEASURES = _Measures()
-MEASURES |= {
+MEASURES = {
     "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
     "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
     "bleu_tokenized_before_replacement": Measure(

@@ -187,11 +187,9 @@ def _names(cell: Cell, file: RunFile) -> RunNames:
 def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScore]:
     """Return the scores of all measures that are found in such a file, and are there."""
     scores = {}
-    further = content.get("further", {})
-    assert isinstance(further, Mapping)
-    for name in [*MEASURES, *further]:
-        value: object = content if MEASURES[name].file == file else None
-        for key in MEASURES[name].keys:
+    for name, measure in MEASURES.items():
+        value: object = content if measure.file == file else None
+        for key in measure.keys:
             value = value.get(key) if isinstance(value, Mapping) else None
         if isinstance(value, Mapping):
             scores[name] = RunScore(float(value["score"]), value["signature"])

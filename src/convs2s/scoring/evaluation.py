@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from convs2s.config.extensions import added_by_name, digest_of_extension
+from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.options import LearnedMetric
 from convs2s.config.task import RougePart, RougeSettings
 from convs2s.files.text import write_json
@@ -63,8 +63,8 @@ class BleuEvaluation:
     """BLEU and its relatives of one run on one test set: what its JSON file says."""
 
     AVERAGED: ClassVar = (
-        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "learned"),
-        "further",
+        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words"),
+        *("learned", "further"),
     )
     SHARED: ClassVar = ("lines",)
 
@@ -208,10 +208,10 @@ def evaluate_bleu(
     write_json(output, evaluation)
 
 
-def further_score(name: str, text: Sequence[str], raw: Sequence[str]) -> Score:
-    """Score plain text against its reference by an extension's metric."""
-    metric = added_by_name("METRICS", name)
-    return Score(float(metric(text, raw)), f"{name}|code:{digest_of_extension(metric)}")
+def further_score(name: str, text: Sequence[str], *references: Sequence[str]) -> Score:
+    """Score plain text against its references by an extension's metric."""
+    metric = check_added("metric", "METRICS", name)
+    return Score(float(metric(text, *references)), f"{name}|code:{digest_of_extension(metric)}")
 
 
 def bleu_scores(

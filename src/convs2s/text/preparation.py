@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from convs2s.config.corpus import PREPARATIONS
-from convs2s.config.extensions import added_by_name
+from convs2s.config.extensions import check_added
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import remove_bars
 from convs2s.text.moses import Detokenizer, Tokenizer
@@ -69,15 +69,16 @@ class Preparation:
 
         What stands before an underscore is what the text is tokenized as: en_title is English.
         """
-        self.name = name
-        self.language = language
+        self.name, self.language = name, language
+        self._steps: tuple[Step, ...]
+        self._detokenize: Step
         code = language.partition("_")[0]
-        if name in PREPARATIONS:
-            self._steps = _steps(name, code)
-            self._detokenize: Step = join_words if name == "none" else Detokenizer(code)
-        else:  # an extension's, or none: a UserError
-            own = added_by_name("PREPARATIONS", name, PREPARATIONS)(code)
-            self._steps, self._detokenize = (own.prepare,), own.restore
+        if extension := check_added("preparation", "PREPARATIONS", name, PREPARATIONS):
+            made = extension(code)
+            self._steps, self._detokenize = (made.prepare,), made.restore
+            return
+        self._steps = _steps(name, code)
+        self._detokenize = join_words if name == "none" else Detokenizer(code)
 
     def prepare(self, line: str) -> str:
         """Return the words of a raw line, joined by single spaces."""

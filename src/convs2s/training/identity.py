@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.model import Recipe, Start, code_of_network
+from convs2s.config.model import Recipe, Start
 from convs2s.config.options import Products
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
@@ -88,7 +88,7 @@ def recipe_identity(architecture: Architecture, recipe: Recipe) -> dict[str, obj
     return {
         "architecture": architecture.model_dump(mode="json", exclude_none=True),
         "training": stated | {"schedule": stated["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
-        **code_of_network(architecture),
+        **architecture.code(),
     }
 
 

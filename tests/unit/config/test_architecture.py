@@ -37,7 +37,7 @@ def test_attention_of_each_block(attention: object, attends: tuple[bool, ...]) -
 
 def test_positions_are_rows_of_tables() -> None:
     one = network(positions=Positions(target=False, maximum=16))
-    assert (one.source_positions, one.target_positions) == (16, None)
+    assert (one.positions.rows("source"), one.positions.rows("target")) == (16, None)
 
 
 def test_a_vocabulary_is_selected_where_it_is_said() -> None:

@@ -135,10 +135,10 @@ def test_comma_rule_of_every_language_but_english_and_czech() -> None:
 
 @pytest.mark.parametrize(
     ("name", "answer"),
-    [("mose_train", "did you mean 'moses_train'[?] choose one"), ("raw", "choose one")],
+    [("mose_train", "did you mean 'moses_train'[?]"), ("raw", "expected one of lowercase, ")],
 )
 def test_unknown_preparation_is_named(name: str, answer: str) -> None:
-    message = f"^preparation '{name}' is unknown: {answer} of {', '.join(PREPARATIONS)}$"
+    message = f"^preparation: unknown preparation '{name}'; {answer}.*docs/extending.md"
     with pytest.raises(UserError, match=message):
         Preparation(name, "en")
 
