@@ -40,16 +40,17 @@ def export_extensions(files: Iterable[str], root: Path) -> None:
 def extension_files() -> list[Path]:
     """Return the files that were exported, else those of config.yaml in the current folder."""
     if VARIABLE not in os.environ:
-        options: Any = {}
+        stated: Any = ()
         for name in option_files(Path.cwd()):
-            options |= read_yaml(Path(name), name) or {}
-        export_extensions(options.get("extensions", ()), Path.cwd())
+            content = read_yaml(Path(name), name)
+            stated = content.get("extensions", stated) if isinstance(content, dict) else stated
+        export_extensions(stated, Path.cwd())
     return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
 
 
-def added(registry: Registry, own: Collection[str]) -> dict[str, Any]:
+def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
     """Return what extensions add; a UserError refuses names that the package (``own``) has."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for path in extension_files():
         names = getattr(_module(path, path.read_text("utf-8")), registry, {})
         for name in sorted(names.keys() & {*own, *found}):
