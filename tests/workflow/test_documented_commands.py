@@ -27,6 +27,7 @@ NAMES = {
 """What stands for what a user fills in."""
 
 WRITTEN = {
+    "extending.md": "config.local.yaml",
     "fine_tuning.md": "config/models.yaml",
     "length_penalty.md": "config/decodings.yaml",
     "operations.md": "config.local.yaml",
@@ -34,6 +35,9 @@ WRITTEN = {
     "scores.md": "config.local.yaml",
 }
 """Where a page says that its settings are written, if their first line does not."""
+
+EXAMPLES = {"models.yaml": "config/models.yaml", "exhibit.yaml": "config/paper.yaml"}
+"""What extending.md appends to which file."""
 
 NO_SETTINGS = {"demo_corpus.md"}
 """Pages whose YAML is of the package's own files."""
@@ -49,6 +53,11 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     for block in pages.blocks(root):
         if block.kind == "yaml" and block.page not in NO_SETTINGS:
             write(checkout, block)
+    for path in root.glob("examples/*.*"):
+        checkout.write(f"examples/{path.name}", path.read_text("utf-8"))
+    for example, file in EXAMPLES.items():
+        text = (root / f"examples/{example}").read_text("utf-8")
+        checkout.write(file, f"{(checkout / file).read_text('utf-8')}\n{text}")
     for task in load(checkout.folder).tasks.values():
         files = map(parse_file_reference, task.needed_references())
         for path in (file.location for file in files if not file.is_url):

@@ -102,7 +102,7 @@ class NetworkSettings(Section):
     @property
     def selection(self) -> VocabularySelection | None:
         """Which target tokens the output layer, then a lookup table, scores; None: all."""
-        return None
+        return getattr(self, "vocabulary_selection", None)
 
     def check(self, where: str) -> None:
         """Check what no single key says; a UserError begins with ``where``."""
@@ -181,11 +181,6 @@ class ConvS2SArchitecture(NetworkSettings):
     def blocks(self) -> tuple[Layer, ...]:
         """The convolutional blocks of both sides, the encoder's first."""
         return self.encoder_layers + self.decoder_layers
-
-    @property
-    def selection(self) -> VocabularySelection | None:
-        """Which target tokens the output layer scores; None: all."""
-        return self.vocabulary_selection
 
     def check(self, where: str) -> None:
         """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks."""
