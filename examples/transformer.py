@@ -84,7 +84,8 @@ class Attention(nn.Module):
         self._heads = settings.heads
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self._heads, -1)).transpose(1, 2)
+        batch, length, width = x.shape
+        return x.view(batch, length, self._heads, width // self._heads).transpose(1, 2)
 
     def read(self, x: Tensor) -> KeysAndValues:
         """Return the keys and values of (B, m, w)."""
@@ -167,7 +168,8 @@ class Decoder(Encoder):
 
     def read_source(self, encoded: Tensor) -> list[KeysAndValues]:
         """Return each layer's keys and values of the encoded source (B, m, w)."""
-        return [layer.source.read(encoded) for layer in self.layers]
+        sources = (layer.source for layer in self.layers)
+        return [source.read(encoded) for source in sources if isinstance(source, Attention)]
 
     def forward(  # type: ignore[override]
         self, previous: Tensor, encoded: tuple[Tensor, Tensor]

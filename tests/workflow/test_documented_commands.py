@@ -1,5 +1,6 @@
 """Each command of Snakemake on a page plans what it says, with the files that the pages show."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,11 +54,11 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     for block in pages.blocks(root):
         if block.kind == "yaml" and block.page not in NO_SETTINGS:
             write(checkout, block)
-    for path in root.glob("examples/*.*"):
-        checkout.write(f"examples/{path.name}", path.read_text("utf-8"))
-    for example, file in EXAMPLES.items():
-        text = (root / f"examples/{example}").read_text("utf-8")
-        checkout.write(file, f"{(checkout / file).read_text('utf-8')}\n{text}")
+    shutil.copytree(root / "examples", checkout / "examples")
+    for example, appended_to in EXAMPLES.items():
+        text = (checkout / appended_to).read_text("utf-8")
+        example_text = (checkout / f"examples/{example}").read_text("utf-8")
+        checkout.write(appended_to, f"{text}\n{example_text}")
     for task in load(checkout.folder).tasks.values():
         files = map(parse_file_reference, task.needed_references())
         for path in (file.location for file in files if not file.is_url):

@@ -11,10 +11,10 @@ import pytest
 
 from convs2s.cli.main import main
 from convs2s.config.architecture import LstmArchitecture
+from convs2s.config.corpus import PREPARATIONS
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
-from convs2s.text.preparation import PREPARATIONS
 from tests.support import tiny
 from tests.unit.conftest import Terminal
 

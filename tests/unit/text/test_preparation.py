@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.corpus import PreparationRecipes
+from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import tidy, tokenize_and_filter
-from convs2s.text.preparation import PREPARATIONS, Preparation, tokenize_file
+from convs2s.text.preparation import Preparation, tokenize_file
 
 MOSES = [name for name in PREPARATIONS if name != "none"]
 
