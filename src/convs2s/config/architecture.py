@@ -262,8 +262,8 @@ def _by_kind(stated: object, read_own: Callable[[object], Any]) -> Any:
     """Read the settings of a network by their kind; convs2s where none is stated."""
     if not isinstance(stated, dict):
         return stated if isinstance(stated, NetworkSettings) else read_own(stated)
-    kind = stated.get("kind", "convs2s")
-    section = check_added("architecture", "ARCHITECTURES", str(kind), KINDS)
+    kind = str(stated.get("kind", "convs2s"))[:100]  # a message shows it
+    section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
     if section is None:
         return read_own({"kind": "convs2s"} | stated)
     return validated(section, stated, f"architecture of kind {kind}")

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -110,8 +109,8 @@ class _WithoutWords(ast.NodeTransformer):
 def _module(path: Path, text: str) -> ModuleType:
     """Return an extension as a module that goes by its path, its part without torch run."""
     statements = ast.parse(text, path).body
-    lines = (ast.unparse(statement) for statement in statements)
-    own = sum(1 for _ in takewhile(lambda line: not line.startswith(_TORCH), lines))
+    needs_torch = [ast.unparse(each).startswith(_TORCH) for each in statements]
+    own = [*needs_torch, True].index(True)
     module = sys.modules[str(path)] = ModuleType(str(path))  # where pydantic looks for it
     module.__dict__.update(__file__=str(path), _rest=statements[own:])
     _run(module, statements[:own])
