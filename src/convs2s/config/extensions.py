@@ -72,12 +72,6 @@ def check_added(where: str, registry: Registry, name: str | None, own: Collectio
     return known[name]
 
 
-def files_with(registry: Registry) -> list[Path]:
-    """Return the extensions that add to a registry."""
-    files = extension_files()
-    return [path for path in files if hasattr(_module(path, path.read_text("utf-8")), registry)]
-
-
 def run_rest(section: type) -> None:
     """Run what follows the first import of torch in the file of a class, unless it has been run."""
     module = sys.modules[section.__module__]

@@ -8,19 +8,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from convs2s.config.extensions import Registry, code_of, extension_files, files_with
+from convs2s.config.extensions import code_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 WORDS_ONLY = {PACKAGE / "config/messages.py"}
 """What words failures: no result comes from it."""
-
-READERS: dict[Path, Registry] = {
-    PACKAGE / "models/build.py": "ARCHITECTURES",
-    PACKAGE / "text/preparation.py": "PREPARATIONS",
-    PACKAGE / "scoring/evaluation.py": "METRICS",
-}
-"""Which module runs what extensions add: it counts as importing their files."""
 
 _IMPORT = re.compile(
     rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE
@@ -39,8 +32,6 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
             if "__pycache__" not in path.parts and path.is_file():
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
                 state_digest.update(f"{path.relative_to(folder)} {content}\n".encode())
-    for path in extension_files():
-        state_digest.update(path.read_bytes())
     state = state_digest.hexdigest()
     if kept.is_file():
         known: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
@@ -58,17 +49,14 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
 def fingerprint(*entries: Path) -> str:
     """Return a digest of the code that scripts or modules run, comments and docstrings aside.
 
-    It covers the files, every module of this package that they import, directly or not, what
-    extensions add to these, and the data files of all: a rule with it in its params runs again when
-    its result can change.
+    It covers the files, every module of this package that they import, directly or not, and the
+    data files of these: a rule with it in its params runs again when its result can change.
     """
     digest = hashlib.sha256()
     pending, seen = sorted(entries, reverse=True), set(entries)
     while pending:
         path = pending.pop()
         code, imported = _read_code(path)
-        if path in READERS:
-            imported = imported.union(files_with(READERS[path]))
         digest.update(f"{path.name}\n{code}\n".encode())
         for module in sorted(imported - seen - WORDS_ONLY, reverse=True):
             seen.add(module)
