@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from convs2s.config.corpus import PREPARATIONS
+from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.file_reference import masked, parse_file_reference, with_texts
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
@@ -189,6 +191,23 @@ ON_DEVICE = {
 def decoding(wildcards):
     """The settings of the wildcards' decoding."""
     return settings.decodings[wildcards.decoding].model_dump(mode="json")
+
+
+def code_of_extensions(registry, names):
+    """The digests of what extensions run under these names: among params, an edit runs again."""
+    return {name: digest_of_extension(check_added("", registry, name)) for name in sorted(names)}
+
+
+def with_preparation(code):
+    """The code of a job: that of its script, and of the task's preparation if an extension has it."""
+
+    def code_of_job(wildcards):
+        task = tasks.get(wildcards.get("task"))
+        recipes = {task.preparation.train, task.preparation.test} if task else set()
+        own = code_of_extensions("PREPARATIONS", recipes - set(PREPARATIONS))
+        return " ".join([code, *own.values()])
+
+    return code_of_job if options.extensions else code
 
 
 def run_header(wildcards):

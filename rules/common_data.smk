@@ -133,7 +133,7 @@ def tables_of_text(wildcards):
         tables["start"] = local_files([start.model])
     if task.has_dictionary:
         tables["dictionary"] = [folder.dictionary]
-    if settings.models[wildcards.model].architecture.selects_vocabulary:
+    if settings.models[wildcards.model].architecture.selection:
         tables["candidates"] = [folder.candidates]
     if task.preparation.truecase:
         tables["truecasers"] = [folder.truecaser(side) for side in SIDES]

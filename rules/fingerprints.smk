@@ -19,7 +19,7 @@ for step in workflow.rules:
     is_own = Path(step.snakefile).is_relative_to(ROOT / "rules")  # and no rule of another workflow
     carries_code = is_own and name in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
     if carries_code and "code" not in step.params.keys():
-        step.set_params(code=FINGERPRINTS[name])
+        step.set_params(code=with_preparation(FINGERPRINTS[name]))
     if is_own and step.log and step.output:  # what it takes is measured under the name of its log
         named = strip_wildcard_constraints(step.log[0]).removeprefix(f"{prefixed(LOGS)}/")
         step.benchmark_modifier = module_of_rules.path_modifier

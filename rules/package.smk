@@ -50,7 +50,8 @@ if (ROOT / "src/convs2s").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
 require_package()
 
-from convs2s.config.load import check_option_files, option_files
+from convs2s.config.load import check_option_files
+from convs2s.config.yaml_file import option_files
 from convs2s.pipeline.executors import count_tries, keep_unanswered_jobs
 from convs2s.pipeline.process import (
     failures_in_one_line,

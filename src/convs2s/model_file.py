@@ -14,7 +14,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
-from convs2s.config.corpus import PreparationRecipe
+from convs2s.config.corpus import PREPARATIONS, PreparationName
+from convs2s.config.extensions import check_added
 from convs2s.config.messages import validated
 from convs2s.config.runs import SEED_PATTERN
 from convs2s.config.section import Section
@@ -47,7 +48,7 @@ class _Fields(Section):
 
     task: str
     languages: _Languages
-    preparation: PreparationRecipe
+    preparation: PreparationName
     source_types: list[str]
     target_types: list[str]
     bpe_codes: str | None
@@ -130,7 +131,7 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     description = _description(path, fields)
     architecture = description.architecture
     sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
-    selects = architecture.vocabulary_selection
+    selects = architecture.selection
     if selects is not None:
         shortlist = _shortlist(path, weights, selects.frequent, sizes)
         description = replace(description, shortlist=shortlist)
@@ -255,6 +256,7 @@ def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
         )
     architecture = parse_architecture(fields.pop("architecture", None), str(path))
     stated_fields = validated(_Fields, fields, str(path)).model_dump()
+    check_added(str(path), "PREPARATIONS", stated_fields["preparation"], PREPARATIONS)
     if stated_fields["bpe_codes"] is not None:
         check_codes(stated_fields["bpe_codes"], f"{path}: bpe_codes, line ")
     for side in ("source_types", "target_types"):

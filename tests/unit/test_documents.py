@@ -143,6 +143,8 @@ def test_a_block_of_commands_runs(files: Path, root: Path, tmp_path: Path, block
             "PATH": os.pathsep.join(map(str, programs)),
             "PYTHONPATH": os.pathsep.join(map(str, packages)),
             "HOME": str(tmp_path),
+            # What extending.md puts into config.yaml.
+            "CONVS2S_EXTENSIONS": os.pathsep.join(map(str, root.glob("examples/*.py"))),
         },
         capture_output=True,
         text=True,

@@ -139,6 +139,7 @@ class ModelSettings(Section):
         return {
             "architecture": self.architecture.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json", exclude=off),
+            **self.architecture.code(),
         }
 
 
@@ -147,6 +148,7 @@ class _TrainingSettings(Section):
 
     architecture: Architecture
     training: Recipe
+    code: str | None = None  # of an extension: another one trains again, nothing reads it
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:

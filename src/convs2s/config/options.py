@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
+    DistinctItems,
     FileName,
     Items,
     NonNegativeInt,
@@ -112,6 +113,9 @@ class Options(Section):
     """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
     paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is
     trained for them; null: every run is made here."""
+    extensions: DistinctItems[FileName] = ()
+    """Files of Python that add networks, preparations or metrics (docs/extending.md): paths from
+    the folder where the workflow runs. They are run as the workflow's own code is."""
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()

@@ -88,6 +88,7 @@ def recipe_identity(architecture: Architecture, recipe: Recipe) -> dict[str, obj
     return {
         "architecture": architecture.model_dump(mode="json", exclude_none=True),
         "training": stated | {"schedule": stated["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
+        **architecture.code(),
     }
 
 

@@ -10,10 +10,9 @@ from typing import Any, get_args
 import yaml
 from packaging.licenses import canonicalize_license_expression
 
-from convs2s.config.corpus import PreparationRecipe
+from convs2s.config.corpus import PREPARATIONS, PreparationRecipe
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.settings import Settings
-from convs2s.text.preparation import PREPARATIONS
 
 
 def test_the_preparations_are_those_of_the_text_package() -> None:

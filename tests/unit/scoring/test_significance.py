@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from convs2s.scoring import significance
-from convs2s.scoring.bleu import Statistics, bleu_of, compare, length_ratio, statistics_of
+from convs2s.scoring.bleu import Statistics, compare, length_ratio, statistics_of
 from convs2s.scoring.significance import (
     BATCHES,
     LEAST_RUNS,
@@ -20,6 +20,7 @@ from convs2s.scoring.significance import (
     measured,
     over_sentences,
 )
+from tests.support.statistics import bleu_of
 
 WORDS = list("abcdefghijklmnop")
 
