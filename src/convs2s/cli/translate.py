@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from convs2s.paper.attention_maps import ExampleAttention
 
 
+_FORMS = ("json", "n_best", "pretokenized", "split_sentences")
+"""Options that the output's bytes depend on."""
+
+
 def add_translate(command: argparse.ArgumentParser) -> None:
     """Add the options of ``translate``."""
     command.description = (
@@ -43,6 +47,11 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         "--pretokenized",
         action="store_true",
         help="input and output in the model's own tokens, separated by blanks, such as lo@@ w",
+    )
+    command.add_argument(
+        "--split-sentences",
+        action="store_true",
+        help="translate each sentence of a line by itself, and write them on one line again",
     )
     command.add_argument(
         "--n-best", type=_count, metavar="N", help="the N best of each line, as Moses lists them"
@@ -73,6 +82,13 @@ def _translate(arguments: argparse.Namespace) -> None:
 
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
+    if arguments.split_sentences and arguments.pretokenized:
+        raise UserError("--split-sentences: splits raw text: leave out --pretokenized")
+    if arguments.split_sentences and arguments.n_best and not arguments.json:
+        raise UserError(
+            "--split-sentences: a Moses list is of single sentences: add --json, or leave out "
+            "--n-best"
+        )
     with held_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 
@@ -98,14 +114,18 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         pretokenized=arguments.pretokenized,
         threads=max(1, arguments.threads // arguments.workers),
     )
-    translate = ChunkTranslator(translator, arguments.json, arguments.n_best)
+    translate = ChunkTranslator(
+        *(translator, arguments.json, arguments.n_best),
+        splits=arguments.split_sentences,
+        hints=not (arguments.pretokenized or arguments.quiet) and arguments.workers == 1,
+    )
     gc.freeze()
     gc.enable()
     write_utf8()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
-    forms = {name: getattr(arguments, name) for name in ("json", "n_best", "pretokenized")}
+    forms = {name: getattr(arguments, name) for name in _FORMS}
     translate_long_file(
         translate,
         arguments.input,

@@ -116,6 +116,7 @@ class Tokenizer:
         """
         self._aggressive, self._escape = aggressive, escape
         self._moses = _FastTokenizer(language)
+        self.is_abbreviation = self._moses.is_abbreviation
 
     def __call__(self, line: str) -> str:
         """Return the line's words, joined by single spaces."""
@@ -159,12 +160,17 @@ class _FastTokenizer(MosesTokenizer):  # type: ignore[misc]
                 prefix, following = word[:-1], words[index + 1] if index + 1 < len(words) else ""
                 if not (
                     ("." in prefix and not _ALPHA.isdisjoint(prefix))
-                    or prefix in self._nonbreaking
                     or following[:1] in _LOWER
-                    or (prefix in self._numeric_only and following[:1] in _DIGITS)
+                    or self.is_abbreviation(prefix, following)
                 ):
                     words[index] = prefix + " ."
         return " ".join(words)
+
+    def is_abbreviation(self, prefix: str, following: str) -> bool:
+        """Return whether the language's list has a word, without its full stop, before another."""
+        return prefix in self._nonbreaking or (
+            prefix in self._numeric_only and following[:1] in _DIGITS
+        )
 
 
 class _Currency:
