@@ -157,10 +157,12 @@ def add_serve(command: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    missing = [
+        name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None
+    ]
     if missing:
         raise UserError(
-            f"serve: {' and '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
+            f"serve: {', '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
             "clone: pip install -c constraints.txt -e '.[serve]')"
         )
     from convs2s.devices import held_device

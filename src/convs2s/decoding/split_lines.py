@@ -58,11 +58,11 @@ def _joined(source: str, parts: Sequence[Translation]) -> Translation:
         _joined(source, [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts])
         for rank in range(most)
     ]
-    fields = lists | ({"alignment": None} if parts[0].alignment is None else {})
-    texts = {
-        name: " ".join(filter(None, (getattr(part, name) for part in parts)))
-        for name in ("text", "text_before")
-    }
+    fields: dict[str, Any] = {**lists}
+    if parts[0].alignment is None:
+        fields["alignment"] = None
+    for name in ("text", "text_before"):
+        fields[name] = " ".join(filter(None, (getattr(part, name) for part in parts)))
     maps = [part.attention for part in parts if part.attention is not None]
     return replace(
         parts[0],
@@ -70,7 +70,6 @@ def _joined(source: str, parts: Sequence[Translation]) -> Translation:
         score=sum(part.score for part in parts),
         n_best=n_best,
         attention=_in_blocks(maps) if maps else None,
-        **texts,
         **fields,
     )
 

@@ -7,9 +7,10 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from convs2s.api.translator import check_texts
 from convs2s.config.decoding import DecodingSettings
@@ -38,13 +39,19 @@ class BusyError(UserError):
     """More sentences wait than the server takes: the client may ask again later."""
 
 
-class _Request(Section):
+class TranslationRequest(Section):
     """A client's request."""
 
-    texts: list[str]  # sentences
-    beam: PositiveInt  # hypotheses kept at each step
-    n_best: PositiveInt = 1  # how many of the best hypotheses each translation has
-    attention: bool = False  # whether each translation has its attention
+    texts: list[str]
+    """Raw texts, each on one line."""
+    beam: PositiveInt
+    """Hypotheses kept at each step [the server's own]."""
+    n_best: PositiveInt = 1
+    """How many of the best hypotheses each translation has."""
+    attention: bool = False
+    """Whether each translation has its attention."""
+    split_sentences: bool = True
+    """Whether each sentence of a text is translated by itself, if the server splits at all."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,14 @@ class RequestOptions:
     attention: bool
 
 
-CheckedRequest = tuple[list[str], RequestOptions]
+class CheckedRequest(NamedTuple):
+    """A request within the bounds, which does or does not want its sentences split."""
+
+    texts: list[str]
+    options: RequestOptions
+    splits: bool
+
+
 Translate = Callable[[list[str], RequestOptions], list[Translation]]
 
 
@@ -90,14 +104,8 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(body)
 
 
-def parse_request(
-    body: bytes, settings: ServerSettings, search: DecodingSettings
-) -> CheckedRequest:
-    """Return what a request in JSON asks, searched by ``search`` where it does not say otherwise.
-
-    A UserError names what is not UTF-8 or JSON, unknown keys and values out of bounds; one text too
-    many, or too long, is a TooLargeError.
-    """
+def read_json(body: bytes) -> dict[str, object]:
+    """Return the object that a body in JSON is; a UserError says that it is none, or not UTF-8."""
     try:
         stated = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -109,7 +117,18 @@ def parse_request(
         raise UserError(f"request: not JSON: {error}: send " + '{"texts": ["..."]}') from None
     if not isinstance(stated, dict):
         raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
-    request = validated(_Request, {"beam": search.beam, **stated}, "request")
+    return stated
+
+
+def check_request(
+    stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings
+) -> CheckedRequest:
+    """Return what a request asks, searched by ``search`` where it does not say otherwise.
+
+    A UserError names unknown keys and values out of bounds; one text too many, or too long, is a
+    TooLargeError.
+    """
+    request = validated(TranslationRequest, {"beam": search.beam, **stated}, "request")
     if request.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
     search = search.model_copy(update={"beam": request.beam})
@@ -126,7 +145,8 @@ def parse_request(
             "the most: send one sentence at a time"
         )
     texts = check_texts(request.texts, "request: texts", settings.longest_text)
-    return texts, RequestOptions(search, request.n_best, request.attention)
+    options = RequestOptions(search, request.n_best, request.attention)
+    return CheckedRequest(texts, options, settings.split_sentences and request.split_sentences)
 
 
 @dataclass(frozen=True)
