@@ -2,15 +2,16 @@
 
 import asyncio
 import sys
+import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from urllib.parse import urlsplit
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+import prometheus_client as prometheus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -18,13 +19,11 @@ from starlette.routing import Route
 
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.split_lines import SplitLines
+from convs2s.config.messages import validated
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.pages.render import Program, asset, policy_digest, render_page
-from convs2s.serving import libretranslate
-from convs2s.serving.metrics import Metrics
-from convs2s.serving.openapi import openapi
+from convs2s.serving.libretranslate import KEYS, LibreTranslateRequest, read_form
 from convs2s.serving.requests import (
     Batches,
     BusyError,
@@ -42,7 +41,7 @@ BAD, FORBIDDEN_HOST, SLOW, TOO_LARGE, NOT_JSON, FAULT, BUSY = 400, 421, 408, 413
 
 GONE = 499  # noted where the client has closed the connection; nobody reads it
 
-FORM = "application/x-www-form-urlencoded"
+FORM, HTML = "application/x-www-form-urlencoded", "text/html; charset=utf-8"
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -83,30 +82,17 @@ def application(
             await running
 
     handlers = _Handlers(translator, search, settings, batches)
-    answers = {
-        "/": handlers.page,
-        "/health": handlers.health,
-        "/metrics": handlers.metrics,
-        "/openapi.json": handlers.openapi,
-        "/languages": handlers.languages,
-        "/translate": handlers.translate,
-    }
     routes = [
         Route(path, handlers.checked(path, answer), methods=["POST" if "trans" in path else "GET"])
-        for path, answer in answers.items()
+        for path, answer in handlers.answers.items()
     ]
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=[settings.allow_origin],
-        allow_methods=["GET", "POST"],
-        allow_headers=["Content-Type"],
+    app = Starlette(
+        routes=routes, lifespan=translating, exception_handlers={HTTPException: _http_fault}
     )
-    return Starlette(
-        routes=routes,
-        middleware=[cors] if settings.allow_origin else [],
-        lifespan=translating,
-        exception_handlers={HTTPException: handlers.http_fault},
-    )
+    if settings.allow_origin:
+        allowed = [settings.allow_origin], ["GET", "POST"], ["Content-Type"]
+        app.add_middleware(CORSMiddleware, *allowed)
+    return app
 
 
 class _Handlers:
@@ -120,7 +106,6 @@ class _Handlers:
         batches: Batches,
     ) -> None:
         self._search, self._settings, self._batches = search, settings, batches
-        self._metrics = Metrics(lambda: batches.waiting)
         self._languages = languages = translator.languages
         self._model = {"name": repr(translator), **languages}
         shown = {
@@ -128,15 +113,34 @@ class _Handlers:
             "title": f"convs2s: {languages['source']} to {languages['target']}",
             "attention": "checked" if translator.attends else "disabled",
         }
-        self._page, self._policy = served_page(shown)
+        page, policy = served_page(shown)
+        content = asset("openapi.json")
+        source = {"code": languages["source"], "name": languages["source"]}
+        self.answers: dict[str, Response | Handler] = {
+            "/": Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML),
+            "/openapi.json": Response(content, media_type="application/json"),
+            "/languages": JSONResponse([{**source, "targets": [languages["target"]]}]),
+            "/health": self.health,
+            "/metrics": self.metrics,
+            "/translate": self.translate,
+        }
+        self._registry = prometheus.CollectorRegistry()
+        make, labels = partial(prometheus.Counter, registry=self._registry), ("endpoint", "status")
+        self._requests = make("convs2s_requests", "Requests answered", labels)
+        self._seconds = make("convs2s_request_seconds", "Seconds to the answers", labels[:1])
+        self._sentences = make("convs2s_sentences", "Sentences translated")
+        waiting = prometheus.Gauge("convs2s_waiting", "Sentences waiting", registry=self._registry)
+        waiting.set_function(lambda: batches.waiting)
 
-    def checked(self, path: str, handler: Handler) -> Handler:
+    def checked(self, path: str, handler: Response | Handler) -> Handler:
         """Return a handler that answers only requests to this server's own name, faults as JSON."""
 
         async def counted(request: Request) -> Response:
-            with self._metrics.seconds.labels(path).time():
-                response = await answer(request)
-            self._metrics.requests.labels(path, str(response.status_code)).inc()
+            started = time.monotonic()
+            response = await answer(request)
+            response.headers.update(HEADERS)
+            self._seconds.labels(path).inc(time.monotonic() - started)
+            self._requests.labels(path, str(response.status_code)).inc()
             return response
 
         async def answer(request: Request) -> Response:
@@ -149,7 +153,7 @@ class _Handlers:
             if is_loopback(self._settings.host) and not is_loopback(host):
                 return _fault(FORBIDDEN_HOST, "this server answers on this machine alone")
             try:
-                return await handler(request)
+                return handler if isinstance(handler, Response) else await handler(request)
             except UserError as error:
                 return _fault(STATUSES.get(type(error), BAD), str(error))
             except ClientDisconnect:
@@ -160,32 +164,17 @@ class _Handlers:
 
         return counted
 
-    async def page(self, _: Request) -> Response:
-        """Give the page."""
-        headers = {**HEADERS, "Content-Security-Policy": self._policy}
-        return Response(self._page, media_type="text/html; charset=utf-8", headers=headers)
-
     async def health(self, _: Request) -> Response:
         """Say that the server lives, how many sentences wait, and what it takes."""
         bounds = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
         waiting = self._batches.waiting
         content = {"status": "ok", "waiting": waiting, "model": self._model, "bounds": bounds}
-        return JSONResponse(content, headers=HEADERS)
+        return JSONResponse(content)
 
     async def metrics(self, _: Request) -> Response:
         """Give the counts, for Prometheus."""
-        content = generate_latest(self._metrics.registry)
-        return Response(content, media_type=CONTENT_TYPE_LATEST, headers=HEADERS)
-
-    async def openapi(self, _: Request) -> Response:
-        """Describe what can be asked."""
-        return JSONResponse(openapi(self._settings, self._search), headers=HEADERS)
-
-    async def languages(self, _: Request) -> Response:
-        """List the one language that can be translated, as LibreTranslate does."""
-        source, target = self._languages["source"], self._languages["target"]
-        row = {"code": source, "name": source, "targets": [target]}
-        return JSONResponse([row], headers=HEADERS)
+        content = prometheus.generate_latest(self._registry)
+        return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
     async def translate(self, request: Request) -> Response:
         """Translate what a request asks, together with others."""
@@ -201,20 +190,20 @@ class _Handlers:
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(SLOW, message, {"Connection": "close"})
-        stated = libretranslate.read_form(body) if is_form else read_json(body)
-        asked = None
-        if libretranslate.KEYS & stated.keys():
-            asked = libretranslate.read_request(stated, self._languages)
-            stated = asked.as_own(self._search.beam)
-        checked = check_request(stated, settings, self._search)
+        stated, asked = read_form(body) if is_form else read_json(body), None
+        if KEYS & stated.keys():
+            asked = validated(LibreTranslateRequest, stated, "request")
+            stated = asked.as_own(self._languages, self._search.beam)
+        checked = check_request(stated, settings, self._search, self._languages["source"])
         try:
-            translations = await self._translations(request, checked)
-        except (BusyError, TooLargeError):
+            translations = await _await_translations(request, self._batches, checked)
+        except BusyError:
             raise
         except UserError as error:  # of the model: the request has been checked
             return _fault(FAULT, str(error))
+        self._sentences.inc(len(checked[0].sentences))
         if asked:
-            return JSONResponse(asked.answer(translations), headers=HEADERS)
+            return JSONResponse(asked.answer(translations))
         rows = []
         for translation in translations:
             row = translation.as_json()
@@ -222,33 +211,11 @@ class _Handlers:
             if translation.attention is not None:
                 row["attention"] = translation.attention.as_json()
             rows.append(row)
-        return JSONResponse({"translations": rows}, headers=HEADERS)
-
-    async def _translations(self, request: Request, checked: CheckedRequest) -> list[Translation]:
-        """Wait for the translations of texts, split into sentences where that is wanted."""
-        lines = list(enumerate(checked.texts, start=1))
-        split = SplitLines(lines, self._languages["source"]) if checked.splits else None
-        sentences = [sentence for _, sentence in (split.sentences if split else lines)]
-        most = self._settings.most_waiting
-        if len(sentences) > most:
-            raise TooLargeError(
-                f"request: {len(sentences)} sentences, and {most} is the most: send them in "
-                "several requests"
-            )
-        work = self._batches.translate(sentences, checked.options)
-        translations = await _unless_left(request, work)
-        self._metrics.sentences.inc(len(sentences))
-        return split.joined(translations) if split else translations
-
-    async def http_fault(self, _: Request, error: Exception) -> Response:
-        """Say that there is no such address or method."""
-        assert isinstance(error, HTTPException)
-        self._metrics.requests.labels("other", str(error.status_code)).inc()
-        return _fault(error.status_code, error.detail, dict(error.headers or {}))
+        return JSONResponse({"translations": rows})
 
 
-async def _unless_left(
-    request: Request, work: Coroutine[None, None, list[Translation]]
+async def _await_translations(
+    request: Request, batches: Batches, checked: CheckedRequest
 ) -> list[Translation]:
     """Wait for translations, or for the client to close the connection, which ends the work."""
 
@@ -256,20 +223,27 @@ async def _unless_left(
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    translated = asyncio.create_task(work)
+    lines, options = checked
+    texts = [sentence for _, sentence in lines.sentences]
+    translated = asyncio.create_task(batches.translate(texts, options))
     left = asyncio.create_task(leaving())
     try:
         await asyncio.wait({translated, left}, return_when=asyncio.FIRST_COMPLETED)
         if not translated.done():
             raise ClientDisconnect
-        return translated.result()
+        return lines.joined(translated.result())
     finally:
         translated.cancel()
         left.cancel()
 
 
 def _fault(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": message}, status, headers={**HEADERS, **(headers or {})})
+    return JSONResponse({"error": message}, status, headers)
+
+
+def _http_fault(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _fault(error.status_code, error.detail, {**HEADERS, **(error.headers or {})})
 
 
 def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:

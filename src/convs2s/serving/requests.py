@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from convs2s.api.translator import check_texts
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
+from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
@@ -39,19 +39,14 @@ class BusyError(UserError):
     """More sentences wait than the server takes: the client may ask again later."""
 
 
-class TranslationRequest(Section):
+class _Request(Section):
     """A client's request."""
 
-    texts: list[str]
-    """Raw texts, each on one line."""
-    beam: PositiveInt
-    """Hypotheses kept at each step [the server's own]."""
-    n_best: PositiveInt = 1
-    """How many of the best hypotheses each translation has."""
-    attention: bool = False
-    """Whether each translation has its attention."""
-    split_sentences: bool = True
-    """Whether each sentence of a text is translated by itself, if the server splits at all."""
+    texts: list[str]  # raw texts, each on one line
+    beam: PositiveInt  # hypotheses kept at each step
+    n_best: PositiveInt = 1  # how many of the best hypotheses each translation has
+    attention: bool = False  # whether each translation has its attention
+    split_sentences: bool = True  # whether each sentence is translated by itself
 
 
 @dataclass(frozen=True)
@@ -63,14 +58,7 @@ class RequestOptions:
     attention: bool
 
 
-class CheckedRequest(NamedTuple):
-    """A request within the bounds, which does or does not want its sentences split."""
-
-    texts: list[str]
-    options: RequestOptions
-    splits: bool
-
-
+CheckedRequest = tuple[SplitLines, RequestOptions]
 Translate = Callable[[list[str], RequestOptions], list[Translation]]
 
 
@@ -121,14 +109,14 @@ def read_json(body: bytes) -> dict[str, object]:
 
 
 def check_request(
-    stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings
+    stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings, language: str
 ) -> CheckedRequest:
     """Return what a request asks, searched by ``search`` where it does not say otherwise.
 
-    A UserError names unknown keys and values out of bounds; one text too many, or too long, is a
-    TooLargeError.
+    Its texts in a language are split into sentences where that is wanted. A UserError names unknown
+    keys and values out of bounds; a text too many, or too long, is a TooLargeError.
     """
-    request = validated(TranslationRequest, {"beam": search.beam, **stated}, "request")
+    request = validated(_Request, {"beam": search.beam, **stated}, "request")
     if request.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
     search = search.model_copy(update={"beam": request.beam})
@@ -145,8 +133,14 @@ def check_request(
             "the most: send one sentence at a time"
         )
     texts = check_texts(request.texts, "request: texts", settings.longest_text)
-    options = RequestOptions(search, request.n_best, request.attention)
-    return CheckedRequest(texts, options, settings.split_sentences and request.split_sentences)
+    splits = settings.split_sentences and request.split_sentences
+    lines = SplitLines(list(enumerate(texts, start=1)), language if splits else None)
+    if len(lines.sentences) > settings.most_waiting:
+        raise TooLargeError(
+            f"request: {len(lines.sentences)} sentences, and {settings.most_waiting} is the most: "
+            "send them in several requests"
+        )
+    return lines, RequestOptions(search, request.n_best, request.attention)
 
 
 @dataclass(frozen=True)

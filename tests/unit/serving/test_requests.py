@@ -24,18 +24,27 @@ SEARCH = DecodingSettings(beam=4, minimum_length=2)
 
 
 def parse(body: bytes) -> CheckedRequest:
-    return check_request(read_json(body), SETTINGS, SEARCH)
+    return check_request(read_json(body), SETTINGS, SEARCH, "en")
 
 
 def test_what_is_not_stated_has_a_default() -> None:
-    texts, options, splits = parse(b'{"texts": ["w1"]}')
-    assert splits
-    assert not parse(b'{"texts": [], "split_sentences": false}').splits
-    assert texts == ["w1"]
+    lines, options = parse(b'{"texts": ["w1"]}')
+    assert lines.sentences == [(1, "w1")]
     assert options == RequestOptions(SEARCH, n_best=1, attention=False)
     stated = b'{"texts": [], "beam": 2, "n_best": 2, "attention": true}'
     narrow = DecodingSettings(beam=2, minimum_length=2)
     assert parse(stated)[1] == RequestOptions(narrow, 2, True)
+
+
+def test_texts_are_split_unless_the_request_or_the_server_says_no() -> None:
+    stated: dict[str, object] = {"texts": ["One. Two.", "Three."]}
+    split = [(1, "One."), (1, "Two."), (2, "Three.")]
+    assert check_request(stated, SETTINGS, SEARCH, "en")[0].sentences == split
+    whole = [(1, "One. Two."), (2, "Three.")]
+    other = SETTINGS.model_copy(update={"split_sentences": False})
+    assert check_request(stated, other, SEARCH, "en")[0].sentences == whole
+    stated["split_sentences"] = False
+    assert check_request(stated, SETTINGS, SEARCH, "en")[0].sentences == whole
 
 
 BAD = {
