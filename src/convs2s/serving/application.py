@@ -193,7 +193,7 @@ class _Handlers:
         stated, asked = read_form(body) if is_form else read_json(body), None
         if KEYS & stated.keys():
             asked = validated(LibreTranslateRequest, stated, "request")
-            stated = asked.as_own(self._languages, self._search.beam)
+            stated = asked.as_own(self._languages, self._search.most_n_best)
         checked = check_request(stated, settings, self._search, self._languages["source"])
         try:
             translations = await _await_translations(request, self._batches, checked)

@@ -25,10 +25,10 @@ class LibreTranslateRequest(Section):
     source: str  # auto: the language that the model has, as nothing is detected
     target: str
     format: Literal["text"] = "text"
-    alternatives: NonNegativeInt = 0  # further translations; a search finds no more than its beam
+    alternatives: NonNegativeInt = 0  # further translations of each text, at most
 
-    def as_own(self, languages: Mapping[str, str], beam: int) -> dict[str, object]:
-        """Return what this server's own form has for it: a text for each line.
+    def as_own(self, languages: Mapping[str, str], most: int) -> dict[str, object]:
+        """Return what this server's own form has for it: a text for each line, ``most`` n-best.
 
         A UserError names languages that the model does not translate.
         """
@@ -37,7 +37,7 @@ class LibreTranslateRequest(Section):
             if language not in names:
                 raise UserError(f"{language[:20]!r} is not supported: expected {names[-1]!r}")
         texts = [line for lines in self._lines() for line in lines]
-        return {"texts": texts, "n_best": min(self.alternatives + 1, beam)}
+        return {"texts": texts, "n_best": min(self.alternatives + 1, most)}
 
     def answer(self, translations: Iterable[Translation]) -> dict[str, object]:
         """Return what the client is told, by the translations of its lines."""
