@@ -49,6 +49,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
+METHODS = {"/translate": "POST"}
 STATUSES = {BusyError: BUSY, TooLargeError: TOO_LARGE}
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -83,7 +84,7 @@ def application(
 
     handlers = _Handlers(translator, search, settings, batches)
     routes = [
-        Route(path, handlers.checked(path, answer), methods=["POST" if "trans" in path else "GET"])
+        Route(path, handlers.checked(path, answer), methods=[METHODS.get(path, "GET")])
         for path, answer in handlers.answers.items()
     ]
     app = Starlette(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -98,3 +99,16 @@ def test_without_it_the_command_says_so_once(
 def test_what_does_not_go_together(sharp: Path, run: Terminal, options: tuple[object, ...]) -> None:
     with pytest.raises(SystemExit, match="not with --pretokenized, nor --n-best without --json"):
         run("translate", sharp, "--split-sentences", *options, text=b"w1\n")
+
+
+def test_what_the_page_says_runs(sharp: Path, root: Path, run: Terminal, tmp_path: Path) -> None:
+    page = (root / "docs/translating.md").read_text("utf-8")
+    (text, command) = re.findall(r'^    echo "(.*)" \| convs2s (.*--split-sentences)$', page, re.M)[
+        0
+    ]
+    (tmp_path / "model.safetensors").write_bytes(sharp.read_bytes())
+    run.monkeypatch.chdir(tmp_path)
+    translator = Translator.load(sharp, device="cpu")
+    (found,) = translator.translate([text], split_sentences=True)
+    assert run(*command.split(), text=f"{text}\n".encode()) == f"{found.text}\n"
+    assert len(found.source_words) == 12

@@ -1,6 +1,8 @@
 """What other programs ask: LibreTranslate's clients, Prometheus, pages of other origins."""
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,18 @@ def test_libretranslates_own_client(server: ModelServer, expected: list[Translat
     assert (refused.value.code, error) == (400, "'es' is not supported: expected 'fr'")
     with pytest.raises(HTTPError, match="404"):
         client.detect(FIRST)
+
+
+def test_what_the_page_says_runs(
+    server: ModelServer, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (root / "docs/serving.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec(program.replace("http://127.0.0.1:8000/", server.address), {})
+    printed = capsys.readouterr().out.rstrip("\n")
+    (command,) = re.findall(r"^    curl .*/translate -d (.*)$", page, re.MULTILINE)
+    body = "&".join(part for part in shlex.split(command) if part != "-d").encode()
+    assert server.ask("/translate", body, FORM).content == {"translatedText": printed}
 
 
 def test_several_texts_and_alternatives(server: ModelServer, expected: list[Translation]) -> None:
