@@ -154,12 +154,12 @@ class Translator:
         if split_sentences and lines.pretokenized:
             raise UserError("translate: split_sentences: splits raw text, not a model's tokens")
         numbered = list(enumerate(checked, start=1))
-        split = SplitLines(numbered, self.languages["source"]) if split_sentences else None
-        translations = lines.translate_chunk(split.sentences if split else numbered, n_best)
+        split = SplitLines(numbered, self.languages["source"] if split_sentences else None)
+        translations = lines.translate_chunk(split.sentences, n_best)
         for index, translation in enumerate(translations if attention else ()):
             best = [replace(row, attention=lines.attention(row)) for row in translation.n_best]
             translations[index] = replace(translation, n_best=best, attention=best[0].attention)
-        return split.joined(translations) if split else translations
+        return split.joined(translations)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
         """Score given translations: pairs of a source and a target, raw text both.

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from convs2s.paper.attention_maps import ExampleAttention
 
 
-_FORMS = ("json", "n_best", "pretokenized", "split_sentences")
-"""Options that the output's bytes depend on."""
-
-
 def add_translate(command: argparse.ArgumentParser) -> None:
     """Add the options of ``translate``."""
     command.description = (
@@ -82,13 +78,9 @@ def _translate(arguments: argparse.Namespace) -> None:
 
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
-    if arguments.split_sentences and arguments.pretokenized:
-        raise UserError("--split-sentences: splits raw text: leave out --pretokenized")
-    if arguments.split_sentences and arguments.n_best and not arguments.json:
-        raise UserError(
-            "--split-sentences: a Moses list is of single sentences: add --json, or leave out "
-            "--n-best"
-        )
+    is_list = arguments.n_best and not arguments.json
+    if arguments.split_sentences and (arguments.pretokenized or is_list):
+        raise UserError("--split-sentences: not with --pretokenized, nor --n-best without --json")
     with held_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 
@@ -114,23 +106,22 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         pretokenized=arguments.pretokenized,
         threads=max(1, arguments.threads // arguments.workers),
     )
-    translate = ChunkTranslator(
-        *(translator, arguments.json, arguments.n_best),
-        splits=arguments.split_sentences,
-        hints=not (arguments.pretokenized or arguments.quiet) and arguments.workers == 1,
-    )
+    hints = not (arguments.pretokenized or arguments.quiet or arguments.workers > 1)
+    forms = arguments.json, arguments.n_best, arguments.split_sentences, hints
+    translate = ChunkTranslator(translator, *forms)
     gc.freeze()
     gc.enable()
     write_utf8()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
-    forms = {name: getattr(arguments, name) for name in _FORMS}
+    names = ("json", "n_best", "pretokenized", "split_sentences")
+    stated = {name: getattr(arguments, name) for name in names}
     translate_long_file(
         translate,
         arguments.input,
         arguments.output,
-        identity_of(arguments.model, translator.settings, device, **forms),
+        identity_of(arguments.model, translator.settings, device, **stated),
         workers=arguments.workers,
         silent=arguments.quiet,
     )
@@ -157,10 +148,12 @@ def add_serve(command: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    missing = [
+        name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None
+    ]
     if missing:
         raise UserError(
-            f"serve: {' and '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
+            f"serve: {', '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
             "clone: pip install -c constraints.txt -e '.[serve]')"
         )
     from convs2s.devices import held_device

@@ -12,75 +12,71 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
 from convs2s.text.splitting import split_sentences
 
-_LISTS = ("source_words", "source_tokens", "words", "words_before", "tokens")
-
 
 class SplitLines:
     """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
 
-    def __init__(self, lines: Chunk, language: str) -> None:
-        """Split lines of raw text; a UserError refuses one that is too long for that."""
-        self._lines = [(number, line, split_sentences(line, language)) for number, line in lines]
-        self.sentences: Chunk = [
-            (number, sentence) for number, _, sentences in self._lines for sentence in sentences
+    def __init__(self, lines: Chunk, language: str | None) -> None:
+        """Split lines of raw text in a language; without one, each line counts as a sentence.
+
+        A UserError refuses a line that is too long to be split.
+        """
+        split = [
+            (number, split_sentences(line, language) if language else [line])
+            for number, line in lines
         ]
+        self._lines = [
+            (line, len(found)) for (_, line), (_, found) in zip(lines, split, strict=True)
+        ]
+        self.sentences: Chunk = [(number, one) for number, found in split for one in found]
 
     def joined(self, translations: Iterable[Translation]) -> list[Translation]:
         """Return a translation for each line, of those of its sentences in their order."""
         rest = iter(translations)
         return [
-            _joined(line, list(islice(rest, len(sentences)))) for _, line, sentences in self._lines
+            replace(join(list(islice(rest, count)), " "), source=line)
+            for line, count in self._lines
         ]
 
 
-def _joined(source: str, parts: Sequence[Translation]) -> Translation:
-    """Return the translation of a line: its sentences' texts with blanks between them.
+def join(parts: Sequence[Translation], separator: str) -> Translation:
+    """Return the translation of a text from those of its parts, between which is a separator.
 
     Words and tokens follow each other, and places among them count on. The score is the sum of the
-    sentences' scores. The n-th best hypothesis joins the n-th best of the sentences, the last one
-    of a sentence that has fewer. Attention lies in blocks: a sentence sees its own source alone.
+    parts' scores. The n-th best hypothesis joins the n-th best of the parts, the last one of a part
+    that has fewer. Attention lies in blocks: a part looks at its own source alone.
     """
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    lists: dict[str, list[Any]] = {name: [] for name in (*_LISTS, "alignment", "replacements")}
+        return first
+    lists = ("source_words", "source_tokens", "words", "words_before", "tokens")
+    fields: dict[str, Any] = {name: [] for name in (*lists, "alignment", "replacements")}
     for part in parts:
-        tokens_before = len(lists["source_tokens"])
-        lists["alignment"] += [tokens_before + place for place in part.alignment or ()]
-        before = {"position": len(lists["words"]), "source_position": len(lists["source_words"])}
-        lists["replacements"] += [
+        before = {"position": len(fields["words"]), "source_position": len(fields["source_words"])}
+        fields["replacements"] += [
             row | {name: count + row[name] for name, count in before.items()}
             for row in part.replacements
         ]
-        for name in _LISTS:
-            lists[name] += getattr(part, name)
-    most = max(len(part.n_best) for part in parts)
-    n_best = [
-        _joined(source, [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts])
-        for rank in range(most)
+        tokens_before = len(fields["source_tokens"])
+        fields["alignment"] += [tokens_before + place for place in part.alignment or ()]
+        for name in lists:
+            fields[name] += getattr(part, name)
+    if first.alignment is None:
+        fields["alignment"] = None
+    for name in ("source", "text", "text_before"):
+        fields[name] = separator.join(getattr(part, name) for part in parts)
+    fields["n_best"] = [
+        join([part.n_best[min(rank, len(part.n_best) - 1)] for part in parts], separator)
+        for rank in range(max(len(part.n_best) for part in parts))
     ]
-    fields = lists | ({"alignment": None} if parts[0].alignment is None else {})
-    texts = {
-        name: " ".join(filter(None, (getattr(part, name) for part in parts)))
-        for name in ("text", "text_before")
-    }
     maps = [part.attention for part in parts if part.attention is not None]
-    return replace(
-        parts[0],
-        source=source,
-        score=sum(part.score for part in parts),
-        n_best=n_best,
-        attention=_in_blocks(maps) if maps else None,
-        **texts,
-        **fields,
-    )
+    if maps:
+        from scipy.linalg import block_diag  # takes longer to load than a sentence to translate
 
-
-def _in_blocks(maps: Sequence[AttentionMap]) -> AttentionMap:
-    from scipy.linalg import block_diag  # takes longer to load than a sentence to translate
-
-    layers = zip(*(one.weights for one in maps), strict=True)
-    return AttentionMap(
-        np.stack([block_diag(*layer) for layer in layers]),
-        [token for one in maps for token in one.source],
-        [token for one in maps for token in one.target],
-    )
+        layers = zip(*(one.weights for one in maps), strict=True)
+        fields["attention"] = AttentionMap(
+            np.stack([block_diag(*layer) for layer in layers]),
+            [token for one in maps for token in one.source],
+            [token for one in maps for token in one.target],
+        )
+    return replace(first, score=sum(part.score for part in parts), **fields)

@@ -27,14 +27,12 @@ class ChunkTranslator:
         translator: LineTranslator,
         as_json: bool,
         n_best: int | None,
-        *,
         splits: bool = False,
         hints: bool = False,
     ) -> None:
         """Write JSON rather than text; ``n_best`` hypotheses of each line, None: no list.
 
-        Each sentence of a line is translated by itself if it ``splits``; else the standard error is
-        told once that a line has several if it ``hints``.
+        It ``splits`` lines into sentences, or else ``hints`` once at a line that has several.
         """
         self.translator, self.as_json, self.n_best = translator, as_json, n_best
         self._splits, self._hints = splits, hints
@@ -48,13 +46,10 @@ class ChunkTranslator:
             found = self.translator.translate_chunk(lines.sentences, self.n_best)
             return "".join(map(self.lines, lines.joined(found)))
         several = (number for number, line in chunk if _SECOND_SENTENCE.search(line))
-        if self._hints and (number := next(several, None)) is not None:
+        if self._hints and (number := next(several, None)):
             self._hints = False
-            print(
-                f"line {number} has several sentences, and a line is translated as one: "
-                "--split-sentences translates each by itself",
-                file=sys.stderr,
-            )
+            hint = "has several sentences, translated as one: --split-sentences takes each alone"
+            print(f"line {number} {hint}", file=sys.stderr)
         return "".join(map(self.lines, self.translator.translate_chunk(chunk, self.n_best)))
 
     def lines(self, translation: Translation) -> str:

@@ -44,6 +44,8 @@ def serve(
             cuda_graphs=search.cuda_graphs,
             pretokenized=pretokenized,
         )
+        if pretokenized:  # which has no sentences to split
+            settings = settings.model_copy(update={"split_sentences": False})
         app = application(translator, search, settings)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         if not is_loopback(settings.host):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -89,20 +90,25 @@ def test_without_it_the_command_says_so_once(
 
     one, several = "A Mr. Smith sleeps.\n", "One sleeps here. She reads on.\n"
     (hint,) = said(one + several * 3)
-    assert hint.startswith("line 2 has several sentences, and a line is translated as one: --split")
+    assert hint.startswith("line 2 has several sentences, translated as one: --split-sentences ")
     assert said(one) == said(several, "--quiet") == said(several, "--pretokenized") == []
     assert said(several, "--split-sentences") == []
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--pretokenized",), "splits raw text: leave out --pretokenized"),
-        (("--n-best", 2), "a Moses list is of single sentences: add --json"),
-    ],
-)
-def test_what_does_not_go_together(
-    sharp: Path, run: Terminal, options: tuple[object, ...], message: str
-) -> None:
-    with pytest.raises(SystemExit, match=message):
+@pytest.mark.parametrize("options", [("--pretokenized",), ("--n-best", 2)])
+def test_what_does_not_go_together(sharp: Path, run: Terminal, options: tuple[object, ...]) -> None:
+    with pytest.raises(SystemExit, match="not with --pretokenized, nor --n-best without --json"):
         run("translate", sharp, "--split-sentences", *options, text=b"w1\n")
+
+
+def test_what_the_page_says_runs(sharp: Path, root: Path, run: Terminal, tmp_path: Path) -> None:
+    page = (root / "docs/translating.md").read_text("utf-8")
+    (text, command) = re.findall(r'^    echo "(.*)" \| convs2s (.*--split-sentences)$', page, re.M)[
+        0
+    ]
+    (tmp_path / "model.safetensors").write_bytes(sharp.read_bytes())
+    run.monkeypatch.chdir(tmp_path)
+    translator = Translator.load(sharp, device="cpu")
+    (found,) = translator.translate([text], split_sentences=True)
+    assert run(*command.split(), text=f"{text}\n".encode()) == f"{found.text}\n"
+    assert len(found.source_words) == 12
