@@ -41,7 +41,7 @@ def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(release: Releas
     assert "Typing :: Typed" in stated.get_all("Classifier", [])
     read = re.findall(r"\]\(([^)]+)\)", str(stated.get_payload()))
     assert f"{REPOSITORY_URL}/blob/v{stated['Version']}/docs/install.md" in read
-    assert f"{REPOSITORY_URL}/raw/v{stated['Version']}/docs/images/attention.png" in read
+    assert f"{REPOSITORY_URL}/raw/v{stated['Version']}/docs/images/rules.svg" in read
     assert [link for link in read if not link.startswith(("https://", "#"))] == []
 
 

@@ -18,6 +18,7 @@ OF_FIRST_RUN = (
     "test_fine_tuning.py",
     "test_own_pair.py",
     "test_partial_paper.py",
+    "test_records.py",
     "test_rerun.py",
     "test_user_faults.py",
 )

@@ -99,6 +99,7 @@ def test_commands_find_the_extensions_of_the_folder(finished: Checkout) -> None:
     score = "convs2s score bleu --metric WER --reference data/mine/test.nl < data/mine/test.nl"
     tokenize = "echo 'a b' | convs2s tokenize --language en --preparation characters"
     done = finished.shell(f"{translate} && {score} && {tokenize}")
+    assert done.code == 0, done.said
     *translated, scored, words = done.said.splitlines()
     assert translated == (finished / f"{MODEL}/test.greedy.txt").read_text().splitlines()[:2]
     assert scored.startswith("WER = 0.00  WER|code:")

@@ -81,7 +81,7 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     done = small.snakemake(SCORE, *folder)
     assert done.code == 0, done.said
     log = (tmp_path / "store/results/logs/demo_en_fr/demo/seed1/train.log").read_text("utf-8")
-    assert "going on in epoch" in log
+    assert "resuming in epoch" in log
     assert (tmp_path / "store" / SCORE).read_text("utf-8").startswith("task      demo_en_fr")
     assert not (small / "results").exists()
     assert [path.name for path in local_copies(small).joinpath(RUN).glob("[!.]*")] == ["state"]
