@@ -94,7 +94,11 @@ def test_an_edit_runs_what_depends_on_it_and_nothing_else(
     assert done.planned == {"evaluate_bleu": 1, "extract_corpus": 1, "tokenize_file": 1}, done.said
 
 
-def test_commands_find_the_extensions_of_the_folder(finished: Checkout) -> None:
+def test_commands_find_the_extensions_of_the_folder(
+    finished: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A user's shell has no such variable; another test's settings may have left one here.
+    monkeypatch.delenv(VARIABLE, raising=False)
     translate = f"head -2 data/mine/test.en | convs2s translate {MODEL}/model.safetensors --beam 1"
     score = "convs2s score bleu --metric WER --reference data/mine/test.nl < data/mine/test.nl"
     tokenize = "echo 'a b' | convs2s tokenize --language en --preparation characters"
