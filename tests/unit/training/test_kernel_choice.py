@@ -31,11 +31,11 @@ def measure(monkeypatch: pytest.MonkeyPatch, **found: float) -> None:
     monkeypatch.setattr(choice, "training_rates", lambda _: found)
 
 
-def test_what_is_measured_is_a_rate_of_each_kernel() -> None:
+def test_what_is_measured_is_a_rate_of_each_kernel_and_the_one_in_use_stays(kernel: Kernel) -> None:
     found = training_rates(SMALL)
     assert list(found) == matmul.kernels()
     assert all(rate > 0 for rate in found.values())
-    assert matmul.in_use() == "blas"
+    assert matmul.in_use() == kernel
 
 
 def test_few_shapes_stand_for_all() -> None:
