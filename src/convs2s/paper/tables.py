@@ -200,7 +200,6 @@ def _number(value: float | str | None, digits: int) -> str:
 
 
 def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
-    """Say why there is no value of ours."""
     if row.kind == "cited":
         return ""
     if result is not None and result.failures:

@@ -14,15 +14,13 @@ from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_json, write_json
 from convs2s.training.history import EpochRecord, read_history
 
-_SECONDS_PER_HOUR = 3600
+SECONDS_PER_HOUR = 3600
 
 _Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 
 @with_config(ConfigDict(extra="allow"))
 class _Manifest(TypedDict, total=False):
-    """What is read of a training's manifest."""
-
     workers: _Processes
     threads: _Processes
     processor: object
@@ -87,7 +85,7 @@ class Training:
         seconds = self.seconds
         if seconds is None or "workers" not in self.manifest:
             return None
-        held = seconds / _SECONDS_PER_HOUR * int(str(self.manifest["workers"]))
+        held = seconds / SECONDS_PER_HOUR * int(str(self.manifest["workers"]))
         if "gpu" in self.manifest:
             return Hours(gpus=held)
         return Hours(cores=held * int(str(self.manifest["threads"])))

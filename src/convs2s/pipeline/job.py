@@ -30,12 +30,10 @@ def job(snakemake: Any) -> Iterator[None]:
         forget_checksums(snakemake.output)
         check_noted(snakemake.input)
         yield
-        note_checksums(snakemake.output, _results(snakemake.log[0]))
-
-
-def _results(log: str) -> Path | None:
-    """Return the folder of the results, in which the rules' logs have a folder; None elsewhere."""
-    return next((folder.parent for folder in Path(log).parents if folder.name == "logs"), None)
+        # The rules' logs have a folder in that of the results.
+        above = Path(snakemake.log[0]).parents
+        results = next((folder.parent for folder in above if folder.name == "logs"), None)
+        note_checksums(snakemake.output, results)
 
 
 @contextmanager
