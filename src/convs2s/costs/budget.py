@@ -4,6 +4,7 @@ The figures that it rests on, each with its source, are in config/costs.yaml.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -250,9 +251,7 @@ def _trainings(
         for run in cell.runs
         for member in members(run)
     }
-    counts: dict[str, int] = {}
-    for model, _ in sorted(runs):
-        counts[model] = counts.get(model, 0) + 1
+    counts = Counter(model for model, _ in sorted(runs))
     source, target = (types_of(task.vocabulary, side, pairs) for side in ("source", "target"))
     trainings = []
     for model, count in counts.items():

@@ -29,8 +29,6 @@ class _Manifest(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="allow"))
 class _Record(TypedDict, total=False):
-    """What is read of a training's record."""
-
     manifest: _Manifest
 
 
@@ -42,11 +40,9 @@ class Hours:
     gpus: float = 0.0
 
     def __add__(self, other: "Hours") -> "Hours":
-        """Return the sum of both."""
         return Hours(self.cores + other.cores, self.gpus + other.gpus)
 
     def __mul__(self, factor: float) -> "Hours":
-        """Return so many times as much."""
         return Hours(self.cores * factor, self.gpus * factor)
 
 

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, TextIO
 
 from convs2s.errors import UserError
@@ -50,7 +49,8 @@ def _logged(log: str) -> Iterator[None]:
         saved = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
-        before = signal.signal(signal.SIGTERM, _interrupt)
+        # Snakemake ends jobs by SIGTERM after Ctrl-C: it is answered as that is.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             now = time.strftime("%Y-%m-%d %H:%M:%S")
             os.write(2, f"{now}, process {os.getpid()} on {os.uname().nodename}\n".encode())
@@ -94,8 +94,3 @@ def _say(text: str, *descriptors: int) -> None:
     sys.stdout.flush()
     for descriptor in descriptors or (2,):
         os.write(descriptor, text.encode())
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Answer SIGTERM, by which Snakemake ends jobs after Ctrl-C, as one answers that."""
-    raise KeyboardInterrupt
