@@ -19,8 +19,6 @@ _HEAD, _TAIL = 13, 10  # characters of a long name that are kept
 
 @dataclass(frozen=True)
 class _Point:
-    """A value of a row."""
-
     row: str  # its name
     group: str
     place: float  # on the axis of rows
