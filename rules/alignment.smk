@@ -24,8 +24,7 @@ rule build_dictionary:
         unpack(training_text),
         links="<results>/{task}/alignment/links",
     output:
-        dictionary="<results>/{task}/alignment/dictionary.tsv",
-        candidates="<results>/{task}/alignment/candidates.tsv",
+        multiext("<results>/{task}/alignment/", dictionary="dictionary.tsv", candidates="candidates.tsv"),
     log:
         "<logs>/{task}/build_dictionary.log",
     conda:

@@ -71,7 +71,11 @@ rule report:
     input:
         TABLES,
         "<results>/paper/report.html",
-        pages=pages_of_report,
+        pages=lambda w: [  # of what is there; tables and the paper's report are made first
+            f"<results>/shown/{page}.html"
+            for page, path in SHOWN.items()
+            if page.startswith("paper.") or is_there(path)
+        ],
     output:
         "<results>/report.html",
     log:
