@@ -14,16 +14,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 
-CHECKED_BY_READERS = (
-    ".zst",
-    ".gz",
-    ".xz",
-    ".bz2",
-    ".tgz",
-    ".zip",
-    ".arrow",
-    ".safetensors",
-)
+CHECKED_BY_READERS = (".zst", ".gz", ".xz", ".bz2", ".tgz", ".zip", ".arrow", ".safetensors")
 
 
 def sha256(path: str | Path) -> str:

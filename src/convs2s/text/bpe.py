@@ -134,10 +134,7 @@ class Bpe:
     """Splits words by learnt codes; remembers the words it has split last."""
 
     def __init__(
-        self,
-        codes: str,
-        vocabulary: Collection[str] | None = None,
-        glossaries: Iterable[str] = (),
+        self, codes: str, vocabulary: Collection[str] | None = None, glossaries: Iterable[str] = ()
     ) -> None:
         """Read codes; any other format is a UserError.
 
