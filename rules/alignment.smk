@@ -24,7 +24,8 @@ rule build_dictionary:
         unpack(training_text),
         links="<results>/{task}/alignment/links",
     output:
-        multiext("<results>/{task}/alignment/", dictionary="dictionary.tsv", candidates="candidates.tsv"),
+        dictionary="<results>/{task}/alignment/dictionary.tsv",
+        candidates="<results>/{task}/alignment/candidates.tsv",
     log:
         "<logs>/{task}/build_dictionary.log",
     conda:

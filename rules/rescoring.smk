@@ -51,7 +51,8 @@ rule rescore_n_best:
         tokenized=test_side("tok", "target"),
     output:
         multiext(
-            "<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}", **RESCORED_FILES
+            "<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}",
+            **RESCORED_FILES,
         ),
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.log",
