@@ -23,9 +23,9 @@ def shipped_tar(files: Mapping[str, Content]) -> bytes:
                 return
             if isinstance(content, list):
                 content = "".join(f"{line}\n" for line in content).encode()
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
 
         for place, content in sorted(files.items()):
             add(place, content)

@@ -56,7 +56,7 @@ def extension(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mo
 @pytest.fixture
 def checkpoint(extension: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install both stand-ins; return COMET's checkpoint."""
-    path = tmp_path / extension.COMET_MODEL
+    path = tmp_path / str(extension.COMET_MODEL)
     path.parent.mkdir()
     path.write_bytes(b"weights")
     comet, bleurt, score = (ModuleType(name) for name in ("comet", "bleurt", "bleurt.score"))
