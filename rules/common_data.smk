@@ -1,7 +1,6 @@
 """What the rules of texts, vocabularies and trainings take: their input functions, by stage."""
 
 import os
-import shlex
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.messages import check_known
@@ -120,11 +119,6 @@ def gpus(wildcards):
     return options.gpus or 1
 
 
-def training_threads(wildcards):
-    """CPU threads of all workers on a node, each with as many as a training on a CPU."""
-    return threads(wildcards) * max(1, gpus(wildcards))
-
-
 def tables_of_text(wildcards):
     """The tables of a text that a training takes, by the names of its options, and its beginning."""
     task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
@@ -138,9 +132,3 @@ def tables_of_text(wildcards):
     if task.preparation.truecase:
         tables["truecasers"] = [folder.truecaser(side) for side in SIDES]
     return tables
-
-
-def table_options(wildcards, input):
-    """Those tables as options of a training's command, quoted for its shell."""
-    names = tables_of_text(wildcards)
-    return " ".join(shlex.join([f"--{name}", *input.get(name)]) for name in names)

@@ -228,12 +228,6 @@ def source_of_page(wildcards):
     return str(path), None if made_for_page(wildcards) else path.stat().st_mtime_ns
 
 
-def pages_of_report(wildcards):
-    """The pages of what is there; tables and the paper's report are made first."""
-    pages = [page for page, path in SHOWN.items() if page.startswith("paper.") or is_there(path)]
-    return [f"<results>/shown/{page}.html" for page in pages]
-
-
 def reported_files(wildcards, input):
     """What Snakemake's own report shows: pages and pictures, and the scores, for the way to them."""
     scores = [SHOWN[f"{name}.score"] for name in SCORED]

@@ -41,6 +41,6 @@ rule write_mirror:
         "<logs>/download/mirror.log",
     localrule: True
     conda:
-        "../envs/train.yaml"
+        "../envs/text.yaml"
     script:
         "../workflow/scripts/write_mirror.py"

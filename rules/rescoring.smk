@@ -1,5 +1,7 @@
 """From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.7)."""
 
+RESCORED_FILES = {"translations": ".txt", "text": ".bleu.txt", "json": ".bleu.json"}
+
 
 rule list_n_best:
     input:
@@ -48,9 +50,10 @@ rule rescore_n_best:
         raw=test_side("raw", "target"),
         tokenized=test_side("tok", "target"),
     output:
-        translations="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
-        text="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
-        json="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.json",
+        multiext(
+            "<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}",
+            **RESCORED_FILES,
+        ),
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.log",
     conda:
@@ -88,9 +91,7 @@ use rule rescore_n_best as rescore_baseline_list with:
         raw=test_side("raw", "target"),
         tokenized=test_side("tok", "target"),
     output:
-        translations="<model>/{run}/{testset}.rescored.txt",
-        text="<model>/{run}/{testset}.rescored.bleu.txt",
-        json="<model>/{run}/{testset}.rescored.bleu.json",
+        multiext("<model>/{run}/{testset}.rescored", **RESCORED_FILES),
     log:
         "<logs>/{task}/{model}/{run}/{testset}.rescored.log",
 
@@ -115,8 +116,7 @@ rule tune_length_penalty:
 
 rule plot_length_penalty:
     input:
-        table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
-        tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",
+        multiext("<model>/{run}/{testset}.{decoding}.length_penalty", table=".tsv", tuning=".json"),
     output:
         reported_plot("{testset}.{decoding}.length_penalty", "length_penalty", "length penalty"),
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",

@@ -6,6 +6,8 @@ TRAINED = [tasks[name] for name in STAGE_TASKS if not tasks[name].released]
 TRAINED_FOLDERS = [layout.task(task.name) for task in TRAINED]
 TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
 TABLES = expand("<results>/paper/{page}.md", page=[*CELLS, "claims", "costs"])
+# Those of the report that are of what is there; tables and the paper's report are made first.
+PAGES = [page for page, path in SHOWN.items() if page.startswith("paper.") or is_there(path)]
 
 
 rule download:
@@ -71,7 +73,7 @@ rule report:
     input:
         TABLES,
         "<results>/paper/report.html",
-        pages=pages_of_report,
+        pages=expand("<results>/shown/{page}.html", page=PAGES),
     output:
         "<results>/report.html",
     log:

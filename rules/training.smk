@@ -4,6 +4,8 @@ The trainer keeps its state in a folder beside the output that no rule declares,
 the outputs of a killed job. Rerun the same command to resume from it.
 """
 
+import shlex
+
 from convs2s.pipeline.process import logged
 from convs2s.training.identity import TRAINING_VERSION
 
@@ -58,14 +60,16 @@ rule train_model:
         "<logs>/{task}/{model}/seed{seed}/train.log",
     conda:
         "../envs/train.yaml"
-    threads: training_threads
+    threads: lambda w: threads(w) * max(1, gpus(w))  # of each worker as many as on a CPU
     resources:
         **OF_A_TRAINING,
         gpu=lambda w: gpus(w) * (1 if workflow.remote_exec else options.nodes),
         nodes=options.nodes,
     params:
         folder=lambda w, input: str(Path(input.dataset[0]).parents[1]),
-        tables=table_options,
+        tables=lambda w, input: " ".join(  # as options of the command
+            shlex.join([f"--{name}", *input.get(name)]) for name in tables_of_text(w)
+        ),
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
     shell:
         logged(TRAIN + TIME_LIMIT, before='"$(dirname {output.model:q})"/state/train.log')

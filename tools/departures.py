@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 from pydantic_core import to_jsonable_python
 
+from configuration import yaml_on_one_line
 from convs2s.config.load import load
 from convs2s.config.messages import check_known, validated
-from convs2s.config.reference_page import yaml_on_one_line
 from convs2s.config.section import Items, Section, Text, matching
 from convs2s.config.settings import Settings
 from convs2s.config.yaml_file import read_yaml

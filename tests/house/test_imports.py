@@ -41,7 +41,6 @@ RUN_A_NETWORK = {
     "take_codes.py",  # out of a model file, as the next
     "take_vocabulary.py",
     "time_decoding.py",
-    "write_mirror.py",  # a released model's checkpoint
 }
 
 

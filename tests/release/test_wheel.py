@@ -82,3 +82,9 @@ def test_the_wheel_makes_the_demo_corpus(python: Path, tmp_path: Path) -> None:
     done = run_bare(python, "-c", f"from pathlib import Path; {make}", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000
+
+
+def test_the_wheel_makes_the_mirror(python: Path, tmp_path: Path) -> None:
+    done = run_bare(python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40

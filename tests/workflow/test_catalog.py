@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from convs2s.config.json_schema import as_json
+from configuration import as_json
 from tests.support.checkout import Checkout
 
 

@@ -9,8 +9,8 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_lines
-from convs2s.mirror.sentences import TEST_PAIRS
 from convs2s.text.truecase import read_truecaser
+from mirror.sentences import TEST_PAIRS
 from tests.support.checkout import Checkout
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 

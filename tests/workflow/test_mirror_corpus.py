@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_line_pairs
-from convs2s.mirror.sentences import ODD_CHARACTERS, PLANTED, TRAINING_PAIRS
+from mirror.sentences import ODD_CHARACTERS, PLANTED, TRAINING_PAIRS
 from tests.support.checkout import Checkout
 from tests.support.mirror import DEVICE, RESULTS, add_mirror
 

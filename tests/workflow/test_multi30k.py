@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.mirror.sentences import TEST_PAIRS
+from mirror.sentences import TEST_PAIRS
 from tests.support.checkout import Checkout
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 

@@ -8,8 +8,8 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.files.text import read_lines
-from convs2s.mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from convs2s.scoring.rouge_stem import read_exceptions
+from mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from tests.support.checkout import Checkout, Done, check_out
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.options import LearnedMetric
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import evaluate_bleu
@@ -14,14 +13,12 @@ snakemake: Any
 with job(snakemake):
     translations = Path(snakemake.input.translations)
     decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
-    learned = snakemake.params.learned_metric
     evaluate_bleu(
         translations=translations,
         raw=Path(snakemake.input.raw),
         tokenized=Path(snakemake.input.tokenized),
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
-        learned_metric=learned and LearnedMetric.model_validate(learned),
         metrics=list(snakemake.params.metrics),
         manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
     )

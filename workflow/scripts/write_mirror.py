@@ -1,4 +1,4 @@
-"""Generate the miniature mirror."""
+"""Write the miniature mirror."""
 
 from pathlib import Path
 from typing import Any

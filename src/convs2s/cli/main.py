@@ -43,8 +43,6 @@ EXAMPLES = """examples:
   convs2s score compare --reference test.fr baseline.fr system.fr
   convs2s compare-outputs baseline.fr system.fr --reference test.fr
   convs2s attention model.safetensors "The man sees two red cars." > page.html
-  convs2s score learned --metric comet --model wmt22-comet-da.ckpt --source test.en \\
-    --reference test.fr < translations.fr
   convs2s score oracle test.nbest --reference test.fr
   convs2s score-pairs model.safetensors --source test.en --n-best test.nbest > scored.nbest
   convs2s rerank scored.nbest > best.fr

@@ -1,9 +1,9 @@
-"""``convs2s score`` and ``compare-outputs``: BLEU, ROUGE, learned metrics, comparisons."""
+"""``convs2s score`` and ``compare-outputs``: BLEU, ROUGE, comparisons."""
 
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from convs2s.cli.n_best import add_oracle
 from convs2s.cli.options import (
@@ -13,8 +13,6 @@ from convs2s.cli.options import (
     standard_input,
     write_utf8,
 )
-from convs2s.config.messages import validated
-from convs2s.config.options import LearnedMetric, LearnedMetricName
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 
@@ -33,13 +31,13 @@ def add_score(command: argparse.ArgumentParser) -> None:
     )
     add_tokenized(bleu)
     bleu.add_argument("--metric", help="one of an extension in BLEU's place (docs/extending.md)")
+    bleu.add_argument("--source", type=Path, help="source sentences, which some of them read")
     bleu.set_defaults(run=_score_bleu)
     _add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
     add_systems(comparison)
     add_tokenized(comparison)
     comparison.set_defaults(run=_score_compare)
-    _add_learned(metrics.add_parser("learned", help="COMET or BLEURT, where they are installed"))
     add_oracle(metrics.add_parser("oracle", help="the best that an n-best list has"))
 
 
@@ -51,7 +49,8 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())
     if arguments.metric:
-        score = further_score(arguments.metric, hypotheses, *references)
+        source = arguments.source and list(read_lines(arguments.source))
+        score = further_score(arguments.metric, hypotheses, *references, source=source)
     else:
         score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     names = " ".join(map(str, arguments.reference))
@@ -120,30 +119,6 @@ def outputs_page(comparison: "OutputComparison") -> str:
 
     styles = map(asset, ("page.css", "outputs_page.css"))
     return render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles)
-
-
-def _add_learned(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Print the score of the standard input by a learned metric whose package (unbabel-comet or "
-        "BLEURT) is installed, with the package's version and the model."
-    )
-    command.add_argument("--metric", choices=get_args(LearnedMetricName), required=True)
-    command.add_argument("--model", required=True, help="its model: a file or folder, not fetched")
-    command.add_argument("--source", type=Path, required=True, help="file of source sentences")
-    command.add_argument("--reference", type=Path, required=True, help="reference file")
-    command.set_defaults(run=_score_learned)
-
-
-def _score_learned(arguments: argparse.Namespace) -> None:
-    from convs2s.scoring.learned import learned_score
-
-    stated = {"name": arguments.metric, "model": arguments.model}
-    metric = validated(LearnedMetric, stated, "options")
-    sources = list(read_lines(arguments.source))
-    references = list(read_lines(arguments.reference))
-    score = learned_score(metric, sources, list(standard_input()), references)
-    names = f"{arguments.reference}, {len(references)} lines"
-    print(f"{score.title} = {score}  {score.signature}  ({names})")
 
 
 def _add_rouge(command: argparse.ArgumentParser) -> None:

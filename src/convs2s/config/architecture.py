@@ -81,9 +81,7 @@ def _check_depth(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
 
 
 Stacks = Annotated[
-    Items[Blocks],
-    Field(min_length=1, max_length=MOST_LAYERS),
-    AfterValidator(_check_depth),
+    Items[Blocks], Field(min_length=1, max_length=MOST_LAYERS), AfterValidator(_check_depth)
 ]
 
 

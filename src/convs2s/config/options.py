@@ -20,21 +20,7 @@ from convs2s.config.section import (
 )
 from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 
-LearnedMetricName = Literal["comet", "bleurt"]
-
-
 HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # may start with ~
-
-
-class LearnedMetric(Section):
-    """A learned metric whose package and model are on this machine (docs/scores.md)."""
-
-    name: LearnedMetricName
-    """comet (package unbabel-comet) or bleurt (package BLEURT)."""
-    model: HomePath
-    """The model: COMET's checkpoint file, or BLEURT's folder. Nothing is downloaded."""
-    batch: PositiveInt = 32
-    """Sentences that it scores at a time."""
 
 
 MOST_SHARDS = 400
@@ -105,10 +91,6 @@ class Options(Section):
     rouge_exceptions: HomePath | None = None
     """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
     (docs/rouge.md says how to make it); null: it stems without."""
-    learned_metric: LearnedMetric | None = None
-    """A learned metric by which test sets are scored as well, where its package and model are
-    installed (docs/scores.md), for example {name: comet, model: models/wmt22-comet-da.ckpt}; null:
-    none."""
     published: HomePath | None = None
     """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
     paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is

@@ -4,6 +4,7 @@ The figures that it rests on, each with its source, are in config/costs.yaml.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +20,10 @@ from convs2s.files.atomic import size_of
 from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
+from convs2s.paper.trained import SECONDS_PER_HOUR
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 _MARKED = {".sgm", ".jsonl", ".tar"}  # whose lines are no sentences
-_SECONDS_PER_HOUR = 3600
-
 _MOST_COUNTED_BYTES = 1_000_000_000  # of text whose lines are counted: a second's reading
 
 
@@ -212,14 +212,14 @@ def _text_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage]:
     text = 2 * pairs * cost["compressed_line_bytes"]
     removed = 0 if settings.options.keep_intermediates else text
     readings = 2 if task.hold_out else 1  # once for training, once for validation
-    prepared = pairs / cost["prepare_rate"] / _SECONDS_PER_HOUR
-    yield Stage("extract", text, 0, readings * pairs / cost["extract_rate"] / _SECONDS_PER_HOUR)
+    prepared = pairs / cost["prepare_rate"] / SECONDS_PER_HOUR
+    yield Stage("extract", text, 0, readings * pairs / cost["extract_rate"] / SECONDS_PER_HOUR)
     yield Stage("cut into shards", text, removed)
     yield Stage("normalize, tokenize, filter", text, removed, prepared)
     yield Stage("join the shards", text, removed)
     if task.preparation.truecase:
-        yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / _SECONDS_PER_HOUR)
-    yield Stage("count words", 0, 0, pairs / cost["count_rate"] / _SECONDS_PER_HOUR)
+        yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / SECONDS_PER_HOUR)
+    yield Stage("count words", 0, 0, pairs / cost["count_rate"] / SECONDS_PER_HOUR)
 
 
 def _dataset_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage]:
@@ -228,14 +228,14 @@ def _dataset_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage
     vocabulary, store = task.vocabulary, pairs * cost["store_bytes"]
     if vocabulary.kind == "bpe":
         merges = vocabulary.merges * (1 if vocabulary.joint else 2)
-        yield Stage("learn BPE", 0, 0, merges / cost["merge_rate"] / _SECONDS_PER_HOUR)
+        yield Stage("learn BPE", 0, 0, merges / cost["merge_rate"] / SECONDS_PER_HOUR)
     removed = 0 if settings.options.keep_intermediates else store
-    encoded = pairs / cost["encode_rate"] / _SECONDS_PER_HOUR
+    encoded = pairs / cost["encode_rate"] / SECONDS_PER_HOUR
     yield Stage("binarize", 2 * store, removed, encoded)
     if task.has_dictionary:
         aligned = min(pairs, task.alignment.pairs or pairs)
         links, memory = aligned * cost["link_bytes"], aligned * cost["align_bytes"]
-        yield Stage("align", links, 0, aligned / cost["align_rate"] / _SECONDS_PER_HOUR, memory)
+        yield Stage("align", links, 0, aligned / cost["align_rate"] / SECONDS_PER_HOUR, memory)
 
 
 def _trainings(
@@ -251,9 +251,7 @@ def _trainings(
         for run in cell.runs
         for member in members(run)
     }
-    counts: dict[str, int] = {}
-    for model, _ in sorted(runs):
-        counts[model] = counts.get(model, 0) + 1
+    counts = Counter(model for model, _ in sorted(runs))
     source, target = (types_of(task.vocabulary, side, pairs) for side in ("source", "target"))
     trainings = []
     for model, count in counts.items():

@@ -12,9 +12,7 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import read_lines
 from convs2s.paper.cells import Cell
-from convs2s.paper.trained import Hours, Training, read_training
-
-_SECONDS_PER_HOUR = 3600
+from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_training
 
 # The benchmarks of trainings know the last attempt alone, where histories know all.
 _TRAININGS = "*/*/seed*/train.tsv"
@@ -198,4 +196,4 @@ def _core_hours(benchmarks: Iterable[Path]) -> float:
     """Return the processor time of jobs; of one too short to be sampled, the time that it took."""
     rows = (row for path in benchmarks for row in csv.DictReader(read_lines(path), delimiter="\t"))
     seconds = (float(row["s"] if row["cpu_time"] == "NA" else row["cpu_time"]) for row in rows)
-    return sum(seconds) / _SECONDS_PER_HOUR
+    return sum(seconds) / SECONDS_PER_HOUR

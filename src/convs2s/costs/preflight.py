@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tabulate import tabulate
-
 from convs2s.config.costs import Costs
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
@@ -19,6 +17,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import Hours
+from convs2s.scoring.text_table import aligned, underlined
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:
         to_come = [_hours(hours.cores), _hours(hours.gpus)] if hours else ["", ""]
         counts = [f"{cost.trainings:,}", f"{cost.finished:,}", *to_come, f"{cost.unknown:,}"]
         rows.append([name, *counts, _hours(printed.hours) if printed.stated else ""])
-    yield from _titled("trainings of each table and figure")
-    yield from _table([*header, "the papers' GPU-hours"], rows)
+    yield from underlined("trainings of each table and figure")
+    yield from aligned([*header, "the papers' GPU-hours"], rows)
     yield "to come: by trainings at this scale that were measured; the papers': of one training of"
     yield "each model whose time the papers state, of their own GPUs (docs/preflight.md)"
     yield ""
@@ -114,7 +113,7 @@ def report(
         yield from _task(budget)
         yield from _trainings(budget) if trainings is None else ()
         yield ""
-    yield from _titled(f"in all, at scale {scale}")
+    yield from underlined(f"in all, at scale {scale}")
     yield f"to download: {_downloads(_all_downloads(of_tasks))}"
     free = _amount(machine.results)
     if not machine.is_one_disk:
@@ -147,11 +146,11 @@ def estimates(of_tasks: Sequence[Budget], costs: Costs) -> Iterator[str]:
     }
     if printed:
         yield ""
-        yield from _titled("estimate, not measured: one training on one GPU, by its peak rates")
+        yield from underlined("estimate, not measured: one training on one GPU, by its peak rates")
         header = ["", "GPU", "precision", "tokens/s", "GPU-hours", "the paper's"]
         hours = [_hours(known.hours) for known in printed for _ in costs.gpus]
         rows = estimated_rows(printed.items(), costs.gpus, costs)
-        yield from _table(header, [[*row, paper] for row, paper in zip(rows, hours, strict=True)])
+        yield from aligned(header, [[*row, paper] for row, paper in zip(rows, hours, strict=True)])
 
 
 def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
@@ -197,7 +196,7 @@ def _memory(of_tasks: Sequence[Budget]) -> float:
 
 
 def _task(budget: Budget) -> Iterator[str]:
-    yield from _titled(budget.task)
+    yield from underlined(budget.task)
     pairs = "not known yet" if budget.pairs is None else f"about {budget.pairs:,}"
     yield f"training pairs: {pairs}" if budget.stages else "released model: nothing is trained"
     yield f"to download: {_downloads(budget.downloads)}"
@@ -214,7 +213,7 @@ def _task(budget: Budget) -> Iterator[str]:
         for stage, (during, after) in zip(budget.stages, levels(budget.stages), strict=True)
     ]
     if rows:
-        yield from _table(["stage", "disk", "then kept", "memory", "core-hours"], rows)
+        yield from aligned(["stage", "disk", "then kept", "memory", "core-hours"], rows)
 
 
 def _trainings(budget: Budget) -> Iterator[str]:
@@ -228,16 +227,6 @@ def _trainings(budget: Budget) -> Iterator[str]:
         others = f" and {len(unknown) - 1} more models" if len(unknown) > 1 else ""
         count = _runs(budget.unknown_runs)
         yield f"{unknown[0]}{others}, {count}: hours neither measured nor in the paper"
-
-
-def _titled(title: str) -> tuple[str, str]:
-    return title, "=" * len(title)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    align = ("left", *["right"] * (len(header) - 1))
-    table: str = tabulate(rows, header, "plain", disable_numparse=True, colalign=align)
-    return table.splitlines()
 
 
 def _runs(count: int) -> str:

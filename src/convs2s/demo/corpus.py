@@ -19,19 +19,28 @@ CORPUS_SHA256 = {
 DATA = Path(__file__).with_name("data")
 
 
+def shipped_data(path: Path, sha256: str) -> bytes:
+    """Return the decompressed bytes of a file of this package.
+
+    Raises:
+        UserError: the file is not the one that was shipped.
+    """
+    try:
+        data = lzma.decompress(path.read_bytes())
+    except (lzma.LZMAError, EOFError, OSError) as error:
+        raise UserError(f"{path}: cannot be read: {error}; install convs2s again") from None
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise UserError(f"{path}: damaged: its SHA-256 is another one; install convs2s again")
+    return data
+
+
 def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
     """Return the (English, French) pairs of each split.
 
     Raises:
         UserError: the file is not the one that was shipped.
     """
-    path = DATA / f"{corpus}.txt.xz"
-    try:
-        text = lzma.decompress(path.read_bytes())
-    except (lzma.LZMAError, EOFError, OSError) as error:
-        raise UserError(f"{path}: cannot be read: {error}; install convs2s again") from None
-    if hashlib.sha256(text).hexdigest() != CORPUS_SHA256[corpus]:
-        raise UserError(f"{path}: damaged: its SHA-256 is another one; install convs2s again")
+    text = shipped_data(DATA / f"{corpus}.txt.xz", CORPUS_SHA256[corpus])
     lines = text.decode().split("\n")
     splits: dict[str, list[tuple[str, str]]] = {}
     # The text ends in a line feed, so that the last of the lines is empty and starts no pair.

@@ -14,16 +14,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 
-CHECKED_BY_READERS = (
-    ".zst",
-    ".gz",
-    ".xz",
-    ".bz2",
-    ".tgz",
-    ".zip",
-    ".arrow",
-    ".safetensors",
-)
+CHECKED_BY_READERS = (".zst", ".gz", ".xz", ".bz2", ".tgz", ".zip", ".arrow", ".safetensors")
 
 
 def sha256(path: str | Path) -> str:
@@ -88,14 +79,16 @@ def forget_checksums(paths: Iterable[str | Path]) -> None:
 def check_noted(paths: Iterable[str | Path]) -> None:
     """Raise a UserError for a file that is not what was noted; without a note it is taken as is.
 
-    Nor may it be another file, which was copied here with its note.
+    Nor may it be another file, which was copied here with its note: the path, or that of what it is
+    a link to, ends with the noted one.
     """
     for path in _files_to_note(paths):
         note = note_path(path)
         if not note.is_file():
             continue
         digits, _, name = os.fsdecode(note.read_bytes()).removesuffix("\n").partition("  ")
-        if not _ends_with(path, name):
+        parts, places = Path(name).parts, (path.absolute(), path.resolve())
+        if not any(place.parts[-len(parts) :] == parts for place in places):
             raise UserError(
                 f"{path}: is the file of another place: {note.name} beside it notes {name}: remove "
                 "the file, and the same command makes it again; where you have moved it on "
@@ -107,13 +100,6 @@ def check_noted(paths: Iterable[str | Path]) -> None:
                 "made: remove the file, and the same command makes it again; where you have "
                 "changed it on purpose, remove the note"
             )
-
-
-def _ends_with(path: Path, name: str) -> bool:
-    """Say whether a path, or what it is a link to, ends with these parts."""
-    parts = Path(name).parts
-    places = path.absolute(), path.resolve()
-    return any(place.parts[-len(parts) :] == parts for place in places)
 
 
 def _files_to_note(paths: Iterable[str | Path]) -> Iterable[Path]:

@@ -69,19 +69,14 @@ class _Zstandard(_Wrapped):
         return bytes(self._inner.decompress(data))
 
 
-_FORMATS: dict[str, Callable[[], Any]] = {
-    "gzip": _Gzip,
-    "bzip2": bz2.BZ2Decompressor,
-    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
-    "Zstandard": _Zstandard,
+_XZ = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
+# Format -> its decompressor, and what its data begin with.
+_FORMATS: dict[str, tuple[Callable[[], Any], bytes]] = {
+    "gzip": (_Gzip, b"\x1f\x8b"),
+    "bzip2": (bz2.BZ2Decompressor, b"BZh"),
+    "xz": (_XZ, b"\xfd7zXZ\0"),
+    "Zstandard": (_Zstandard, b"\x28\xb5\x2f\xfd"),
 }
-_MAGIC = {
-    "gzip": b"\x1f\x8b",
-    "bzip2": b"BZh",
-    "xz": b"\xfd7zXZ\0",
-    "Zstandard": b"\x28\xb5\x2f\xfd",
-}
-"""What the data of each format begin with."""
 
 _SUFFIXES = {
     ".gz": "gzip",
@@ -169,8 +164,8 @@ class _Decompressed(io.RawIOBase):
                 data = data.lstrip(b"\0")  # padding, as tapes and xz have it
             if not data:
                 return b""
-            self._decompressor = _FORMATS[self._form]()
-            magic = _MAGIC[self._form]
+            decompressor, magic = _FORMATS[self._form]
+            self._decompressor = decompressor()
             self._is_foreign = not data.startswith(magic[: len(data)])
         try:
             output: bytes = self._decompressor.decompress(data, STEP_BYTES)

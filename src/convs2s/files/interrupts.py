@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM during work that the same command resumes."""
+"""Signals that are handled while a block runs, such as Ctrl-C during work that can be resumed."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what schedulers and ``kill`` send
@@ -13,14 +13,21 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Have either signal raise ``Interrupted`` in the block, for it to be answered in words."""
-    before = {number: signal.signal(number, _interrupt) for number in STOPPING}
+def handling(
+    signals: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """Have signals that come while the block runs handled."""
+    before = {number: signal.signal(number, handler) for number in signals}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
+def interruptible() -> AbstractContextManager[None]:
+    """Have either signal of ``STOPPING`` raise ``Interrupted`` in the block."""
+    return handling(STOPPING, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import IO, BinaryIO, Protocol, TextIO
+from typing import BinaryIO, Protocol, TextIO
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
@@ -102,11 +102,7 @@ def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
 
 
 def decode_lines(
-    stream: IO[bytes] | Iterable[bytes],
-    name: str,
-    before: int = 0,
-    *,
-    mark: str = BYTE_ORDER_MARK,
+    stream: Iterable[bytes], name: str, before: int = 0, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[str]:
     """Yield lines of bytes as text without their line feeds, after ``before`` others.
 

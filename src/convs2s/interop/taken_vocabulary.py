@@ -29,12 +29,7 @@ def take_codes(*, model: Path, output: Path) -> None:
 
 
 def take_vocabulary(
-    *,
-    model: Path,
-    words: Path,
-    side: Literal["source", "target"],
-    vocabulary: str,
-    output: Path,
+    *, model: Path, words: Path, side: Literal["source", "target"], vocabulary: str, output: Path
 ) -> None:
     """Write one side's vocabulary of a model, with how often the task's own text has each type.
 

@@ -102,7 +102,6 @@ class CellAddress:
     column: str
 
     def __str__(self) -> str:
-        """Return the address as ledgers have it."""
         return f"{self.table}, row {self.row + 1}, {self.column}"
 
     @classmethod

@@ -366,10 +366,8 @@ def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         p = len(pairs) * sum(np.multiply((1, _ERRORS), effect.chance(0.0)))
         if effect.value < 0 and p < clearest:
-            clearest, note = (
-                p,
-                f"{low!r} is better than {high!r} (p = {p:.4f} of {len(pairs)} pairs)",
-            )
+            clearest = p
+            note = f"{low!r} is better than {high!r} (p = {p:.4f} of {len(pairs)} pairs)"
     note = _joined(finding.note, note if clearest < LEVEL else None)
     return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
 

@@ -70,9 +70,6 @@ def reason_in(log: Path) -> str | None:
     if stated and (stated[2] or stated[1].startswith("interrupted")):
         return STOPPED  # `errors.UnfinishedError` is said without "error:"
     reason = stated[1] if stated else last if _FAULT.match(last) else None
-    return reason and f"failed: {_shorten(reason)}"
-
-
-def _shorten(reason: str) -> str:
-    """Return a reason that fits into a table."""
-    return reason if len(reason) <= _LONGEST else f"{reason[: _LONGEST - 3]}..."
+    if reason and len(reason) > _LONGEST:  # it has to fit into a table
+        reason = f"{reason[: _LONGEST - 3]}..."
+    return reason and f"failed: {reason}"

@@ -176,7 +176,6 @@ def _processors(file: RunFile, manifest: Mapping[str, object]) -> str | None:
 
 
 def _folders(file: RunFile) -> list[Path]:
-    """Return the folders of a run's models."""
     return [Path(file.path).parent.with_name(member) for member in members(file.run)]
 
 

@@ -97,7 +97,6 @@ def _with_value(table: Sheet, column: str) -> Sheet:
 
 
 def _without(headings: Sequence[str], table: Sheet) -> Sheet:
-    """Return a table without some of the lines above it."""
     return replace(table, headings=[line for line in table.headings if line not in headings])
 
 

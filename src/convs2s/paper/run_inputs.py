@@ -71,19 +71,11 @@ class RunInputs:
             rouge = settings.rouge_settings(testset or "").model_dump(mode="json")
             has_exceptions = self._settings.options.rouge_exceptions is not None
             inputs["rouge"] = {**rouge, "exceptions": has_exceptions}
-        own = self._settings.scale.n_best
-        if numbers.startswith("rescored") and own is None:
+        if numbers.startswith("rescored"):
             inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
-        elif numbers.startswith("rescored") and own is not None:
-            # The run whose list stands in for another system's.
-            inputs["n-best list"] = self.of(
-                "nbest",
-                task=task,
-                model=own.model,
-                run=own.run,
-                testset=testset or "",
-                decoding=own.decoding,
-            )
+            if own := self._settings.scale.n_best:  # whose list stands in for another system's
+                of_run = own.model_dump(mode="json")
+                inputs["n-best list"] = self.of("nbest", task=task, testset=testset or "", **of_run)
         return inputs
 
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:

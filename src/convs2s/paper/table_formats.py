@@ -1,12 +1,11 @@
 """A table of text as Markdown, LaTeX, CSV or SVG."""
 
-import csv as csv_module
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from io import StringIO
 
+import pandas as pd
 from tabulate import SEPARATING_LINE, tabulate
 
 _LATEX = str.maketrans(
@@ -121,12 +120,7 @@ def latex(sheet: Sheet) -> str:
 
 def csv(sheet: Sheet) -> str:
     """Return the whole table as comma-separated values with a header line."""
-    text = StringIO()
-    columns = list(sheet.rows[0]) if sheet.rows else []
-    writer = csv_module.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(sheet.rows)
-    return text.getvalue()
+    return pd.DataFrame(sheet.rows).to_csv(index=False, lineterminator="\n")
 
 
 def svg(sheet: Sheet) -> str:

@@ -129,15 +129,12 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
 
 def for_readers(printed: Sheet) -> Sheet:
     """Return a table without what serves those who check or run its rows."""
-    forms = printed.footnotes.items()
-    kept = {heading: form for heading, form in forms if heading not in _LEFT_OUT_FOR_READERS}
-    shared = printed.shared.items()
-    return replace(
-        printed,
-        footnotes=kept,
-        left_out=[*printed.left_out, *_LEFT_OUT_FOR_READERS],
-        shared={name: form for name, form in shared if name not in _LEFT_OUT_FOR_READERS},
+    footnotes, shared = (
+        {name: form for name, form in forms.items() if name not in _LEFT_OUT_FOR_READERS}
+        for forms in (printed.footnotes, printed.shared)
     )
+    left_out = [*printed.left_out, *_LEFT_OUT_FOR_READERS]
+    return replace(printed, footnotes=footnotes, left_out=left_out, shared=shared)
 
 
 def write_table(
@@ -200,7 +197,6 @@ def _number(value: float | str | None, digits: int) -> str:
 
 
 def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
-    """Say why there is no value of ours."""
     if row.kind == "cited":
         return ""
     if result is not None and result.failures:

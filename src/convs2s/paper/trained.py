@@ -14,15 +14,13 @@ from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_json, write_json
 from convs2s.training.history import EpochRecord, read_history
 
-_SECONDS_PER_HOUR = 3600
+SECONDS_PER_HOUR = 3600
 
 _Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 
 @with_config(ConfigDict(extra="allow"))
 class _Manifest(TypedDict, total=False):
-    """What is read of a training's manifest."""
-
     workers: _Processes
     threads: _Processes
     processor: object
@@ -31,8 +29,6 @@ class _Manifest(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="allow"))
 class _Record(TypedDict, total=False):
-    """What is read of a training's record."""
-
     manifest: _Manifest
 
 
@@ -44,11 +40,9 @@ class Hours:
     gpus: float = 0.0
 
     def __add__(self, other: "Hours") -> "Hours":
-        """Return the sum of both."""
         return Hours(self.cores + other.cores, self.gpus + other.gpus)
 
     def __mul__(self, factor: float) -> "Hours":
-        """Return so many times as much."""
         return Hours(self.cores * factor, self.gpus * factor)
 
 
@@ -87,7 +81,7 @@ class Training:
         seconds = self.seconds
         if seconds is None or "workers" not in self.manifest:
             return None
-        held = seconds / _SECONDS_PER_HOUR * int(str(self.manifest["workers"]))
+        held = seconds / SECONDS_PER_HOUR * int(str(self.manifest["workers"]))
         if "gpu" in self.manifest:
             return Hours(gpus=held)
         return Hours(cores=held * int(str(self.manifest["threads"])))

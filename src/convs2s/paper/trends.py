@@ -19,8 +19,6 @@ _HEAD, _TAIL = 13, 10  # characters of a long name that are kept
 
 @dataclass(frozen=True)
 class _Point:
-    """A value of a row."""
-
     row: str  # its name
     group: str
     place: float  # on the axis of rows
@@ -69,13 +67,7 @@ def _sides(
 
 
 def _panels(
-    settings: Settings,
-    name: str,
-    column: Column,
-    papers: _Side,
-    ours: _Side,
-    *,
-    is_small: bool,
+    settings: Settings, name: str, column: Column, papers: _Side, ours: _Side, *, is_small: bool
 ) -> list[Panel]:
     """Return a panel for each side with values, of the same rows and colors.
 
@@ -112,7 +104,7 @@ def _base(side: _Side, whose: str, column: Column) -> alt.Chart:
             alt.Tooltip("whose:N", title="value of"),
             alt.Tooltip("value:Q", title=column.name, format=number),
             alt.Tooltip("high:Q", title="plus its deviation", format=number),
-        ],
+        ]
     )
 
 

@@ -122,7 +122,6 @@ def _check_folder(path: str, results: Path) -> None:
 
 
 def _check_path(path: str, settings: Settings) -> None:
-    """Check the names in a path of the results folder."""
     results = Path(settings.scale.results_dir)
     if not Path(path).is_relative_to(results):
         return

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, TextIO
 
 from convs2s.errors import UserError
@@ -30,12 +29,10 @@ def job(snakemake: Any) -> Iterator[None]:
         forget_checksums(snakemake.output)
         check_noted(snakemake.input)
         yield
-        note_checksums(snakemake.output, _results(snakemake.log[0]))
-
-
-def _results(log: str) -> Path | None:
-    """Return the folder of the results, in which the rules' logs have a folder; None elsewhere."""
-    return next((folder.parent for folder in Path(log).parents if folder.name == "logs"), None)
+        # The rules' logs have a folder in that of the results.
+        above = Path(snakemake.log[0]).parents
+        results = next((folder.parent for folder in above if folder.name == "logs"), None)
+        note_checksums(snakemake.output, results)
 
 
 @contextmanager
@@ -52,7 +49,8 @@ def _logged(log: str) -> Iterator[None]:
         saved = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
-        before = signal.signal(signal.SIGTERM, _interrupt)
+        # Snakemake ends jobs by SIGTERM after Ctrl-C: it is answered as that is.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             now = time.strftime("%Y-%m-%d %H:%M:%S")
             os.write(2, f"{now}, process {os.getpid()} on {os.uname().nodename}\n".encode())
@@ -96,8 +94,3 @@ def _say(text: str, *descriptors: int) -> None:
     sys.stdout.flush()
     for descriptor in descriptors or (2,):
         os.write(descriptor, text.encode())
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Answer SIGTERM, by which Snakemake ends jobs after Ctrl-C, as one answers that."""
-    raise KeyboardInterrupt

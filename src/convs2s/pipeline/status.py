@@ -112,7 +112,6 @@ def _name(run: Path, root: Path) -> str:
 
 
 def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
-    """Return how the training in a folder is."""
     folder = run / STATE
     progress = _read_fields(folder / PROGRESS)
     holder = ""

@@ -74,7 +74,6 @@ class OutlivingStream:
     """A stream that falls silent once its reader has gone, as that of ``| head`` does."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Take the stream that is written to."""
         self._stream = stream
 
     def write(self, text: str) -> None:

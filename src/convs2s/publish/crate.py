@@ -6,10 +6,11 @@ the two entities that are the same in each crate: what stands here says what our
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from mimetypes import MimeTypes
 from pathlib import Path
-from typing import Self, cast
+from typing import cast
 
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
@@ -21,16 +22,9 @@ _CONTEXT = [
     {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"},
 ]
 
-_MEDIA_TYPES = {
-    ".json": "application/json",
+_MEDIA_TYPES = MimeTypes().types_map[True] | {
     ".jsonl": "application/jsonl",
     ".md": "text/markdown",
-    ".txt": "text/plain",
-    ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values",
-    ".tex": "application/x-tex",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
     ".zst": "application/zstd",
 }
 
@@ -76,11 +70,6 @@ class Measurement:
 
     checksums: Mapping[str, str]
     versions: str
-
-    def without(self, folders: str) -> Self:
-        """Return the same with paths that do not begin with these folders, ended by a slash."""
-        paths = {path.removeprefix(folders): digest for path, digest in self.checksums.items()}
-        return replace(self, checksums=paths)
 
 
 def read_measurement(path: Path) -> Measurement | None:

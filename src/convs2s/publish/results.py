@@ -8,6 +8,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -131,8 +132,11 @@ def _placed(
     for cut, start in product(range(recorded.count("/")), folder.resolve().parents):
         below = recorded.split("/", cut)[-1]
         if (start / below).exists():
-            copies = recorded.removesuffix(below)
-            return start, {path: one.without(copies) for path, one in measured.items()}
+            copies, placed = recorded.removesuffix(below), {}
+            for path, one in measured.items():
+                names = {name.removeprefix(copies): sha for name, sha in one.checksums.items()}
+                placed[path] = replace(one, checksums=names)
+            return start, placed
     raise UserError(
         f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "
         "the results where the workflow has made them"

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -74,14 +74,12 @@ class Score:
     and ``none`` go by Unicode. A length ratio is a quotient.
     """
 
-    DIGITS: ClassVar[int] = 2
-
     score: float
     signature: str
 
     def __str__(self) -> str:
         """Return the number as reports print it."""
-        return f"{self.score:.{self.DIGITS}f}"
+        return f"{self.score:.2f}"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import ClassVar
 
 from convs2s.config.extensions import check_added, digest_of_extension
-from convs2s.config.options import LearnedMetric
 from convs2s.config.task import RougePart, RougeSettings
+from convs2s.errors import UserError
 from convs2s.files.text import write_json
 from convs2s.scoring.bleu import (
     Score,
@@ -19,7 +20,6 @@ from convs2s.scoring.bleu import (
     statistics_of,
     tokenized_bleu,
 )
-from convs2s.scoring.learned import LearnedScore, learned_score
 from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS, RougeOptions, RougeScores, rouge
 from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.scoring.translations import (
@@ -63,8 +63,7 @@ class BleuEvaluation:
     """BLEU and its relatives of one run on one test set: what its JSON file says."""
 
     AVERAGED: ClassVar = (
-        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words"),
-        *("learned", "further"),
+        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "further"),
     )
     SHARED: ClassVar = ("lines",)
 
@@ -77,13 +76,11 @@ class BleuEvaluation:
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
     sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
-    learned: LearnedScore | None = None
     further: Mapping[str, Score] = field(default_factory=dict)  # by extensions' metrics
 
     def scores(self) -> dict[str, Score]:
         """Return each score by the name that reports print."""
-        learned = {self.learned.title: self.learned} if self.learned else {}
-        return {**self.bleu.by_name(), "chrF": self.chrf, **learned, **self.further}
+        return {**self.bleu.by_name(), "chrF": self.chrf, **self.further}
 
     def scores_before(self) -> dict[str, Score]:
         """Return those scores that there are before unknown words were replaced."""
@@ -169,7 +166,6 @@ def evaluate_bleu(
     output: Path,
     test_set: str,
     manifest: Mapping[str, object],
-    learned_metric: LearnedMetric | None = None,
     metrics: Sequence[str] = (),
 ) -> None:
     """Score the decoder's JSON lines by BLEU and chrF and write the `BleuEvaluation` as JSON.
@@ -181,9 +177,7 @@ def evaluate_bleu(
     text, before = [line.text for line in system], [line.text_before for line in system]
     words = [" ".join(line.words) for line in system]
     words_before = [" ".join(line.words_before) for line in system]
-    learned = None
-    if learned_metric is not None:
-        learned = learned_score(learned_metric, [line.source for line in system], text, plain)
+    source = [line.source for line in system]
     evaluation = BleuEvaluation(
         test_set=test_set,
         lines=len(system),
@@ -202,16 +196,29 @@ def evaluate_bleu(
                 statistics_of(words_before, in_words)
             ),
         },
-        learned=learned,
-        further={name: further_score(name, text, plain) for name in metrics},
+        further={name: further_score(name, text, plain, source=source) for name in metrics},
     )
     write_json(output, evaluation)
 
 
-def further_score(name: str, text: Sequence[str], *references: Sequence[str]) -> Score:
-    """Score plain text against its references by an extension's metric."""
+def further_score(
+    name: str, text: Sequence[str], *references: Sequence[str], source: Sequence[str] | None
+) -> Score:
+    """Score plain text against its references by an extension's metric.
+
+    One with a parameter ``source`` reads the sentences that were translated, too.
+    """
     metric = check_added("metric", "METRICS", name)
-    return Score(float(metric(text, *references)), f"{name}|code:{digest_of_extension(metric)}")
+    read = {}
+    if "source" in signature(metric).parameters:
+        if source is None:
+            raise UserError(f"metric {name}: reads the source: give it by --source")
+        read = {"source": source}
+    value = metric(text, *references, **read)
+    about = f"{name}|code:{digest_of_extension(metric)}"
+    if isinstance(value, Score):  # whose signature says what else it rests on
+        return replace(value, signature=f"{about}|{value.signature}")
+    return Score(float(value), about)
 
 
 def bleu_scores(

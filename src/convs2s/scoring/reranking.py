@@ -54,10 +54,7 @@ COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
 
 
 def first_and_oracle(
-    groups: Iterable[Group],
-    references: Sequence[Sequence[str]],
-    form: BleuForm,
-    read: Reader = str,
+    groups: Iterable[Group], references: Sequence[Sequence[str]], form: BleuForm, read: Reader = str
 ) -> tuple[list[str], list[str]]:
     """Choose from an n-best list by its own score, and the best that could be chosen.
 

@@ -108,8 +108,6 @@ def mean_and_deviation(values: Sequence[float]) -> Mean:
 def _averaged(trees: Sequence[Any]) -> object:
     """Return one tree for several of the same form: a mean for each number and each score."""
     first = trees[0]
-    if first is None:  # a learned metric that was not asked for
-        return None
     if not isinstance(first, dict):
         return asdict(mean_and_deviation(trees))
     if "signature" in first:
@@ -137,8 +135,7 @@ def _test_set(test: str, runs: Runs) -> Iterator[str]:
         if by_rouge:
             about = f"lead ({by_rouge[0].lead.words} words) = {lead[name].score:.2f}  "
             about += f"difference = {mean.mean - lead[name].score:+.2f}  "
-        shown = mean.text(score.DIGITS)
-        yield f"{test} {name:<{width}} = {shown:<14} {about}{score.signature}"
+        yield f"{test} {name:<{width}} = {mean.text(2):<14} {about}{score.signature}"
     ratio = mean_and_deviation([run.length_ratio for run in runs.values()]).text(3)
     unit = "words of the output / words of the reference"
     yield f"{test} {'length ratio':<{width}} = {ratio:<14} {unit}"

@@ -130,23 +130,11 @@ def _limited(pattern: str, word: str) -> Iterator[None]:
         ) from None
 
 
-class _Splitter(BPE):  # type: ignore[misc]
-    """subword-nmt's, but for the glossaries, which it would search without a limit of time."""
-
-    glossaries_regex: Glossaries
-
-    def _isolate_glossaries(self, word: str) -> list[str]:
-        return self.glossaries_regex.isolate(word)
-
-
 class Bpe:
     """Splits words by learnt codes; remembers the words it has split last."""
 
     def __init__(
-        self,
-        codes: str,
-        vocabulary: Collection[str] | None = None,
-        glossaries: Iterable[str] = (),
+        self, codes: str, vocabulary: Collection[str] | None = None, glossaries: Iterable[str] = ()
     ) -> None:
         """Read codes; any other format is a UserError.
 
@@ -157,8 +145,10 @@ class Bpe:
         merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
-        self._bpe = _Splitter(io.StringIO(codes), merges, vocab=vocabulary)
-        self._bpe.glossaries_regex = Glossaries(glossaries)
+        self._bpe = BPE(io.StringIO(codes), merges, vocab=vocabulary)
+        # Its own search for glossaries has no limit of time.
+        self._bpe.glossaries_regex = whole = Glossaries(glossaries)
+        self._bpe._isolate_glossaries = whole.isolate
         self._joined_tokens = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.tokens(word)))
 
     def split(self, words: str) -> str:

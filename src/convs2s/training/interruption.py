@@ -3,8 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
@@ -39,10 +38,7 @@ class Interruption:
     """Asked after each update; answers why training should stop, if it should."""
 
     def __init__(
-        self,
-        time_limit: float | None = None,
-        launcher: int | None = None,
-        end: float | None = None,
+        self, time_limit: float | None = None, launcher: int | None = None, end: float | None = None
     ) -> None:
         """Start the clock.
 
@@ -70,16 +66,3 @@ class Interruption:
     def note(self, number: int, frame: FrameType | None) -> None:
         """Note a signal rather than die of it."""
         self._signal = signal.Signals(number).name
-
-
-@contextmanager
-def handling(
-    signals: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
-) -> Iterator[None]:
-    """Have signals that come while the block runs handled."""
-    before = {number: signal.signal(number, handler) for number in signals}
-    try:
-        yield
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)

@@ -26,9 +26,10 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from convs2s.devices import VISIBLE, check_recipe, lock_folder, own_gpus, pick_device
 from convs2s.errors import UnfinishedError, UserError
+from convs2s.files.interrupts import handling
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
 from convs2s.training.identity import TrainingJob
-from convs2s.training.interruption import handling, signals_to_handle
+from convs2s.training.interruption import signals_to_handle
 from convs2s.training.run import train
 from convs2s.training.workers import RENDEZVOUS, is_worker
 

@@ -223,10 +223,7 @@ def ahead(
 
 
 def validation_batches(
-    store: TokenStore,
-    recipe: Recipe,
-    shortlist: Shortlist | None,
-    sources: Indices | None = None,
+    store: TokenStore, recipe: Recipe, shortlist: Shortlist | None, sources: Indices | None = None
 ) -> list[Indices]:
     """Return the rows of each validation batch, with ``sources`` as of ``collate``.
 

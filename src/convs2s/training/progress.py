@@ -96,10 +96,7 @@ class Watch:
     """The files that are written for watchers."""
 
     def __init__(
-        self,
-        progress: ProgressFile,
-        history: Path | None = None,
-        events: EventFile | None = None,
+        self, progress: ProgressFile, history: Path | None = None, events: EventFile | None = None
     ) -> None:
         """Write to these; ``history``: where ``history.jsonl`` grows meanwhile, if it does."""
         self.progress, self._history, self._events = progress, history, events

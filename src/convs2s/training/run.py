@@ -16,6 +16,7 @@ from convs2s.devices import (
 )
 from convs2s.errors import UserError
 from convs2s.files.atomic import size_of
+from convs2s.files.interrupts import handling
 from convs2s.files.text import read_json, write_json
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
@@ -26,7 +27,7 @@ from convs2s.training.data import TrainingData, read_shortlist
 from convs2s.training.finished import export, megabytes
 from convs2s.training.heartbeat import beating
 from convs2s.training.identity import TrainingJob, identity
-from convs2s.training.interruption import Interruption, end_of_job, handling, signals_to_handle
+from convs2s.training.interruption import Interruption, end_of_job, signals_to_handle
 from convs2s.training.log import log, speaking_as
 from convs2s.training.progress import EVENTS, EventFile, Watch
 from convs2s.training.start import begin

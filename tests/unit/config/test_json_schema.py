@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from convs2s.config.json_schema import FILES, as_json, file_schema, write_schemas
+from configuration import FILES, as_json, file_schema, write
 from convs2s.config.messages import validated
 from convs2s.config.section import Schema, Section, alternatives, schema_of
 from convs2s.config.yaml_file import read_yaml
@@ -36,15 +36,17 @@ def is_valid(name: str, value: object) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_are_the_classes(name: str) -> None:
-    """After a change of a class: python -m convs2s.config.json_schema schemas."""
+    """After a change of a class: python tools/configuration.py."""
     written = (ROOT / f"schemas/{name}.schema.json").read_text(encoding="utf-8")
     assert written == as_json(name)
 
 
-def test_every_schema_is_written(tmp_path: Path) -> None:
-    write_schemas(tmp_path / "schemas")
+def test_every_file_is_written(tmp_path: Path) -> None:
+    write(tmp_path)
     written = sorted(path.name for path in (tmp_path / "schemas").iterdir())
     assert written == sorted(path.name for path in (ROOT / "schemas").iterdir())
+    for page in ("docs/configuration.md", "config.yaml"):
+        assert (tmp_path / page).read_bytes() == (ROOT / page).read_bytes()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,20 +4,20 @@ from pathlib import Path
 
 import yaml
 
+from configuration import reference, template
 from convs2s.config.messages import validated
 from convs2s.config.options import Options
-from convs2s.config.reference_page import reference, template
 from tests.unit.conftest import Terminal
 
 
 def test_config_yaml_is_the_class(root: Path) -> None:
-    """After a change of the class: convs2s config --template > config.yaml."""
+    """After a change of the class: python tools/configuration.py."""
     text = (root / "config.yaml").read_text(encoding="utf-8")
     assert text == template(), "put your own settings into config.local.yaml"
 
 
 def test_the_reference_page_is_the_classes(root: Path) -> None:
-    """After a change of a class: convs2s config --reference > docs/configuration.md."""
+    """After a change of a class: python tools/configuration.py."""
     assert (root / "docs/configuration.md").read_text(encoding="utf-8") == reference()
 
 

@@ -1,5 +1,7 @@
 """The miniature mirror: the same bytes each time, every file and member, the stated faults."""
 
+import io
+import lzma
 import re
 import tarfile
 import zipfile
@@ -17,8 +19,14 @@ from convs2s.download.archives import open_member
 from convs2s.files.checksums import sha256
 from convs2s.files.text import decode_lines, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from convs2s.mirror.formats import LISTED_TWICE, PLANTED_PAPERS
-from convs2s.mirror.sentences import (
+from convs2s.mirror.write import CONTENTS, write_mirror
+from convs2s.model_file import load_model
+from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
+from convs2s.text.preparation import Preparation
+from mirror.__main__ import shipped_tar
+from mirror.contents import contents
+from mirror.formats import LISTED_TWICE, PLANTED_PAPERS
+from mirror.sentences import (
     CEDILLAS,
     ODD_CHARACTERS,
     PAPER_PAIRS,
@@ -28,10 +36,6 @@ from convs2s.mirror.sentences import (
     draw_sentences,
     respelled,
 )
-from convs2s.mirror.write import write_mirror
-from convs2s.model_file import load_model
-from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
-from convs2s.text.preparation import Preparation
 
 COMMON_CRAWL = "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
 SETIMES = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
@@ -52,6 +56,23 @@ def test_the_same_bytes_each_time(mirror: Path, tmp_path: Path) -> None:
         digest, place = line.split("  ")
         assert sha256(mirror / place) == digest
     assert len(listed.splitlines()) == len(places(mirror))
+
+
+def test_what_is_shipped_is_what_the_tool_writes() -> None:
+    """After a change of tools/mirror: PYTHONPATH=tools python -m mirror."""
+    shipped = members(lzma.decompress(CONTENTS.read_bytes()))
+    made = members(shipped_tar(contents()))
+    assert list(made) == list(shipped)
+    # How torch writes a checkpoint may change; test_released_models_can_be_imported reads them.
+    assert {
+        name for name, data in made.items() if data != shipped[name] and "model.pt" not in name
+    } == set()
+
+
+def members(tar: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        streams = {member.name: archive.extractfile(member) for member in archive}
+        return {name: stream.read() for name, stream in streams.items() if stream}
 
 
 def test_it_is_small_and_names_nobody(mirror: Path) -> None:

@@ -9,8 +9,8 @@ from convs2s.config.settings import Settings
 from convs2s.data.vocabulary import most_frequent
 from convs2s.demo.corpus import read_demo_corpus
 from convs2s.files.text import read_lines
-from convs2s.mirror.sentences import draw_sentences
 from convs2s.text.preparation import Preparation
+from mirror.sentences import draw_sentences
 
 TWELVE = ("twelve_caption_word_orders", "twelve_caption_voices")
 OWN = ("caption_word_order", "caption_voice", *TWELVE)

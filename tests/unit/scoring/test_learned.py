@@ -1,4 +1,4 @@
-"""Learned metrics by stand-ins that have their packages' interfaces."""
+"""The example of learned metrics, by stand-ins that have their packages' interfaces."""
 
 import json
 import sys
@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.options import LearnedMetric
+from convs2s.config.extensions import check_added, export_extensions
 from convs2s.errors import UserError
-from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
-from convs2s.scoring import learned
-from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu
-from convs2s.scoring.learned import learned_score
+from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu, further_score
 from convs2s.scoring.summary import summarize_runs
 from tests.unit.conftest import Terminal
 
@@ -49,54 +46,66 @@ class BleurtScorer:
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def extension(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The example, known in a folder that has no models."""
+    monkeypatch.chdir(tmp_path)
+    export_extensions(["examples/learned_metrics.py"], root)
+    return sys.modules[check_added("", "METRICS", "COMET").__module__]
+
+
+@pytest.fixture
+def checkpoint(extension: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install both stand-ins; return COMET's checkpoint."""
-    path = tmp_path / "model.ckpt"
+    path = tmp_path / str(extension.COMET_MODEL)
+    path.parent.mkdir()
     path.write_bytes(b"weights")
     comet, bleurt, score = (ModuleType(name) for name in ("comet", "bleurt", "bleurt.score"))
-    comet.__dict__["load_from_checkpoint"] = lambda given: Comet() if given == str(path) else None
+    loaded = {extension.COMET_MODEL: Comet()}
+    comet.__dict__["load_from_checkpoint"] = loaded.get
     score.__dict__["BleurtScorer"] = BleurtScorer
     for module in (comet, bleurt, score):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(learned, "version", {"unbabel-comet": "2.2.9", "BLEURT": "0.0.2"}.get)
+    monkeypatch.setattr(extension, "version", {"unbabel-comet": "2.2.9", "BLEURT": "0.0.2"}.get)
     return path
 
 
 def test_comet_scores_source_translation_and_reference(checkpoint: Path) -> None:
-    metric = LearnedMetric(name="comet", model=str(checkpoint))
-    found = learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
-    assert found.score == 0.75
-    digits = sha256(checkpoint)[:8]
-    assert found.signature == f"COMET|version:2.2.9|model:model.ckpt@{digits}"
+    found = further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)
+    assert found.score == 75
+    name, code, version, model = found.signature.split("|")
+    assert (name, code[:5], version) == ("COMET", "code:", "version:2.2.9")
+    assert model.startswith("model:wmt22-comet-da.ckpt@")
+    checkpoint.write_bytes(b"others")
+    assert further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES) != found
 
 
 def test_bleurt_scores_translation_and_reference(checkpoint: Path) -> None:
     folder = checkpoint.with_name("BLEURT-20")
     folder.mkdir()
-    metric = LearnedMetric(name="bleurt", model=str(folder))
-    found = learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
-    assert found.score == 0.5
+    found = further_score("BLEURT", HYPOTHESES, REFERENCES, source=None)
+    assert found.score == 50
     signatures = {found.signature}
     for weights in ("one", "another"):
         (folder / "variables").write_text(weights)
-        found = learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
+        found = further_score("BLEURT", HYPOTHESES, REFERENCES, source=None)
         signatures.add(found.signature)
     assert len(signatures) == 3
-    assert all(one.startswith("BLEURT|version:0.0.2|model:BLEURT-20@") for one in signatures)
+    assert all("|version:0.0.2|model:BLEURT-20@" in one for one in signatures)
 
 
-def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
-    metric = LearnedMetric(name="comet", model=str(tmp_path / "model.ckpt"))
-    with pytest.raises(UserError, match="no such model of COMET; nothing is downloaded"):
-        learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
-    (tmp_path / "model.ckpt").touch()
-    with pytest.raises(UserError, match=r"the package unbabel-comet .*: install it, or leave"):
-        learned_score(metric, SOURCES, HYPOTHESES, REFERENCES)
-    with pytest.raises(UserError, match="1 sources, 2 translations and 2 references"):
-        learned_score(metric, SOURCES[:1], HYPOTHESES, REFERENCES)
+def test_what_is_missing_is_said_in_one_line(
+    extension: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="metric COMET: reads the source: give it by --source"):
+        further_score("COMET", HYPOTHESES, REFERENCES, source=None)
+    with pytest.raises(UserError, match="the package unbabel-comet is not installed"):
+        further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)
+    monkeypatch.setattr(extension, "version", str)
+    with pytest.raises(UserError, match=r"models/wmt22-comet-da\.ckpt: no such model; state in"):
+        further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)
 
 
-def test_its_cell_names_it_and_no_cell_is_there_without_it(
+def test_its_line_names_it_and_no_line_is_there_without_it(
     checkpoint: Path, tmp_path: Path
 ) -> None:
     rows = [
@@ -106,9 +115,8 @@ def test_its_cell_names_it_and_no_cell_is_there_without_it(
     ]
     write_lines(tmp_path / "test.jsonl", map(json.dumps, rows))
     write_lines(tmp_path / "reference", REFERENCES)
-    metric = LearnedMetric(name="comet", model=str(checkpoint))
     reports = []
-    for number, one in enumerate((None, metric)):
+    for number, metrics in enumerate(((), ("COMET",))):
         evaluation, report = tmp_path / f"{number}.json", tmp_path / f"{number}.txt"
         files: dict[str, Any] = dict.fromkeys(("raw", "tokenized"), tmp_path / "reference")
         evaluate_bleu(
@@ -116,7 +124,7 @@ def test_its_cell_names_it_and_no_cell_is_there_without_it(
             output=evaluation,
             test_set="test",
             manifest={},
-            learned_metric=one,
+            metrics=metrics,
             **files,
         )
         summarize_runs(
@@ -130,17 +138,15 @@ def test_its_cell_names_it_and_no_cell_is_there_without_it(
         reports.append(report.read_text("utf-8"))
     without, scored = reports
     assert "COMET" not in without
-    assert "test COMET            = 0.7500         COMET|version:2.2.9|model:model.ckpt@" in scored
+    assert "test COMET            = 75.00          COMET|code:" in scored
+    assert "|version:2.2.9|model:wmt22-comet-da.ckpt@" in scored
 
 
-def test_the_command_prints_score_version_and_model(
-    run: Terminal, checkpoint: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("checkpoint")
+def test_the_command_prints_score_version_and_model(run: Terminal, tmp_path: Path) -> None:
     for name, lines in (("source", SOURCES), ("reference", REFERENCES)):
         write_lines(tmp_path / name, lines)
     files = "--source", tmp_path / "source", "--reference", tmp_path / "reference"
-    options = "--metric", "comet", "--model", checkpoint
-    said = run("score", "learned", *options, *files, text=b"a dog\nno\n")
-    assert said.startswith("COMET = 0.7500  COMET|version:2.2.9|model:model.ckpt@")
-    with pytest.raises(SystemExit, match="options: model: "):
-        run("score", "learned", "--metric", "comet", "--model", "", *files)
+    said = run("score", "bleu", "--metric", "COMET", *files, text=b"a dog\nno\n")
+    assert said.startswith("COMET = 75.00  COMET|code:")
+    assert "|version:2.2.9|model:wmt22-comet-da.ckpt@" in said

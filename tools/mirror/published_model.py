@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import torch
 
-from convs2s.mirror.packing import Content
-from convs2s.mirror.sentences import SentencePairs
+from mirror.formats import Content
+from mirror.sentences import SentencePairs
 
 MODEL_WIDTH = 16
 KERNEL = 3

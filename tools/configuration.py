@@ -1,20 +1,42 @@
-"""The classes and tasks as text: docs/configuration.md, config.yaml, the table of all tasks."""
+"""What is made from the classes of the configuration: schemas/, docs/configuration.md, config.yaml.
 
+``python tools/configuration.py``, typed in a clone, writes them. By the JSON Schemas editors
+complete and check the files of the configuration.
+"""
+
+import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import yaml
 
-from convs2s.config.json_schema import FILES
+from convs2s.config.claims import Claim
+from convs2s.config.costs import Costs
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.file_reference import Download
+from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
-from convs2s.config.section import Schema, alternatives, choices, constant_kind, schema_of
-from convs2s.config.settings import Settings
+from convs2s.config.paper import Phrases, Table
+from convs2s.config.scale import Scale
+from convs2s.config.section import (
+    Schema,
+    Section,
+    alternatives,
+    choices,
+    constant_kind,
+    schema_of,
+)
+from convs2s.config.task import SHARED_WITH_TEXT, Task
 
 _INTRODUCTION = """\
 # Configuration
 
-This page is made from the classes in `src/convs2s/config/` (`convs2s config --reference`); change
-those.
+This page is made from the classes in `src/convs2s/config/` (`python tools/configuration.py`);
+change those.
 
 Settings of one machine (mirrors, cores) go into `config.local.yaml`, which has the keys of
 `config.yaml`, wins over it and is not under version control. `snakemake --config scale=demo` wins
@@ -32,6 +54,84 @@ _TYPES = {"object": "mapping", "array": "list"}
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 _Row = tuple[str, str, str, str]  # of a table of the page: key, type, default, meaning
+
+
+class ConfigurationFile(NamedTuple):
+    """A file of the configuration: its path, where NAME is any name, and what it holds."""
+
+    path: str
+    schema: str  # name of its JSON Schema
+    section: type[Section]
+    holds: Literal["one", "names", "list"] = "one"
+    """One section, names with one each, or a list of them."""
+
+
+FILES = (
+    ConfigurationFile("config.yaml", "config", Options),
+    ConfigurationFile("config/tasks/NAME.yaml", "task", Task),
+    ConfigurationFile("config/models.yaml", "models", ModelSettings, "names"),
+    ConfigurationFile("config/decodings.yaml", "decodings", DecodingSettings, "names"),
+    ConfigurationFile("config/scales/NAME.yaml", "scale", Scale),
+    ConfigurationFile("config/downloads.yaml", "downloads", Download, "list"),
+    ConfigurationFile("config/paper.yaml", "paper", Table, "names"),
+    ConfigurationFile("config/claims.yaml", "claims", Claim, "names"),
+    ConfigurationFile("config/phrases.yaml", "phrases", Phrases, "names"),
+    ConfigurationFile("config/costs.yaml", "costs", Costs),
+)
+
+
+@cache
+def file_schema(name: str) -> Schema:
+    """Return the JSON Schema of a file as it is stated, before anything is merged into it."""
+    (file,) = (file for file in FILES if file.schema == name)
+    entry = schema_of(file.section)
+    if file.section is ModelSettings:
+        entry = _unless_stated("extends", entry)
+    elif file.section is Task:
+        entry = _unless_stated("text", entry, SHARED_WITH_TEXT)
+    elif file.section is Options:
+        entry = deepcopy(entry)
+        overrides = entry["properties"]["overrides"]["properties"]
+        changed = {"tasks": Task, "models": ModelSettings, "decodings": DecodingSettings}
+        for noun, section in changed.items():
+            overrides[noun]["additionalProperties"] = _partial(schema_of(section))
+    if file.holds == "names":
+        entry = {"type": "object", "additionalProperties": entry}
+    elif file.holds == "list":
+        entry = {"type": "array", "items": entry}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": file.path,
+        **entry,
+        "description": schema_of(file.section)["description"],
+    }
+
+
+def as_json(name: str) -> str:
+    """Return the content of the file NAME.schema.json."""
+    return json.dumps(file_schema(name), indent=2, ensure_ascii=False) + "\n"
+
+
+def _unless_stated(key: str, schema: Schema, left_out: Collection[str] = ()) -> Schema:
+    """Return a schema by which nothing is required where ``key`` says what the rest comes from."""
+    partial = _partial(schema)
+    for name in left_out:
+        del partial["properties"][name]
+    is_stated = {"required": [key], "properties": {key: {"type": "string"}}}
+    return {"type": "object", "if": is_stated, "then": partial, "else": schema}
+
+
+def _partial(schema: Schema) -> Schema:
+    """Return a schema without required keys, but in lists: those replace each other as a whole."""
+    partial = {key: value for key, value in schema.items() if key not in ("required", "oneOf")}
+    for several in ("anyOf", "oneOf"):
+        if several in schema:  # without its required keys, a value may meet more than one
+            partial["anyOf"] = [_partial(option) for option in schema[several]]
+    if "properties" in schema:
+        partial["properties"] = {
+            key: _partial(below) for key, below in schema["properties"].items()
+        }
+    return partial
 
 
 def reference() -> str:
@@ -56,20 +156,6 @@ def template() -> str:
         _comment(schema["description"], 0),
         *_commented(schema, 0),
     ]
-    return "\n".join(lines) + "\n"
-
-
-def task_table(settings: Settings) -> str:
-    """Return the tasks in the order of their names, as Markdown."""
-    lines = [
-        "| task | what it is | headline: model, runs | ask for |",
-        "| --- | --- | --- | --- |",
-    ]
-    for name, task in sorted(settings.tasks.items()):
-        runs = ", ".join(task.headline_runs())
-        report = f"results/{name}/{task.metric}.txt"
-        model = task.headline.model
-        lines.append(f"| `{name}` | {task.description} | `{model}`, {runs} | `{report}` |")
     return "\n".join(lines) + "\n"
 
 
@@ -162,3 +248,17 @@ def yaml_on_one_line(value: object) -> str:
     """Write a value on one line of YAML."""
     flow = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return flow.removesuffix("\n").removesuffix("\n...")
+
+
+def write(folder: Path) -> None:
+    """Write all of them below the folder of a clone."""
+    texts = {f"schemas/{file.schema}.schema.json": as_json(file.schema) for file in FILES}
+    texts |= {"docs/configuration.md": reference(), "config.yaml": template()}
+    for place, text in texts.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path())

@@ -3,10 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from convs2s.mirror.packing import Content
-from convs2s.mirror.sentences import SentencePairs
+from mirror.sentences import SentencePairs
+
+Content = bytes | list[str] | Mapping[str, "Content"]
+"""Of a file: its bytes before they are compressed, its lines, or an archive's members by name."""
 
 DOCUMENT_SEGMENTS = 20
 TALK_LINES = 40
