@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s import __version__
+from convs2s.cli.hub import add_export, add_pull, add_push
 from convs2s.cli.models import add_card, add_import
 from convs2s.cli.n_best import add_rerank, add_score_pairs
 from convs2s.cli.options import check_options
@@ -51,6 +52,9 @@ EXAMPLES = """examples:
     --bpe-codes bpecodes --output model.safetensors
   convs2s mirror my_mirror
   convs2s card model.safetensors
+  convs2s export hub model.safetensors my_model --license cc-by-4.0
+  convs2s push my_model USER/NAME
+  convs2s pull USER/NAME my_copy
   convs2s export-results results/demo_en_fr demo.zip
   convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k --output docs/results.md
   convs2s remove-states results
@@ -150,6 +154,9 @@ COMMANDS = {
     "import": (add_import, "make a model file of another toolkit's model"),
     "mirror": (add_mirror, "write small generated archives in place of the tasks' downloads"),
     "card": (add_card, "where a model file comes from"),
+    "export": (add_export, "write a model in another form"),
+    "pull": (add_pull, "bring a model of the Hugging Face Hub"),
+    "push": (add_push, "send a model to the Hugging Face Hub"),
     "export-results": (add_export_results, "pack results with what they rest on"),
     "results": (add_results, "the papers' tables from a ledger"),
     "remove-states": (add_remove_states, "what trainings that have ended no longer need"),

@@ -101,3 +101,6 @@ class DecodingSettings(Section):
         if isinstance(self.length_penalty, TunedLengthPenalty):
             raise ValueError("the length penalty has not been tuned")
         return self.length_penalty
+
+
+GREEDY = DecodingSettings(beam=1)  # all else is as it comes

@@ -97,9 +97,13 @@ class Recipe(Section):
     maximum_epochs: PositiveFloat | None = None
     """Epochs after which training ends in any case, the last of which may be a part of one; null
     leaves the end to the schedule."""
+    best_by: Literal["bleu"] | None = None
+    """What makes an epoch better, so that its parameters are kept and a plateau's rate stays: bleu
+    is the BLEU of at most 2,000 validation pairs, translated greedily after each epoch; null takes
+    the validation loss, as the paper does."""
     average: Annotated[int, Field(ge=2)] | None = None
     """The result is the mean of the parameters after this many last epochs; null takes those of the
-    epoch with the lowest validation loss, as the paper does."""
+    best epoch, as the paper does."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Arithmetic of training; parameters are kept in fp32 in any case."""
     compile: bool = False
@@ -135,7 +139,7 @@ class ModelSettings(Section):
         A switch that is off and changes no result stays out: the settings of a training from before
         there was such a switch stay the same file, and nothing is made again for it.
         """
-        off = set() if self.training.tensorboard else {"tensorboard"}
+        off = {name for name in ("tensorboard", "best_by") if not getattr(self.training, name)}
         return {
             "architecture": self.architecture.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json", exclude=off),

@@ -26,14 +26,15 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
     if not record.epochs:
         raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
     best = _best(record.epochs)
-    lines = [heading, f"best: {best.valid_perplexity:.4g} in epoch {best.epoch}"]
+    bleu = "" if best.valid_bleu is None else f", BLEU {best.valid_bleu:.2f},"
+    lines = [heading, f"best: {best.valid_perplexity:.4g}{bleu} in epoch {best.epoch}"]
     if record.stop:
         lines.append(f"stopped: {record.stop}")
     save_figure(learning_curves({history.parent.name: record.epochs}), outputs, heading=lines)
 
 
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
-    """Return two panels: perplexity by epoch, the lowest ringed; and the learning rate.
+    """Return panels: perplexity by epoch, the best ringed; BLEU if any has it; the learning rate.
 
     Dotted rules stand before the epochs whose learning rate is lower than the one before. Each run
     of the model has one epoch at least.
@@ -52,10 +53,12 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         alt.Tooltip("perplexity:Q", format=".5~g"),
         alt.Tooltip("rate:Q", title="learning rate", format=".3~g"),
     ]
-    validation, training = list[Point](), list[Point]()
+    validation, training, bleu = list[Point](), list[Point](), list[Point]()
     for run, epochs in runs.items():
         for row in epochs:
             point = {"run": run, "epoch": row.epoch, "rate": row.learning_rate}
+            if row.valid_bleu is not None:
+                bleu.append(point | {"data": "validation", "BLEU": row.valid_bleu})
             validation.append(point | {"data": "validation", "perplexity": row.valid_perplexity})
             training.append(point | {"data": "training", "perplexity": perplexity(row.train_loss)})
     best_epochs = {run: _best(epochs).epoch for run, epochs in runs.items()}
@@ -76,9 +79,14 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
     rate = _log_axis("rate", [point["rate"] for point in validation], title="learning rate")
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
     upper, lower = [*_lines(both, last_epoch <= _MOST_POINTS), rings], [steps]
+    middle = []
+    if bleu:
+        scores = alt.Y("BLEU:Q", title="BLEU", scale=alt.Scale(zero=False))
+        middle.append(_chart(bleu).mark_line(point=dot).encode(x=x, y=scores, color=color))
     return [
         alt.LayerChart(layer=[rules.encode(x=x, color=color), *layers]).properties(height=height)
-        for layers, height in ((upper, 220), (lower, 80))
+        for layers, height in ((upper, 220), (middle, 80), (lower, 80))
+        if layers
     ]
 
 
@@ -104,7 +112,7 @@ def _chart(points: Sequence[Point]) -> alt.Chart:
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
-    return min(epochs, key=lambda row: row.valid_perplexity)
+    return min(epochs, key=lambda row: row.criterion)
 
 
 def _log_axis(field: str, values: Sequence[float], *, title: str | None = None) -> alt.Y:

@@ -14,13 +14,18 @@ import yaml
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 from convs2s.model_file import ModelDescription, describe_model
-from convs2s.scoring.bleu import Score
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.summary import read_evaluation
 from convs2s.training.identity import digest_of
 
 _CODE = "    "  # begins a line of Markdown in which nothing is markup
 NOT_RECORDED = "not recorded here"
+
+EVALUATIONS: Mapping[str, type[Evaluation]] = {
+    ".bleu.json": BleuEvaluation,
+    ".rouge.json": RougeEvaluation,
+}
+"""How the names of files of scores end, and what they hold."""
 
 Facts = Mapping[str, object]
 
@@ -124,37 +129,35 @@ def _data(training: Facts) -> Iterator[str]:
         yield f"- {NOT_RECORDED}"
 
 
+def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
+    """Yield what this very file scored, by the JSON files TESTSET.DECODING beside it: its decoding.
+
+    Scores of a rescored list are of no model.
+    """
+    digest = sha256(model)
+    for suffix, evaluation_class in EVALUATIONS.items():
+        paths = sorted(model.parent.glob(f"*{suffix}"))
+        for path in (path for path in paths if ".rescored" not in path.name):
+            evaluation = read_evaluation(evaluation_class, path)
+            if digest in _mapping(evaluation.manifest, "sha256").values():
+                stem = path.name.removesuffix(suffix)
+                yield stem.removeprefix(f"{evaluation.test_set}."), evaluation
+
+
 def _scores(model: Path) -> Iterator[str]:
     yield from _section("Scores")
-    digest = sha256(model)
     rows: list[str] = []
-    for path in sorted(model.parent.glob("*.bleu.json")):
-        if ".rescored" not in path.name:  # these are of a list, not of a model
-            bleu = read_evaluation(BleuEvaluation, path)
-            scores = {**bleu.bleu.by_name(), "chrF": bleu.chrf}
-            rows += _rows(path.name.removesuffix(".bleu.json"), bleu, scores, digest)
-    for path in sorted(model.parent.glob("*.rouge.json")):
-        rouge = read_evaluation(RougeEvaluation, path)
-        rows += _rows(path.name.removesuffix(".rouge.json"), rouge, rouge.scores(), digest)
+    for decoding, evaluation in scored(model):
+        for metric, score in evaluation.scores().items():
+            about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
+            signature = score.signature.replace("|", "\\|")
+            rows.append(f"| {about} | {score.score:.{score.DIGITS}f} | `{signature}` |")
     if not rows:
         yield f"{NOT_RECORDED}: no scores of this very file lie beside it."
         return
     yield "| test set | lines | decoding | metric | score | signature |"
     yield "| --- | --- | --- | --- | --- | --- |"
     yield from rows
-
-
-def _rows(
-    stem: str, evaluation: Evaluation, scores: Mapping[str, Score], digest: str
-) -> Iterator[str]:
-    """Yield the rows of a file of scores, named TESTSET.DECODING, if it is of this very model."""
-    if digest not in _mapping(evaluation.manifest, "sha256").values():
-        return
-    decoding = stem.removeprefix(f"{evaluation.test_set}.")
-    for metric, score in scores.items():
-        about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
-        signature = score.signature.replace("|", "\\|")
-        yield f"| {about} | {score.score:.2f} | `{signature}` |"
 
 
 def _versions(model: Path, description: ModelDescription) -> Iterator[str]:

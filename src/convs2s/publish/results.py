@@ -56,7 +56,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     A UserError says that there are no scores, that the output exists, or that a file is not the one
     that was scored.
     """
-    _refuse_existing(output)
+    refuse_existing(output)
     if not folder.is_dir():
         raise UserError(
             f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
@@ -70,7 +70,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         )
     start, measured = _placed(folder, measured)
     with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        _refuse_existing(output)  # another export may have written it meanwhile
+        refuse_existing(output)  # another export may have written it meanwhile
         staged = scratch / output.name
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
@@ -97,7 +97,8 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             staged.rename(output)
 
 
-def _refuse_existing(output: Path) -> None:
+def refuse_existing(output: Path) -> None:
+    """Raise a UserError for an output that is there already."""
     if output.exists():
         raise UserError(f"{output}: exists already: remove it, or give another name")
 

@@ -194,6 +194,14 @@ def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Stat
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 
 
+def bleu_of_statistics(statistics: Statistics) -> float:
+    """Return tokenized BLEU, but smoothed (sacrebleu's ``exp``), of statistics (lines, 6)."""
+    words, reference, *matches = statistics.sum(0).tolist()
+    n_grams = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0).sum(0).tolist()
+    score: float = BLEU.compute_bleu(matches, n_grams, words, reference, "exp").score
+    return score
+
+
 def encode_statistics(statistics: Statistics) -> str:
     """Return statistics of shape (lines, 6) as text: by columns, compressed, in base64."""
     numbers = np.ascontiguousarray(statistics.T.reshape(-1), dtype="<u4")

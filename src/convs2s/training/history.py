@@ -77,14 +77,21 @@ class EpochRecord:
     tokens_per_second: Count  # of them
     # over all types, where the model has a shortlist; else None
     valid_perplexity_full: float | None = None
+    valid_bleu: float | None = None  # of validation pairs, where ``best_by`` asks for it
+
+    @property
+    def criterion(self) -> float:
+        """What is lower in a better epoch: minus its BLEU where it has one, else its loss."""
+        return self.valid_loss if self.valid_bleu is None else -self.valid_bleu
 
     def line(self, epochs: float | None) -> str:
         """Return it as a line of a log; ``epochs``: how many there will be, where it is known."""
         number = f"{self.epoch:3d}" + ("" if epochs is None else f"/{math.ceil(epochs)}")
+        bleu = "" if self.valid_bleu is None else f"BLEU {self.valid_bleu:.2f}  "
         return (
             f"epoch {number}  updates {self.updates:6d}  rate {self.learning_rate:g}  "
             f"train loss {self.train_loss:.3f}  validation perplexity {self.valid_perplexity:.3f}  "
-            f"{self.tokens_per_second:,} tokens/s"
+            f"{bleu}{self.tokens_per_second:,} tokens/s"
         )
 
 

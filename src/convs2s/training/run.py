@@ -33,6 +33,7 @@ from convs2s.training.progress import EVENTS, EventFile, Watch
 from convs2s.training.start import begin
 from convs2s.training.state_folder import STATE, StateFolder
 from convs2s.training.trainer import Trainer, TrainingResult
+from convs2s.training.validation_bleu import ValidationBleu
 from convs2s.training.workers import Workers, is_worker, joined, worker_count
 
 
@@ -79,6 +80,7 @@ def _train(job: TrainingJob) -> None:
             shortlist=read_shortlist(job.architecture, job.candidates, data),
             watch=watch_of(job, folder) if workers.is_first else None,
             first_epoch=first_epoch,
+            bleu=ValidationBleu(data, device, workers) if job.recipe.best_by else None,
         )
         return_freed_memory()  # of how it was made: on a GPU it has left all of this memory
         if workers.is_first:

@@ -26,9 +26,9 @@ class Schedule:
     learning_rate: float  # of the next epoch, as far as validation decides it
     # whether an epoch has failed to improve: from then on every epoch divides
     annealing: bool = False
-    # validation loss of the last epoch, or None before the first
+    # criterion of the last epoch (``EpochRecord``), its validation loss; None before the first
     previous_loss: float | None = None
-    best_loss: float | None = None  # the lowest validation loss so far, or None
+    best_loss: float | None = None  # the lowest one so far, or None
     best_epoch: int = 0  # its epoch, from 1; 0 before the first
     stop_reason: str | None = None  # why training is over, in words, or None
 
@@ -50,7 +50,7 @@ class Schedule:
         return self.learning_rate
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
-        """Return the schedule after epoch ``epoch`` (from 1) with this validation loss."""
+        """Return the schedule after epoch ``epoch`` (from 1) with this criterion."""
         # Until the first loss that is no better, the previous one is the best as well.
         previous = self.previous_loss
         annealing = self.annealing or (previous is not None and loss >= previous)
@@ -145,10 +145,12 @@ class TrainerState:
         """Return the figures of the running epoch; ``gradient``: the last norm."""
         return RunningFigures(self.loss / self.tokens, self.learning_rate, gradient)
 
-    def finish_epoch(self, loss: float, full_loss: float | None, recipe: Recipe) -> EpochRecord:
+    def finish_epoch(
+        self, loss: float, full_loss: float | None, recipe: Recipe, bleu: float | None = None
+    ) -> EpochRecord:
         """Record the running epoch with its validation losses, and go on to the next one.
 
-        ``full_loss`` is over all types, where the model has a shortlist.
+        ``full_loss`` is over all types, where the model has a shortlist; ``bleu`` decides, if any.
         """
         record = EpochRecord(
             epoch=self.epoch,
@@ -160,9 +162,10 @@ class TrainerState:
             tokens=self.tokens,
             tokens_per_second=round(self.tokens / max(self.seconds, 1e-9)),
             valid_perplexity_full=None if full_loss is None else perplexity(full_loss),
+            valid_bleu=bleu,
         )
         self.history.append(record)
-        self.schedule = self.schedule.after_epoch(self.epoch, loss, recipe)
+        self.schedule = self.schedule.after_epoch(self.epoch, record.criterion, recipe)
         self.epoch += 1
         self.batch, self.loss, self.tokens, self.seconds = 0, 0.0, 0, 0.0
         return record

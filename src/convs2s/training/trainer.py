@@ -34,6 +34,7 @@ from convs2s.training.progress import EpochProgress, EpochSpan, Watch
 from convs2s.training.schedule import TrainerState, optimizer_tensors, restore_optimizer
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
+from convs2s.training.validation_bleu import ValidationBleu
 from convs2s.training.workers import Workers
 
 MEMORY_UPDATES = 100  # after which freed memory goes back to the system; costs half a percent
@@ -66,6 +67,7 @@ class Trainer:
         shortlist: Shortlist | None = None,
         watch: Watch | None = None,
         first_epoch: int = 1,
+        bleu: ValidationBleu | None = None,
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
 
@@ -81,7 +83,7 @@ class Trainer:
         self.stop, self.workers = stop, workers
         self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
-        self.seed, self.device = seed, device
+        self.seed, self.device, self.bleu = seed, device, bleu
         self.state = TrainerState.initial(recipe, first_epoch)
         self.state_is_whole = True  # not so once the parameters of the last epoch are dropped
         if folder.last.is_file():
@@ -170,7 +172,8 @@ class Trainer:
         if self.updater.shortlist is not None:
             full_loss = self.updater.validate(self.valid, full=True)
         epochs = state.schedule.last_epoch(epoch, self.recipe)
-        record = state.finish_epoch(loss, full_loss, self.recipe)
+        bleu = None if self.bleu is None else self.bleu(self.network)
+        record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
         if self.workers.is_first:
             log(record.line(epochs))
             weights = self.network.state_dict()
@@ -225,8 +228,9 @@ class Trainer:
             }
             best = None  # that of the mean is not known
         self.network.load_state_dict(weights)
-        loss = self.updater.validate(self.valid) if best is None else best
-        return TrainingResult(weights, loss, self._source_use(loss))
+        if best is None or self.recipe.best_by is not None:  # then the best is a BLEU
+            best = self.updater.validate(self.valid)
+        return TrainingResult(weights, best, self._source_use(best))
 
     def drop_unneeded(self) -> None:
         """Keep of the states what exporting the model again needs.

@@ -1,0 +1,212 @@
+"""A model as a folder of the Hugging Face Hub: written, brought from there and sent there.
+
+What goes either way has a name of ``HUB_FILES``, so that nothing else of a repository is
+fetched, and no folder is there before its model has been read.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from convs2s.errors import UserError
+from convs2s.files.atomic import scratch_folder, sole_writer, writing
+from convs2s.files.checksums import sha256
+from convs2s.files.text import write_json, write_lines
+from convs2s.model_file import FORMAT, ModelDescription, load_model
+from convs2s.publish.card import model_card, scored
+from convs2s.publish.results import refuse_existing
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+MODEL_NAME = "model.safetensors"
+CODES = "bpe_codes.txt"
+VOCABULARIES = {side: f"vocabulary.{side}.txt" for side in ("source", "target")}
+HUB_FILES = ("README.md", "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
+"""All that a folder has, the codes only where there are any."""
+
+USE = """
+## Use
+
+`pip install convs2s`, or its wheel, brings all that this needs. It translates the standard input,
+one sentence a line, in the folder of `model.safetensors`:
+
+```python
+import sys
+
+from convs2s import Translator
+
+translator = Translator.load("model.safetensors")
+texts = sys.stdin.read().splitlines()
+for translation in translator.translate(texts):
+    print(translation.text)
+```
+
+The model file holds its vocabularies and BPE codes; the text files show them to other programs.
+"""
+
+
+def export_hub(model: Path, folder: Path, terms: str) -> None:
+    """Write a new folder that a repository of the Hub can hold; ``terms``: the Hub's license name.
+
+    Raises:
+        UserError: the file is no model, or the folder exists.
+    """
+    with _new_folder(folder) as staged:
+        shutil.copyfile(model, staged / MODEL_NAME)
+        _, description = load_model(staged / MODEL_NAME)
+        lists = {"source": description.source_types, "target": description.target_types}
+        for side, types in lists.items():
+            write_lines(staged / VOCABULARIES[side], types)
+        if description.bpe_codes is not None:
+            (staged / CODES).write_text(description.bpe_codes, "utf-8")
+        stated = {
+            "library_name": "convs2s",
+            "format": FORMAT,
+            "task": description.task,
+            "languages": description.languages,
+            "preparation": description.preparation,
+            "glossaries": description.glossaries,
+            "architecture": description.architecture.model_dump(mode="json"),
+        }
+        write_json(staged / "config.json", stated)
+        head = yaml.safe_dump(_front_matter(model, description, terms), sort_keys=False)
+        readme = f"---\n{head}---\n\n{model_card(model)}{USE}"
+        (staged / "README.md").write_text(readme, "utf-8")
+
+
+def _front_matter(model: Path, description: ModelDescription, terms: str) -> dict[str, object]:
+    """Return what the Hub reads of a card: each score with its test set, decoding and signature."""
+    languages = description.languages
+    task = "summarization" if len({*languages.values()}) == 1 else "translation"
+    evaluations = list(scored(model))
+    results = [
+        {
+            "task": {"type": task},
+            "dataset": {
+                "name": f"{evaluation.test_set} of {description.task}, {evaluation.lines} lines",
+                "type": description.task,
+                "split": evaluation.test_set,
+            },
+            "metrics": [
+                {
+                    "type": _metric(name),
+                    "name": f"{name}, {decoding}",
+                    "value": round(score.score, score.DIGITS),
+                    "args": {"signature": score.signature},
+                }
+                for name, score in evaluation.scores().items()
+            ],
+        }
+        for decoding, evaluation in evaluations
+    ]
+    kinds = {_metric(name): None for _, evaluation in evaluations for name in evaluation.scores()}
+    index = [{"name": description.task, "results": results}]
+    scores = {"metrics": [*kinds], "model-index": index} if results else {}
+    return {
+        "language": [*dict.fromkeys(languages.values())],
+        "license": terms,
+        "library_name": "convs2s",
+        "pipeline_tag": task,
+        **scores,
+    }
+
+
+def _metric(name: str) -> str:
+    """Return the Hub's name of a metric by that which reports print."""
+    known = ("bleurt", "bleu", "chrf", "rouge", "comet")
+    return next((metric for metric in known if metric in name.lower()), name)
+
+
+def pull(repository: str, folder: Path, revision: str | None = None) -> None:
+    """Bring the model of a repository of the Hub, such as ``USER/NAME``, into a new folder.
+
+    Raises:
+        UserError: the repository, or its model, is not there; a file is not the one that the Hub
+            states; the folder exists.
+    """
+    with _new_folder(folder) as staged, _asking(repository) as hub:
+        info = hub.model_info(repository, revision=revision, files_metadata=True)
+        held = {file.rfilename: file for file in info.siblings or ()}
+        if MODEL_NAME not in held:
+            raise UserError(
+                f"{repository}: has no {MODEL_NAME}: name a repository of a model of convs2s"
+            )
+        for name in filter(held.__contains__, HUB_FILES):
+            hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
+            lfs, blob_id = held[name].lfs, held[name].blob_id
+            stated = blob_id if lfs is None else lfs.sha256
+            if stated != (_git_id if lfs is None else sha256)(staged / name):
+                raise UserError(
+                    f"{repository}: {name}: its checksum is not the one that the Hub states: it "
+                    "was damaged on its way, or a proxy changed it: run the same command again"
+                )
+        shutil.rmtree(staged / ".cache", ignore_errors=True)  # huggingface_hub's notes
+        load_model(staged / MODEL_NAME)
+
+
+def _git_id(path: Path) -> str:
+    """Return what git calls a file by its content."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0%b" % (len(content), content)).hexdigest()
+
+
+def push(folder: Path, repository: str) -> str:
+    """Send a folder that ``export_hub`` wrote to a repository of the Hub, as one commit.
+
+    Returns:
+        its address.
+
+    Raises:
+        UserError: the model is missing or damaged; the repository is not there, or refuses.
+    """
+    load_model(folder / MODEL_NAME)
+    with _asking(repository) as hub:
+        from huggingface_hub import CommitOperationAdd
+
+        paths = [folder / name for name in HUB_FILES if (folder / name).is_file()]
+        added = [CommitOperationAdd(path.name, path) for path in paths]
+        # Not upload_folder, which may make several commits: readers would see a part.
+        return str(
+            hub.create_commit(repository, added, commit_message="A model of convs2s").commit_url
+        )
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder to fill, which gets its name if the block succeeds."""
+    refuse_existing(folder)
+    with sole_writer(folder), writing(folder), scratch_folder(folder.parent) as scratch:
+        staged = scratch / folder.name
+        staged.mkdir()
+        yield staged
+        refuse_existing(folder)  # another process may have written it meanwhile
+        staged.rename(folder)
+
+
+@contextmanager
+def _asking(repository: str) -> Iterator["HfApi"]:
+    """Yield what talks to the Hub; its errors, about a repository, are UserErrors of one line."""
+    try:
+        from httpx2 import HTTPError
+        from huggingface_hub import HfApi, errors
+    except ImportError as error:
+        raise UserError(
+            f"the package huggingface_hub is not installed ({error}): pip install 'convs2s[hub]'"
+        ) from None
+    hub = HfApi(library_name="convs2s")
+    try:
+        yield hub
+    except errors.RepositoryNotFoundError:
+        raise UserError(
+            f"{repository}: no such repository at {hub.endpoint}, or none that you may use: check "
+            "its name, make it there first, and log in to a private one (hf auth login)"
+        ) from None
+    except (HTTPError, ValueError, errors.EntryNotFoundError, ConnectionError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{repository}: {hub.endpoint} does not answer so: {reason}") from None

@@ -1,0 +1,55 @@
+"""BLEU of validation pairs after an epoch, by greedy search: what ``best_by`` goes by."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from convs2s.config.decoding import GREEDY
+from convs2s.data.batches import cut, pad
+from convs2s.data.vocabulary import Vocabulary
+from convs2s.decoding.search import beam_search
+from convs2s.models.ensemble import Ensemble
+from convs2s.models.network import Network
+from convs2s.scoring.bleu import bleu_of_statistics, statistics_of
+from convs2s.text.bpe import join
+from convs2s.training.data import TrainingData
+from convs2s.training.loading import VALIDATION_TOKENS
+from convs2s.training.workers import Workers
+
+PAIRS = 2000  # that are translated, at most, evenly spread over the validation pairs
+
+
+class ValidationBleu:
+    """Translates validation pairs, over all types, and scores their words as they are stored."""
+
+    def __init__(self, data: TrainingData, device: str, workers: Workers) -> None:
+        """Choose the pairs; each worker translates its share of their batches."""
+        self._store, self._device, self._workers = data.valid, device, workers
+        self._vocabulary, self._of_words = Vocabulary(data.types["target"]), data.bpe_codes is None
+        lengths = self._store.lengths("source")
+        rows = np.arange(0, len(lengths), -(-len(lengths) // PAIRS))
+        order = rows[np.argsort(lengths[rows], kind="stable")]
+        self._batches = cut(order, lengths, GREEDY.batch_sentences, VALIDATION_TOKENS)
+
+    def __call__(self, network: Network) -> float:
+        """Return BLEU, 0 to 100: the same for any number of workers."""
+        ensemble = Ensemble([network])
+        parts = []
+        for number, rows in enumerate(self._batches):
+            part = np.zeros((len(rows), 6))
+            if number % self._workers.count == self._workers.rank:
+                pairs = [self._store[int(row)] for row in rows]
+                source = torch.from_numpy(pad([pair[0] for pair in pairs])).to(self._device)
+                found = beam_search(ensemble, source, GREEDY)
+                hypotheses = [self._words(best[0].tokens if best else ()) for best in found]
+                references = [self._words(pair[1][:-1].tolist()) for pair in pairs]  # no </s>
+                part[:] = statistics_of(hypotheses, references)
+            parts.append(part)
+        statistics = np.concatenate(parts)
+        totals = self._workers.totals(statistics.ravel().tolist())
+        return bleu_of_statistics(np.array(totals, np.int64).reshape(statistics.shape))
+
+    def _words(self, tokens: Sequence[int]) -> str:
+        line = " ".join(self._vocabulary.decode(tokens))
+        return line if self._of_words else join(line)

@@ -1,0 +1,90 @@
+"""The best epoch, and the end, by BLEU of validation pairs."""
+
+from pathlib import Path
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+
+from convs2s.config.model import Recipe
+from convs2s.errors import UnfinishedError
+from convs2s.files.checksums import sha256
+from convs2s.model_file import describe_model
+from convs2s.paper.curves import plot_learning_curve
+from convs2s.scoring.bleu import bleu_of_statistics, statistics_of
+from convs2s.training.history import EpochRecord, read_history
+from convs2s.training.identity import recipe_identity
+from convs2s.training.run import train
+from convs2s.training.schedule import TrainerState
+from tests.support import tiny
+
+HYPOTHESES = ["a b c d e", "a x", "b"]
+REFERENCES = ["a b c d f", "a b", "c"]
+BY_BLEU = tiny.settings(best_by="bleu")
+
+
+def test_the_score_is_sacrebleus() -> None:
+    expected = BLEU(tokenize="none", force=True).corpus_score(HYPOTHESES, [REFERENCES]).score
+    assert bleu_of_statistics(statistics_of(HYPOTHESES, REFERENCES)) == pytest.approx(expected)
+    assert bleu_of_statistics(statistics_of(["a x y z"], ["a b c d"])) > 0  # smoothed
+
+
+def test_a_higher_bleu_is_better_whatever_the_loss() -> None:
+    recipe = Recipe(best_by="bleu")
+    state = TrainerState.initial(recipe, 1)
+    for loss, bleu in ((3.0, 10.0), (2.0, 9.0), (4.0, 11.0)):
+        state.tokens = 1
+        state.finish_epoch(loss, None, recipe, bleu)
+    assert state.schedule.best_epoch == 3
+    assert state.schedule.annealing  # since the second
+    assert "BLEU 11.00  " in state.history[-1].line(None)
+
+
+def test_without_it_a_training_is_the_one_of_before() -> None:
+    settings = tiny.settings()
+    assert "best_by" not in settings.training_settings()["training"]  # type: ignore[operator]
+    known = recipe_identity(settings.architecture, settings.training)
+    assert "best_by" not in known["training"]  # type: ignore[operator]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bleu")
+    job = tiny.job(tiny.prepare(folder / "task"), folder / "run/model.safetensors", given=BY_BLEU)
+    train(job)
+    return folder
+
+
+def test_the_history_has_the_bleu_of_greedy_translations(trained: Path) -> None:
+    epochs = read_history(trained / "run/history.jsonl").epochs
+    scores = [row.valid_bleu for row in epochs]
+    assert all(score is not None for score in scores)
+    best = scores.index(max(score for score in scores if score is not None)) + 1
+    described = describe_model(trained / "run/model.safetensors").training
+    assert described["best_epoch"] == best
+    assert described["validation_perplexity"] == pytest.approx(epochs[best - 1].valid_perplexity)
+
+
+def test_a_killed_training_ends_with_the_same_bytes(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = tiny.job(trained / "task", trained / "again/model.safetensors", given=BY_BLEU)
+    original = TrainerState.finish_epoch
+
+    def killed(self: TrainerState, *given: object) -> EpochRecord:
+        if self.epoch == 2:
+            raise UnfinishedError("killed")
+        return original(self, *given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TrainerState, "finish_epoch", killed)
+        with pytest.raises(UnfinishedError):
+            train(job)
+    train(job)
+    assert sha256(job.output) == sha256(trained / "run/model.safetensors")
+
+
+def test_the_curve_shows_it(trained: Path) -> None:
+    figure = trained / "curve.svg"
+    history = trained / "run/history.jsonl"
+    plot_learning_curve(history=history, heading="tiny", outputs=[figure])
+    assert ", BLEU " in figure.read_text("utf-8")
