@@ -1,8 +1,9 @@
 """The text of a task: its files, how it is prepared, and what a token of it is."""
 
+import re
 from typing import Annotated, Literal, NamedTuple, Self, get_args
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from convs2s.config.section import (
@@ -45,12 +46,33 @@ class Languages(Section):
     """Language that is translated to."""
 
 
+OPUS = "https://object.pouta.csc.fi/OPUS-{0}/{1}/moses/{2}.txt.zip#{0}.{2}.{3}"
+"""Where OPUS has a side of a corpus as plain text (the format that it calls moses)."""
+
+
+def _address(name: str) -> str:
+    """Return the address of an entry of OPUS, and any other file's name as it is."""
+    if not name.startswith("opus:"):
+        return name
+    parts = re.fullmatch(r"opus:([\w.-]+)/([\w.-]+)/(\w+)-(\w+)#(\w+)", name, re.ASCII)
+    if not parts or parts[5] not in parts.groups()[2:4] or parts[3] >= parts[4]:
+        raise PydanticCustomError(
+            "opus",
+            "expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE, both languages in the order of "
+            "letters, such as opus:SETIMES/v2/en-ro#ro",
+        )
+    return OPUS.format(parts[1], parts[2], f"{parts[3]}-{parts[4]}", parts[5])
+
+
+CorpusFile = Annotated[FileName, AfterValidator(_address)]
+
+
 class FilePair(Section):
     """Two files, line N of one the translation of line N of the other."""
 
-    source: FileName
-    """File of the source side."""
-    target: FileName
+    source: CorpusFile
+    """File of the source side: a path, an URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`."""
+    target: CorpusFile
     """File of the target side."""
 
 

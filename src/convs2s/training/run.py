@@ -33,7 +33,6 @@ from convs2s.training.progress import EVENTS, EventFile, Watch
 from convs2s.training.start import begin
 from convs2s.training.state_folder import STATE, StateFolder
 from convs2s.training.trainer import Trainer, TrainingResult
-from convs2s.training.validation_bleu import ValidationBleu
 from convs2s.training.workers import Workers, is_worker, joined, worker_count
 
 
@@ -68,6 +67,11 @@ def _train(job: TrainingJob) -> None:
             log(place_line(job, device, workers.count))
         workers.wait()  # for the lock and the checksums
         choose_kernel(job, network, folder, device, workers)
+        bleu = None
+        if job.recipe.best_by:
+            from convs2s.training.validation_bleu import ValidationBleu  # loads sacrebleu
+
+            bleu = ValidationBleu(data, device, workers)
         trainer = Trainer(
             network,
             job.recipe,
@@ -80,7 +84,7 @@ def _train(job: TrainingJob) -> None:
             shortlist=read_shortlist(job.architecture, job.candidates, data),
             watch=watch_of(job, folder) if workers.is_first else None,
             first_epoch=first_epoch,
-            bleu=ValidationBleu(data, device, workers) if job.recipe.best_by else None,
+            bleu=bleu,
         )
         return_freed_memory()  # of how it was made: on a GPU it has left all of this memory
         if workers.is_first:

@@ -7,7 +7,7 @@ With several workers each runs this loop; the first one alone writes and speaks.
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,6 @@ from convs2s.training.progress import EpochProgress, EpochSpan, Watch
 from convs2s.training.schedule import TrainerState, optimizer_tensors, restore_optimizer
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
-from convs2s.training.validation_bleu import ValidationBleu
 from convs2s.training.workers import Workers
 
 MEMORY_UPDATES = 100  # after which freed memory goes back to the system; costs half a percent
@@ -67,7 +66,7 @@ class Trainer:
         shortlist: Shortlist | None = None,
         watch: Watch | None = None,
         first_epoch: int = 1,
-        bleu: ValidationBleu | None = None,
+        bleu: Callable[[Network], float] | None = None,
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
 

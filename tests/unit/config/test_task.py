@@ -267,3 +267,18 @@ def test_a_file_that_snakemake_takes_for_wildcards_is_refused(
     said = rf"^mine: {key}: expected a name without {{ and }}, .*: rename the file or folder, not '"
     with pytest.raises(UserError, match=said):
         task(**changes)
+
+
+def test_an_entry_of_opus_is_a_member_of_its_archive() -> None:
+    pair = {"source": "opus:SETIMES/v2/en-ro#en", "target": "opus:SETIMES/v2/en-ro#ro"}
+    (train,) = task(corpus={"train": [pair], "tests": {"test": [pair]}}).corpus.train
+    archive = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip"
+    assert train.source == f"{archive}#SETIMES.en-ro.en"
+    assert train.target == f"{archive}#SETIMES.en-ro.ro"
+
+
+@pytest.mark.parametrize("name", ["SETIMES/en-ro#ro", "SETIMES/v2/ro-en#ro", "Books/v1/en-fr#de"])
+def test_what_is_no_entry_of_opus_is_refused(name: str) -> None:
+    pair = {"source": "a.en", "target": f"opus:{name}"}
+    with pytest.raises(ValidationError, match=r"expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE"):
+        task(corpus={"train": [pair], "tests": {"test": [pair]}})
