@@ -151,7 +151,7 @@ def _scores(model: Path) -> Iterator[str]:
         for metric, score in evaluation.scores().items():
             about = f"{evaluation.test_set} | {evaluation.lines:,} | {decoding} | {metric}"
             signature = score.signature.replace("|", "\\|")
-            rows.append(f"| {about} | {score.score:.{score.DIGITS}f} | `{signature}` |")
+            rows.append(f"| {about} | {score.score:.2f} | `{signature}` |")
     if not rows:
         yield f"{NOT_RECORDED}: no scores of this very file lie beside it."
         return

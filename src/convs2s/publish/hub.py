@@ -97,7 +97,7 @@ def _front_matter(model: Path, description: ModelDescription, terms: str) -> dic
                 {
                     "type": _metric(name),
                     "name": f"{name}, {decoding}",
-                    "value": round(score.score, score.DIGITS),
+                    "value": round(score.score, 2),
                     "args": {"signature": score.signature},
                 }
                 for name, score in evaluation.scores().items()

@@ -280,5 +280,5 @@ def test_an_entry_of_opus_is_a_member_of_its_archive() -> None:
 @pytest.mark.parametrize("name", ["SETIMES/en-ro#ro", "SETIMES/v2/ro-en#ro", "Books/v1/en-fr#de"])
 def test_what_is_no_entry_of_opus_is_refused(name: str) -> None:
     pair = {"source": "a.en", "target": f"opus:{name}"}
-    with pytest.raises(ValidationError, match=r"expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE"):
+    with pytest.raises(UserError, match=r"expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE"):
         task(corpus={"train": [pair], "tests": {"test": [pair]}})
