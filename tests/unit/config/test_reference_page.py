@@ -32,8 +32,8 @@ def test_each_key_is_a_row() -> None:
     wanted = [
         "| `cores` | integer ≥ 1 or null | `null` | CPU threads of one training or decoding;",
         "| `plots` | mapping |  | What the attention plots show.",
-        "| `corpus.train[].source` | string | required | File of the source side: a path, an URL, or "
-        "`opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`.",
+        "| `corpus.train[].source` | string | required | File of the source side: a path, an "
+        "URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`.",
         "| `architecture.kind` | convs2s, lstm | `convs2s` | convs2s: ",
         "| `architecture.cells` | integer ≥ 1 and ≤ 65536 | `1000` | lstm: Memory cells",
         "| `length_penalty` | number ≥ 0 and ≤ 100 or mapping | `1.0` | Exponent alpha",
