@@ -6,21 +6,25 @@ length, S target types that count (all, where there is no shortlist).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Literal, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.convs2s_inference import InferenceConvS2S
 from convs2s.models.kernels.logits import topk_of_sums
 from convs2s.models.kernels.quantized_linear import LinearMap, Precision
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
+from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
 """Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
@@ -70,17 +74,6 @@ for_inference.register(ConvS2S, InferenceConvS2S)
 for_inference.register(Lstm, InferenceLstm)
 
 
-@dataclass(frozen=True)
-class ShortlistedTypes:
-    """The types (S,), ascending and with the special tokens, that a batch's sentences may use.
-
-    ``mask`` (B, S) is True where a sentence may not use one.
-    """
-
-    types: Tensor
-    mask: Tensor
-
-
 class Ensemble:
     """Networks over the same vocabularies, of any kinds; a single one is the common case."""
 
@@ -95,6 +88,7 @@ class Ensemble:
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
         self._inference = [for_inference(network, precision) for network in networks]
+        self._device = next(networks[0].parameters()).device
 
     @property
     def attends(self) -> bool:
@@ -106,8 +100,9 @@ class Ensemble:
         limits = [network.positions[side] for network in self.networks]
         return min((limit for limit in limits if limit is not None), default=None)
 
+    @torch.inference_mode()
     def start(
-        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None = None
+        self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
     ) -> "DecoderState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each.
 
@@ -115,16 +110,18 @@ class Ensemble:
         """
         states = [network.start(source, hypotheses) for network in self._inference]
         outputs = [network.output for network in self._inference]
+        types = mask = None
         if shortlist is not None:
-            outputs = [output.of(shortlist.types) for output in outputs]
-        mask = None if shortlist is None else shortlist.mask
-        return DecoderState(states, outputs, mask, self._average)
+            types, mask = (torch.as_tensor(one, device=source.device) for one in shortlist)
+            outputs = [output.of(types) for output in outputs]
+        no_word = (source == PADDING) | (source == END)  # (B, m)
+        return DecoderState(states, outputs, no_word, types, mask, self._average)
 
     def start_search(
-        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "DecoderState":
-        """Do as ``start``, for a search alone, which asks for ``best`` at each step."""
-        return self.start(source, hypotheses, shortlist)
+        """Do as ``start`` with a source on the CPU, for a search, which asks for ``best`` alone."""
+        return self.start(torch.from_numpy(source).to(self._device), hypotheses, shortlist)
 
 
 class DecoderState:
@@ -140,14 +137,18 @@ class DecoderState:
         self,
         states: Sequence[IncrementalState],
         outputs: Sequence[LinearMap],
+        no_word: Tensor,
+        types: Tensor | None,
         mask: Tensor | None,
         average: Average,
     ) -> None:
         """Take what each network has read of the source, and its map to logits of S types.
 
-        ``mask`` (B, S) is True where a sentence may not use a type; None: it may use all.
+        ``no_word`` (B, m) is True at the source's special tokens. ``types`` (S,) are the
+        shortlist's; None: all. ``mask`` (B, S) is True where a sentence may not use one.
         """
-        self._states, self._outputs, self._mask, self._average = states, outputs, mask, average
+        self._states, self._outputs, self._average = states, outputs, average
+        self._no_word, self._types, self._mask = no_word, types, mask
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last token (B, K).
@@ -160,42 +161,75 @@ class DecoderState:
         features, attention = self._read(previous)
         return self._predict(features, slice(None)), attention
 
-    def best(
-        self,
-        previous: Tensor,
-        scores: Tensor,
-        count: int,
-        constrain: Callable[[Tensor, slice], None],
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    @torch.inference_mode()
+    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        A CPU goes through the batch in parts that stay in the cache, a GPU does it at once.
+        A CPU goes through the batch in parts that stay in the cache, a GPU does it at once. The
+        results come in one transfer, so that the device is waited for once.
 
         Args:
             previous: (B, K), each hypothesis's last token.
             scores: (B, K), the log-probability of each hypothesis.
             count: of the continuations; at most K * S are returned.
-            constrain: changes predictions (B', K, S) of some of the sentences in place.
-
-        Returns:
-            Log-probabilities (B, count), the best first, their places in K * S, and the attention
-            as ``step`` has it.
+            limits: what may come next.
         """
-        features, attention = self._read(previous)
+        features, attention = self._read(self._to_device(previous))
         best = []  # log-probabilities and places, (B', count), of each part
         rows = max(PART_ROWS, PART_NUMBERS // self.types)
         sentences = max(1, rows // previous.shape[1])
-        if previous.device.type != "cpu":
+        if self._no_word.device.type != "cpu":
             sentences = len(previous)
         for start in range(0, len(previous), sentences):
             part = slice(start, start + sentences)
             predictions = self._predict([tensor[part] for tensor in features], part)
-            constrain(predictions, part)
-            best.append(topk_of_sums(predictions, scores[part], count))
-        if len(best) == 1:
-            return *best[0], attention
+            best.append(self._best(predictions, scores[part], count, limits, part))
         totals, places = (torch.cat(parts) for parts in zip(*best, strict=True))
-        return totals, places, attention
+        return self._candidates(totals, places, attention)
+
+    def _best(
+        self, predictions: Tensor, scores: Numbers, count: int, limits: Limits, part: slice
+    ) -> tuple[Tensor, Tensor]:
+        """Return the best (B', count) of a part's predictions (B', K, S), which are changed."""
+        self._limit(predictions, limits, limits.must_end[part])
+        return topk_of_sums(predictions, self._to_device(scores).to(predictions.dtype), count)
+
+    def _candidates(self, totals: Tensor, chosen: Tensor, attention: Tensor | None) -> Candidates:
+        """Return what a search reads of the best (B, C), chosen in K * S."""
+        tokens = chosen % self.types
+        if self._types is not None:
+            tokens = self._types[tokens]
+        # float64 holds each of these numbers as it is, indices too.
+        parts = [totals.double(), chosen // self.types, tokens]
+        if attention is not None:
+            parts.append(attention.masked_fill(self._no_word.unsqueeze(1), -1.0).argmax(2))
+        transferred = torch.cat(parts, 1).cpu().numpy()  # (B, 3C + K), or (B, 3C)
+        count = totals.shape[1]
+        indices = transferred[:, count:].astype(np.int64)
+        places = None if attention is None else indices[:, 2 * count :]
+        parents, tokens = indices[:, :count], indices[:, count : 2 * count]
+        return Candidates(transferred[:, :count], parents, tokens, places)
+
+    def _limit(self, predictions: Tensor, limits: Limits, must_end: NDArray[np.bool_]) -> None:
+        """Bar from predictions (B', K, S) what may not come next; ``must_end`` is of (B',).
+
+        The special tokens stand at their own indices among the types of a shortlist as well.
+        """
+        predictions.select(2, PADDING).fill_(-torch.inf)
+        if limits.unknown_penalty:
+            predictions.select(2, UNKNOWN).sub_(limits.unknown_penalty)
+        end = predictions.select(2, END)  # (B', K), a view
+        if not limits.may_end:
+            end.index_fill_(0, self._to_device(np.flatnonzero(~must_end)), -torch.inf)
+        if must_end.any():  # nothing but </s> may follow
+            rows = self._to_device(np.flatnonzero(must_end))
+            ending = end.index_select(0, rows)
+            predictions.index_fill_(0, rows, -torch.inf)
+            end.index_copy_(0, rows, ending)
+
+    def _to_device(self, array: NDArray[np.generic]) -> Tensor:
+        """Return an array on the networks' device, without waiting for it."""
+        return torch.from_numpy(array).to(self._no_word.device, non_blocking=True)
 
     @property
     def types(self) -> int:
@@ -227,17 +261,21 @@ class DecoderState:
         # The log of the mean probability.
         return torch.logsumexp(stacked, 0) - math.log(len(predictions))
 
-    def select(self, rows: Tensor) -> None:
+    @torch.inference_mode()
+    def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
         for state in self._states:
-            state.select(rows)
+            state.select(self._to_device(rows))
 
-    def keep(self, sentences: Tensor) -> None:
+    @torch.inference_mode()
+    def keep(self, sentences: Indices) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
+        kept = self._to_device(sentences)
         for state in self._states:
-            state.keep(sentences)
+            state.keep(kept)
+        self._no_word = self._no_word[kept]
         if self._mask is not None:
-            self._mask = self._mask[sentences]
+            self._mask = self._mask[kept]
 
     def release(self) -> None:
         """Give up what others can use: nothing more is asked of this state."""
