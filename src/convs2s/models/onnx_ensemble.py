@@ -3,23 +3,33 @@
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S target types.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.onnx_graphs import SQRT_HALF, Array, Graph, NetworkWeights, graphs_of
+from convs2s.models.onnx_graphs import (
+    GROUP,
+    SQRT_HALF,
+    Array,
+    Graph,
+    NetworkWeights,
+    graphs_of,
+    padded_output,
+)
 from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
 
 VECTOR, VECTORS = 16, 64
 """Numbers of fp32 that a softmax adds up at a time: the widest vector's, and those of several once
 a row has as many. The source is padded to whole ones, or a row with more padding would be added up
 in another order: no sentence's rounding may depend on the others of its batch."""
+
+RESULTS = ("values", "tokens", "end", "places")
+"""Outputs of a step, before the states."""
 
 BARRED = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
 
@@ -34,7 +44,8 @@ class OnnxEnsemble:
         self.precision = precision
         self._architectures = [network.architecture for network in networks]
         self._graphs = graphs_of(networks, precision, average)
-        self._types = np.arange(networks[0].types[1])
+        types = networks[0].types[1]
+        self._types = np.pad(np.arange(types), (0, -types % GROUP))
         self._encoder, self._decoder = map(_session, self._graphs[:2])
 
     @cached_property
@@ -70,12 +81,15 @@ class OnnxEnsemble:
         states = self._graphs.states
         if shortlist is None:
             return OnnxDecoder(self._decoder, inputs, {}, states, hypotheses, self._types)
-        inputs["mask"] = np.where(shortlist.mask, -np.inf, np.float32(0))[:, None]
+        missing = -len(shortlist.types) % GROUP
+        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)), constant_values=True)
+        inputs["mask"] = np.where(mask, -np.inf, np.float32(0))[:, None]
         fixed: dict[str, Array] = {}
         for number, (weight, bias) in enumerate(self._graphs.outputs):
-            fixed[f"network{number}.output.weight"] = weight[shortlist.types].T
-            fixed[f"network{number}.output.bias"] = bias[shortlist.types]
-        return OnnxDecoder(self._shortlisted, inputs, fixed, states, hypotheses, shortlist.types)
+            weight, bias = padded_output(weight[shortlist.types], bias[shortlist.types])
+            fixed[f"network{number}.output.weight"] = weight.T
+            fixed[f"network{number}.output.bias"] = bias
+        return OnnxDecoder(self._shortlisted, inputs, fixed, states, hypotheses, np.pad(shortlist.types, (0, missing)))
 
 
 def _session(graph: Graph) -> onnxruntime.InferenceSession:
@@ -108,15 +122,20 @@ class OnnxDecoder:
 
         ``types`` (S,) are those to choose from.
         """
-        self._session, self._sources, self._types = session, sources, types
-        self._hypotheses, self._position = hypotheses, 0
+        self._sources, self._types, self._hypotheses = sources, types, hypotheses
+        self._position = 0
+        self._session, self._binding = session, session.io_binding()
         rows = len(sources["words"]) * hypotheses
-        zeros = {name: np.zeros((rows, width), np.float32) for name, width in states.items()}
-        self._states = _values(zeros)
-        self._next = [f"{name}.next" for name in states]
         self._rows = np.arange(rows)
-        self._fixed = _values({name: np.ascontiguousarray(one) for name, one in fixed.items()})
-        self._bound = _values(sources)
+        self._states = list(states)
+        zeros = {name: np.zeros((rows, width), np.float32) for name, width in states.items()}
+        self._bind(zeros | fixed | sources)
+        self._outputs = [*RESULTS, *(f"{name}.next" for name in states)]
+
+    def _bind(self, arrays: Mapping[str, Array]) -> None:
+        for name, array in arrays.items():
+            value = onnxruntime.OrtValue.ortvalue_from_numpy(np.array(array, order="C", copy=None))
+            self._binding.bind_ortvalue_input(name, value)
 
     def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Return at most ``count`` of each sentence's best continuations.
@@ -124,19 +143,23 @@ class OnnxDecoder:
         ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-likelihood.
         """
         batch, beam = previous.shape
-        given = {
+        groups = min(count + BARRED, -(-len(self._types) // GROUP))
+        step = {
             "previous": previous.reshape(-1),
             "position": np.array(self._position),
             "grouped": np.array([batch, beam, -1]),
-            "count": np.array([min(count + BARRED, len(self._types))]),
+            "groups": np.array([groups]),
+            "count": np.array([min(count + BARRED, groups * GROUP)]),
             "rows": self._rows,
         }
-        found = self._session.run_with_ort_values(
-            ["values", "tokens", "end", "places", *self._next],
-            _values(given) | self._bound | self._fixed | self._states,
-        )
-        values, tokens, end, places = (one.numpy() for one in found[:4])
-        self._states = dict(zip(self._states, found[4:], strict=True))
+        self._bind(step)
+        for name in self._outputs:  # anew: the last step's are the states
+            self._binding.bind_output(name)
+        self._session.run_with_iobinding(self._binding)
+        found = self._binding.get_outputs()
+        values, tokens, end, places = (one.numpy() for one in found[: len(RESULTS)])
+        for name, value in zip(self._states, found[len(RESULTS) :], strict=True):
+            self._binding.bind_ortvalue_input(name, value)
         self._position += 1
         self._rows = np.arange(batch * beam)
         values, tokens = values.reshape(batch, beam, -1), tokens.reshape(batch, beam, -1)
@@ -156,7 +179,7 @@ class OnnxDecoder:
         """Go on with these sentences alone: ``sentences`` indexes B."""
         self._rows = self._rows.reshape(-1, self._hypotheses)[sentences].reshape(-1)
         self._sources = {name: one[sentences] for name, one in self._sources.items()}
-        self._bound = _values(self._sources)
+        self._bind(self._sources)
 
     def release(self) -> None:
         """Give up what others can use, which is nothing."""
@@ -176,8 +199,3 @@ def _limit(values: Numbers, tokens: Indices, end: Numbers, limits: Limits) -> No
         values[limits.must_end], tokens[limits.must_end] = -np.inf, END
         values[limits.must_end, :, 0] = end[limits.must_end]
 
-
-def _values(arrays: dict[str, Array]) -> dict[str, Any]:
-    return {
-        name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()
-    }

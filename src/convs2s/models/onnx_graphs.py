@@ -29,6 +29,8 @@ Array = NDArray[Any]
 
 SQRT_HALF = float(np.sqrt(0.5))
 LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
+GROUP = 32
+"""Types of which the most probable stands for all in the first pass over log-probabilities."""
 OPSET, IR_VERSION = 21, 10
 
 
@@ -117,7 +119,7 @@ class _Builder:
 
     def constant(self, value: Any, dtype: type = np.float32) -> str:
         name = f"constant.{len(self.constants)}"
-        self.constants[name] = np.ascontiguousarray(value, dtype)
+        self.constants[name] = np.array(value, dtype, order="C")
         return name
 
     def linear(self, x: str, weight: Array, bias: Array | None) -> str:
@@ -187,8 +189,8 @@ class Graphs(NamedTuple):
         encoder: maps ``source`` (B, m), ``positions`` (m,), ``present`` (B, m, 1): 1, or 0 where it
             is padding, ``bias`` (B, m, 1): 0 or -inf, and ``scale`` (B, 1, 1): m * sqrt(1/m) *
             sqrt(0.5), to the sources, each (B, m, _).
-        decoder: maps ``previous`` (R,), ``position`` (), ``grouped``: [B, K, -1], ``count`` (1,),
-            ``words`` (B, 1, m): 0, or -inf where there is no word, the states, ``rows`` (R,) of
+        decoder: maps ``previous`` (R,), ``position`` (), ``grouped``: [B, K, -1], ``groups`` (1,) that
+            are looked into, ``count`` (1,), ``words`` (B, 1, m): 0, or -inf where there is no word, the states, ``rows`` (R,) of
             them that go on, and the sources to the ``count`` largest log-probabilities of each row
             and their tokens (R, count), that of ``</s>`` (R,), the place with the most attention
             (B, K), and the next states.
@@ -253,6 +255,7 @@ def _declare(encoder: _Builder, decoder: _Builder) -> None:
     decoder.indices("previous", "R")
     decoder.indices("position")
     decoder.indices("grouped", 3)
+    decoder.indices("groups", 1)
     decoder.indices("count", 1)
     decoder.indices("rows", "R")
     decoder.floats("words", "B", 1, "m")
@@ -267,10 +270,27 @@ def _predict(decoder: _Builder, logits: Sequence[str], average: str) -> None:
         most = decoder.op("Max", *logs)
         shares = [decoder.op("Exp", decoder.op("Sub", one, most)) for one in logs]
         mean = decoder.op("Add", decoder.op("Log", decoder.mean(shares)), most)
-    values, tokens = decoder.op("TopK", mean, "count", outputs=2)
+    # The largest lie in the groups with the largest maxima: one pass reads everything.
+    grouped = decoder.op("Reshape", mean, decoder.constant([0, -1, GROUP], np.int64))
+    maxima = decoder.op("ReduceMax", grouped, decoder.constant([2], np.int64), keepdims=0)
+    _, groups = decoder.op("TopK", maxima, "groups", outputs=2, sorted=0)  # (R, groups)
+    place = decoder.op("Unsqueeze", groups, decoder.constant([2], np.int64))
+    flat = decoder.constant([0, -1], np.int64)
+    members = decoder.op("Reshape", decoder.op("GatherND", grouped, place, batch_dims=1), flat)
+    values, chosen = decoder.op("TopK", members, "count", outputs=2)
+    within = decoder.constant(np.arange(GROUP), np.int64)
+    tokens = decoder.op("Add", decoder.op("Mul", place, decoder.constant(GROUP, np.int64)), within)
+    tokens = decoder.op("GatherElements", decoder.op("Reshape", tokens, flat), chosen, axis=1)
     decoder.output("values", values)
     decoder.output("tokens", tokens, TensorProto.INT64)
     decoder.output("end", decoder.op("Gather", mean, decoder.constant(END, np.int64), axis=1))
+
+
+def padded_output(weight: Array, bias: Array) -> tuple[Array, Array]:
+    """Add types (S, f_out), (S,) of no probability, so that they are whole groups."""
+    missing = -len(bias) % GROUP
+    padded = np.pad(bias, (0, missing), constant_values=-np.inf)
+    return np.pad(weight, ((0, missing), (0, 0))), padded
 
 
 class _Network:
@@ -398,7 +418,7 @@ class _Network:
         self.attention = graph.mean(attentions)
         features = architecture.output_embedding
         self.features = graph.linear(x, *self.weights.linear("decoder.out_projection", features, inputs))
-        self.output = self._output(features)
+        self.output = padded_output(*self._output(features))
 
     def _kept_inputs(self) -> list[list[str]]:
         """Return the earlier inputs of each block's convolution, each (R, inputs)."""
