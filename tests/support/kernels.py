@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from convs2s.models.kernels import quantized_linear
-from convs2s.models.kernels.quantized_linear import Precision
+from convs2s.models.steps import Precision
 
 NEEDS_VNNI = pytest.mark.skipif(not quantized_linear.has_vnni(), reason="needs a CPU with VNNI")
 NEEDS_INT8 = pytest.mark.skipif(not quantized_linear.runs_int8(), reason="needs an x86 CPU")

@@ -78,8 +78,6 @@ def _translate(arguments: argparse.Namespace) -> None:
 
 
 def _translate_on(device: str, arguments: argparse.Namespace) -> None:
-    import torch
-
     from convs2s.decoding.long_files import identity_of, translate_long_file
     from convs2s.decoding.streams import ChunkTranslator, translate_stream
     from convs2s.decoding.translate import LineTranslator
@@ -91,8 +89,6 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         raise UserError(
             "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
         )
-    # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
-    torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
     translator = LineTranslator(
         *(arguments.model, settings, device),
         pretokenized=arguments.pretokenized,

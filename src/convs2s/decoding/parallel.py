@@ -11,11 +11,9 @@ from multiprocessing.process import BaseProcess
 from threading import Event, Thread
 from typing import TypeVar
 
-import torch
-
 from convs2s.errors import UserError
 from convs2s.files.interrupts import STOPPING
-from convs2s.models.kernels.measurements import one_thread
+from convs2s.models.kernels.threads import compute_alone, one_thread
 
 Searched = TypeVar("Searched")
 Translated = TypeVar("Translated")
@@ -46,7 +44,7 @@ def search_in_threads(
     with one_thread():  # around the pool as well: each of its threads sets what later ones inherit
         if threads == 1 or len(batches) < 2:
             return [search(batch, stopped) for batch in batches]
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        with ThreadPoolExecutor(threads, initializer=compute_alone) as pool:
             try:
                 return list(pool.map(lambda batch: search(batch, stopped), batches[::-1]))[::-1]
             except BaseException:

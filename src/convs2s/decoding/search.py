@@ -17,13 +17,18 @@ Shapes: A active sentences, K beam, C candidates, S types, t tokens so far, m so
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.steps import Candidates, Limits, Searched, Shortlisted
+from convs2s.models.steps import Candidates, Limits, Shortlisted
+
+if TYPE_CHECKING:
+    from convs2s.models.ensemble import Ensemble
+    from convs2s.models.onnx_ensemble import OnnxEnsemble
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Hypothesis:
 
 
 def beam_search(
-    ensemble: Searched,
+    ensemble: "Ensemble | OnnxEnsemble",
     source: ArrayLike,
     settings: DecodingSettings,
     shortlist: Shortlisted | None = None,
@@ -61,7 +66,7 @@ class _Search:
 
     def __init__(
         self,
-        ensemble: Searched,
+        ensemble: "Ensemble | OnnxEnsemble",
         source: ArrayLike,
         settings: DecodingSettings,
         shortlist: Shortlisted | None,

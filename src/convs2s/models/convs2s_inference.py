@@ -25,9 +25,10 @@ from torch.nn import functional
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import Attention, Block, ConvS2S, length_scale
+from convs2s.models.kernels.linear_map import LinearMap, linear_map
 from convs2s.models.kernels.matmul import windows
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
 from convs2s.models.layers import SQRT_HALF, Embedding, WeightNormalized
+from convs2s.models.steps import Precision
 
 VECTOR = 16
 """Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded

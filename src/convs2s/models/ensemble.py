@@ -8,7 +8,7 @@ length, S target types that count (all, where there is no shortlist).
 import math
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,18 +20,15 @@ from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.convs2s_inference import InferenceConvS2S
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.kernels.logits import topk_of_sums
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
-from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
+from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
 """Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
 rows, as a matrix product reads all weights however few its rows are."""
-
-Average = Literal["probabilities", "log_probabilities"]
-"""What of the networks is averaged at each step."""
 
 
 class IncrementalState(Protocol):
@@ -65,7 +62,7 @@ class InferenceNetwork(Protocol):
 def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
     """Return a network's weights as decoding needs them; they do not follow the network's.
 
-    ``fp32`` is the precision of its weights, ``int8`` is for ConvS2S alone.
+    ``fp32`` is the precision of its weights; ``int8`` is not torch's.
     """
     raise TypeError(f"no form for inference of {type(network).__name__}")
 

@@ -17,9 +17,10 @@ from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_s
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.quantized_linear import FEWEST_ROWS, Precision, linear_map
+from convs2s.models.kernels.linear_map import FEWEST_ROWS, linear_map
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
+from convs2s.models.steps import Precision
 
 State = tuple[Tensor, Tensor]
 """A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""

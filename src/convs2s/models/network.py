@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-EMBEDDING_TABLES = {"source": "encoder.embedding.tokens", "target": "decoder.embedding.tokens"}
-"""The weights of every network that have a row for each type of a side's vocabulary."""
-
 
 class OutputLayer(Protocol):
     """The map from features to logits; ``weight()`` is (V, features), ``bias`` (V,)."""
@@ -31,7 +28,7 @@ def rows_of(output: OutputLayer, types: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 class Network(nn.Module, ABC):
-    """An encoder and a decoder; its weights hold those that ``EMBEDDING_TABLES`` names."""
+    """An encoder and a decoder; each with ``embedding.tokens``, a row a type."""
 
     attends: ClassVar[bool]
     """Whether there is attention, which unknown-word replacement and its plots need."""

@@ -4,11 +4,10 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S ta
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnxruntime
+from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
@@ -17,9 +16,10 @@ from convs2s.models.onnx_graphs import (
     SQRT_HALF,
     Array,
     Graph,
-    NetworkWeights,
-    graphs_of,
-    padded_output,
+    Weights,
+    decoder_graph,
+    encoder_graph,
+    output_graph,
 )
 from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
 
@@ -28,10 +28,11 @@ VECTOR, VECTORS = 16, 64
 a row has as many. The source is padded to whole ones, or a row with more padding would be added up
 in another order: no sentence's rounding may depend on the others of its batch."""
 
-RESULTS = ("values", "tokens", "end", "places")
-"""Outputs of a step, before the states."""
-
 BARRED = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
+
+PART_NUMBERS, PART_ROWS = 1 << 19, 32
+"""Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
+rows, as a matrix product reads all weights however few its rows are."""
 
 
 class OnnxEnsemble:
@@ -39,18 +40,21 @@ class OnnxEnsemble:
 
     attends = True
 
-    def __init__(self, networks: Sequence[NetworkWeights], precision: str, average: str) -> None:
-        """Make sessions of the networks' weights, which are used up."""
-        self.precision = precision
-        self._architectures = [network.architecture for network in networks]
-        self._graphs = graphs_of(networks, precision, average)
-        types = networks[0].types[1]
-        self._types = np.pad(np.arange(types), (0, -types % GROUP))
-        self._encoder, self._decoder = map(_session, self._graphs[:2])
+    def __init__(self, networks: Sequence[Weights], precision: str, average: str) -> None:
+        """Make sessions of the networks' weights, which are used up.
 
-    @cached_property
-    def _shortlisted(self) -> onnxruntime.InferenceSession:
-        return _session(self._graphs.shortlisted)
+        Raises:
+            ValueError: weights are not those of their architecture.
+        """
+        self.precision, self._average = precision, average
+        self._architectures = [network.architecture for network in networks]
+        encoder, sources = encoder_graph(networks, precision)
+        decoder, self.states = decoder_graph(networks, precision, sources)
+        self._layers = [network.output() for network in networks]
+        self._sources = list(sources)
+        self._types = np.arange(networks[0].types[1])
+        self._encoder, self.decoder = session_of(encoder), session_of(decoder)
+        self._output = session_of(output_graph(self._layers, precision, average))
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
@@ -73,35 +77,28 @@ class OnnxEnsemble:
             "bias": np.where(is_token, np.float32(0), -np.inf),
             "scale": np.sqrt(lengths) * np.float32(SQRT_HALF),
         }
-        sources = dict(
-            zip(self._graphs.sources, self._encoder.run(self._graphs.sources, given), strict=True)
-        )
-        words = np.where((source == PADDING) | (source == END), -np.inf, np.float32(0))
-        inputs = sources | {"words": words[:, None]}
-        states = self._graphs.states
+        encoded = zip(self._sources, self._encoder.run(self._sources, given), strict=True)
+        is_word = (source != PADDING) & (source != END)
+        sources = {"words": np.where(is_word, np.float32(0), -np.inf)[:, None], **dict(encoded)}
         if shortlist is None:
-            return OnnxDecoder(self._decoder, inputs, {}, states, hypotheses, self._types)
-        missing = -len(shortlist.types) % GROUP
-        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)), constant_values=True)
-        inputs["mask"] = np.where(mask, -np.inf, np.float32(0))[:, None]
-        fixed: dict[str, Array] = {}
-        for number, (weight, bias) in enumerate(self._graphs.outputs):
-            weight, bias = padded_output(weight[shortlist.types], bias[shortlist.types])
-            fixed[f"network{number}.output.weight"] = weight.T
-            fixed[f"network{number}.output.bias"] = bias
-        return OnnxDecoder(self._shortlisted, inputs, fixed, states, hypotheses, np.pad(shortlist.types, (0, missing)))
+            return OnnxDecoder(self, sources, hypotheses, self._output, self._types, None)
+        layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
+        output = session_of(output_graph(layers, self.precision, self._average))
+        mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
+        masked = np.where(mask, -np.inf, np.float32(0))
+        return OnnxDecoder(self, sources, hypotheses, output, shortlist.types, masked)
 
 
-def _session(graph: Graph) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # batches have threads
+def session_of(graph: Graph) -> InferenceSession:
+    """Return what runs a graph, with one thread: batches have threads of their own."""
+    options = SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors alone
-    # Where products of signed bytes would overflow, as of CPUs without VNNI, unsigned ones.
+    # Where products of signed bytes overflow, as of x86 without VNNI, weights become unsigned.
     options.add_session_config_entry("session.x64quantprecision", "1")
-    values = map(onnxruntime.OrtValue.ortvalue_from_numpy, graph.constants.values())
-    options.add_external_initializers(list(graph.constants), list(values))
-    model = graph.model.SerializeToString()
-    return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    values = map(OrtValue.ortvalue_from_numpy, graph.matrices.values())
+    options.add_external_initializers(list(graph.matrices), list(values))
+    return InferenceSession(graph.model.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
 class OnnxDecoder:
@@ -111,65 +108,88 @@ class OnnxDecoder:
 
     def __init__(
         self,
-        session: onnxruntime.InferenceSession,
+        ensemble: OnnxEnsemble,
         sources: dict[str, Array],
-        fixed: dict[str, Array],
-        states: dict[str, int],
         hypotheses: int,
+        output: InferenceSession,
         types: Indices,
+        mask: Numbers | None,
     ) -> None:
-        """Take the inputs that have a row for each sentence, and those that stay as they are.
+        """Take what the decoder reads of B sentences, and the output layers of types (S,).
 
-        ``types`` (S,) are those to choose from.
+        ``mask`` (B, S) is -inf where a sentence may not use a type, else 0; None: it may use all.
         """
-        self._sources, self._types, self._hypotheses = sources, types, hypotheses
-        self._position = 0
-        self._session, self._binding = session, session.io_binding()
-        rows = len(sources["words"]) * hypotheses
-        self._rows = np.arange(rows)
-        self._states = list(states)
-        zeros = {name: np.zeros((rows, width), np.float32) for name, width in states.items()}
-        self._bind(zeros | fixed | sources)
-        self._outputs = [*RESULTS, *(f"{name}.next" for name in states)]
+        self._sources, self._types, self._mask = sources, types, mask
+        self._hypotheses, self._position = hypotheses, 0
+        self._decoder, self._output = ensemble.decoder, output
+        self._binding = self._decoder.io_binding()
+        self._rows = np.arange(len(sources["words"]) * hypotheses)
+        self._bind(sources)
+        for name, width in ensemble.states.items():
+            self._bind({name: np.zeros((len(self._rows), width), np.float32)})
+        self._states = list(ensemble.states)
+        self._features = [f"{number}.features" for number in range(len(self._states))]
 
     def _bind(self, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
-            value = onnxruntime.OrtValue.ortvalue_from_numpy(np.array(array, order="C", copy=None))
-            self._binding.bind_ortvalue_input(name, value)
+            self._binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
 
     def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
-        """Return at most ``count`` of each sentence's best continuations.
+        """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-likelihood.
+        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
+        most ``count`` are returned.
         """
         batch, beam = previous.shape
-        groups = min(count + BARRED, -(-len(self._types) // GROUP))
-        step = {
-            "previous": previous.reshape(-1),
-            "position": np.array(self._position),
-            "grouped": np.array([batch, beam, -1]),
-            "groups": np.array([groups]),
-            "count": np.array([min(count + BARRED, groups * GROUP)]),
-            "rows": self._rows,
-        }
-        self._bind(step)
-        for name in self._outputs:  # anew: the last step's are the states
-            self._binding.bind_output(name)
-        self._session.run_with_iobinding(self._binding)
-        found = self._binding.get_outputs()
-        values, tokens, end, places = (one.numpy() for one in found[: len(RESULTS)])
-        for name, value in zip(self._states, found[len(RESULTS) :], strict=True):
-            self._binding.bind_ortvalue_input(name, value)
-        self._position += 1
-        self._rows = np.arange(batch * beam)
+        places, *features = self._read(previous)
+        values, tokens, end = self._predict(features, beam, count + BARRED)
         values, tokens = values.reshape(batch, beam, -1), tokens.reshape(batch, beam, -1)
         _limit(values, tokens, end.reshape(batch, beam), limits)
         totals = (values + scores[:, :, None]).reshape(batch, -1)
         order = np.argsort(-totals, axis=1, kind="stable")[:, :count]
         sentences = np.arange(batch)[:, None]
-        chosen = tokens.reshape(batch, -1)[sentences, order]
-        parents = order // values.shape[2]
-        return Candidates(totals[sentences, order], parents, self._types[chosen], places)
+        chosen = self._types[tokens.reshape(batch, -1)[sentences, order]]
+        return Candidates(totals[sentences, order], order // values.shape[2], chosen, places)
+
+    def _read(self, previous: Indices) -> list[Array]:
+        """Return the places (B, K) with the most attention, and what enters each output layer."""
+        step = {
+            "previous": previous.reshape(-1),
+            "position": np.array(self._position),
+            "grouped": np.array([*previous.shape, -1]),
+            "rows": self._rows,
+        }
+        self._bind(step)
+        results = ["places", *self._features]
+        for name in [*results, *(f"{state}.next" for state in self._states)]:
+            self._binding.bind_output(name)  # anew, as the last ones are read now
+        self._decoder.run_with_iobinding(self._binding)
+        found = self._binding.get_outputs()
+        for name, value in zip(self._states, found[len(results) :], strict=True):
+            self._binding.bind_ortvalue_input(name, value)
+        self._position += 1
+        self._rows = np.arange(previous.size)
+        return [value.numpy() for value in found[: len(results)]]
+
+    def _predict(self, features: Sequence[Array], beam: int, count: int) -> list[Array]:
+        """Return log-probabilities and types (R, count), and </s>'s log-probability (R,).
+
+        It goes through the batch in parts that stay in the cache.
+        """
+        groups = min(count, -(-len(self._types) // GROUP))
+        given: dict[str, Any] = {"groups": np.array([groups])}
+        given["count"] = np.array([min(count, groups * GROUP, len(self._types))])
+        given["mask"] = np.zeros((1, 1), np.float32)
+        sentences = max(1, max(PART_ROWS, PART_NUMBERS // len(self._types)) // beam)
+        parts = []
+        for start in range(0, len(features[0]), sentences * beam):
+            rows = slice(start, start + sentences * beam)
+            if self._mask is not None:
+                own = self._mask[start // beam : start // beam + sentences]
+                given["mask"] = np.repeat(own, beam, 0)
+            given |= {name: x[rows] for name, x in zip(self._features, features, strict=True)}
+            parts.append(self._output.run(["values", "tokens", "end"], given))
+        return parts[0] if len(parts) == 1 else [np.concatenate(each) for each in zip(*parts)]
 
     def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
@@ -180,6 +200,7 @@ class OnnxDecoder:
         self._rows = self._rows.reshape(-1, self._hypotheses)[sentences].reshape(-1)
         self._sources = {name: one[sentences] for name, one in self._sources.items()}
         self._bind(self._sources)
+        self._mask = None if self._mask is None else self._mask[sentences]
 
     def release(self) -> None:
         """Give up what others can use, which is nothing."""
@@ -198,4 +219,3 @@ def _limit(values: Numbers, tokens: Indices, end: Numbers, limits: Limits) -> No
     if limits.must_end.any():
         values[limits.must_end], tokens[limits.must_end] = -np.inf, END
         values[limits.must_end, :, 0] = end[limits.must_end]
-

@@ -1,20 +1,16 @@
-"""ConvS2S as graphs of ONNX: one encodes the source, one makes a step of the decoder.
+"""ConvS2S as graphs of ONNX, made of its weights without torch: encoder, decoder step, output.
 
-They are made of the weights as arrays, without torch, and hold what ``convs2s_inference`` says of
-maps that are folded into the source; several networks are one graph, which averages them. A factor
-of a sum is multiplied into the map before it, where there is one.
-
-No row of a result depends on the others: a product adds up in one order whatever its rows, as its
-weights are packed once. In int8 each row has a scale of its own. Scores are computed transposed,
-(B, m, K), as a product with m columns would add up in another order where m is large.
+They hold what ``convs2s_inference`` says of constants and of attention's maps, which are applied to
+the source; several networks make one graph. No row of a result depends on the others: products add
+up in one order however many rows there are, as weights are packed once, and in int8 each row has a
+scale of its own. Scores are computed as (B, m, K): a product with m columns would add up in another
+order where m is large.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f embedding width, d
-block width, S target types.
+block width, S target types in whole groups of ``GROUP``.
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,472 +19,337 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.data.vocabulary import END
-from convs2s.errors import UserError
 
 Array = NDArray[Any]
 
 SQRT_HALF = float(np.sqrt(0.5))
+GROUP = 32  # Types of which the most probable stands for all in the first pass over them
 LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
-GROUP = 32
-"""Types of which the most probable stands for all in the first pass over log-probabilities."""
 OPSET, IR_VERSION = 21, 10
+FLOATS, INDICES = TensorProto.FLOAT, TensorProto.INT64
+
+
+class Graph(NamedTuple):
+    """A model of ONNX, and its matrices by their names, which are no part of it."""
+
+    model: ModelProto
+    matrices: Mapping[str, Array]
 
 
 class Weights:
-    """A model's weights by their names, each checked as it is taken."""
+    """A network's weights; ``ValueError`` says that they are not those of its architecture."""
 
-    def __init__(self, arrays: Mapping[str, Array], path: str) -> None:
-        """Take the arrays of a file."""
-        self._arrays, self._path = dict(arrays), path
+    def __init__(
+        self, arrays: Mapping[str, Array], architecture: ConvS2SArchitecture, types: tuple[int, int]
+    ) -> None:
+        """Take weights by their names, and the sizes of both vocabularies."""
+        self._arrays, self.architecture, self.types = dict(arrays), architecture, types
 
     def take(self, name: str, *shape: int) -> Array:
-        """Return a weight of a shape.
-
-        Raises:
-            UserError: it is missing, of another shape or type, or not finite.
-        """
-        if name not in self._arrays:
-            raise UserError(f"{self._path}: not the network that it describes: it lacks {name!r}")
-        array = self._arrays.pop(name)
-        if array.shape != shape or array.dtype.kind != "f":
-            raise UserError(
-                f"{self._path}: not the network that it describes: {name!r} is {array.dtype} "
-                f"{list(array.shape)}, float32 {list(shape)} was expected"
-            )
-        if not np.isfinite(array).all():
-            raise UserError(
-                f"{self._path}: {name!r} holds what is not a finite number: train it again"
-            )
+        """Return a weight, which is used once."""
+        array = self._arrays.pop(name, np.zeros(0))
+        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
     def linear(self, name: str, outputs: int, *inputs: int) -> tuple[Array, Array]:
         """Return a normalized weight (outputs, inputs) and its bias (outputs,)."""
         v = self.take(f"{name}.weight_v", outputs, *inputs).reshape(outputs, -1)
-        g = self.take(f"{name}.weight_g", outputs)
         norm = np.sqrt(np.square(v, dtype=np.float64).sum(1))
-        return v * (g / norm).astype(np.float32)[:, None], self.take(f"{name}.bias", outputs)
+        factor = (self.take(f"{name}.weight_g", outputs) / norm).astype(np.float32)
+        return v * factor[:, None], self.take(f"{name}.bias", outputs)
 
-    def check_empty(self) -> None:
-        """Raise a UserError if a weight has not been taken."""
-        for name in sorted(self._arrays):
-            raise UserError(f"{self._path}: not the network that it describes: it has {name!r}")
-
-
-class Graph(NamedTuple):
-    """A model of ONNX; its large constants lie beside it, as the weights of several are shared."""
-
-    model: ModelProto
-    constants: Mapping[str, Array]
+    def output(self) -> tuple[Array, Array]:
+        """Return the output layer's weight (types, features) and bias (types,), the last ones."""
+        shape = self.types[1], self.architecture.output_embedding
+        if self.architecture.selects_vocabulary:
+            table = self.take("decoder.output.table", *shape)
+            weight, bias = table, self.take("decoder.output.bias", shape[0])
+        else:
+            weight, bias = self.linear("decoder.output", *shape)
+        if self._arrays:
+            raise ValueError(*self._arrays)
+        return weight, bias
 
 
 class _Builder:
     """A graph that grows, node by node."""
 
-    def __init__(self, precision: str, constants: dict[str, Array]) -> None:
-        self.precision, self.constants = precision, constants
-        self.nodes: list[Any] = []
-        self.inputs: list[Any] = []
-        self.outputs: list[Any] = []
+    def __init__(self, precision: str) -> None:
+        self._is_int8 = precision == "int8"
+        self._nodes: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+        self._constants: dict[str, Array] = {}
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """Add a node; return the name of its output, or a list where it has several."""
-        names = [f"{kind}.{len(self.nodes)}.{number}" for number in range(outputs)]
+        names = [f"{len(self._nodes)}.{number}" for number in range(outputs)]
         domain = "com.microsoft" if kind in ("FusedMatMul", "MatMulIntegerToFloat") else ""
-        self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
+        self._nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
     def input(self, name: str, kind: int, *shape: int | str) -> str:
-        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
-    def floats(self, name: str, *shape: int | str) -> str:
-        return self.input(name, TensorProto.FLOAT, *shape)
-
-    def indices(self, name: str, *shape: int | str) -> str:
-        return self.input(name, TensorProto.INT64, *shape)
-
-    def output(self, name: str, value: str, kind: int = TensorProto.FLOAT) -> None:
-        self.nodes.append(helper.make_node("Identity", [value], [name]))
-        self.outputs.append(helper.make_tensor_value_info(name, kind, None))
-
-    def copy(self) -> "_Builder":
-        other = copy(self)
-        other.nodes, other.inputs = self.nodes[:], self.inputs[:]
-        other.outputs = self.outputs[:]
-        return other
+    def output(self, name: str, value: str, kind: int = FLOATS) -> None:
+        self._nodes.append(helper.make_node("Identity", [value], [name]))
+        self._outputs.append(helper.make_tensor_value_info(name, kind, None))
 
     def constant(self, value: Any, dtype: type = np.float32) -> str:
-        name = f"constant.{len(self.constants)}"
-        self.constants[name] = np.array(value, dtype, order="C")
+        name = f"constant.{len(self._constants)}"
+        self._constants[name] = np.array(value, dtype, order="C")
         return name
 
-    def linear(self, x: str, weight: Array, bias: Array | None) -> str:
+    def integers(self, *values: int) -> str:
+        return self.constant(values, np.int64)
+
+    def rows(self, x: str, columns: int) -> str:
+        """Return (..., columns) as (rows, columns)."""
+        return str(self.op("Reshape", x, self.integers(-1, columns)))
+
+    def linear(self, x: str, weight: Array, bias: Array) -> Any:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
-        if self.precision != "int8":
-            added = [] if bias is None else [self.constant(bias)]
-            return self.op("Gemm", x, self.constant(weight.T), *added)
+        added = self.constant(bias)
+        if not self._is_int8:
+            return self.op("Gemm", x, self.constant(weight.T), added)
         scale = np.maximum(np.abs(weight).max(1) / LARGEST, np.finfo(np.float32).tiny)
-        integers = self.constant(np.rint(weight / scale[:, None]).T, np.int8)
-        largest = self.op("ReduceMax", self.op("Abs", x), self.constant([1], np.int64))  # (rows, 1)
+        rounded = self.constant(np.rint(weight / scale[:, None]).T, np.int8)
+        largest = self.op("ReduceMax", self.op("Abs", x), self.integers(1))  # (rows, 1)
         largest = self.op("Clip", largest, self.constant(1e-30))
         # Unsigned bytes around 128 by signed ones: the kernels' fast case.
         step, middle = self.constant(1 / LARGEST), self.constant(128, np.uint8)
-        rounded = self.op("QuantizeLinear", self.op("Div", x, largest), step, middle)
-        scales = step, self.constant(scale)
-        y = self.op("MatMulIntegerToFloat", rounded, integers, *scales, middle)
-        y = self.op("Mul", y, largest)
-        return y if bias is None else self.op("Add", y, self.constant(bias))
+        x = self.op("QuantizeLinear", self.op("Div", x, largest), step, middle)
+        y = self.op("MatMulIntegerToFloat", x, rounded, step, self.constant(scale), middle)
+        return self.op("Add", self.op("Mul", y, largest), added)
 
-    def gated(self, x: str, weight: Array, bias: Array, factor: float) -> str:
-        """Map windows (rows, kernel * inputs) by a convolution and a GLU, times a factor."""
-        factors = np.repeat(np.float32([factor, 1.0]), len(weight) // 2)
-        both = self.linear(x, weight * factors[:, None], bias * factors)
+    def block(
+        self,
+        weights: Weights,
+        name: str,
+        x: str,
+        window: str,
+        inputs: int,
+        layer: Layer,
+        share: float,
+    ) -> list[str]:
+        """Return the share of a block's gated convolution and that of its residual, sqrt(0.5)."""
+        d = layer.width
+        factor = np.repeat(np.float32([share, 1.0]), d)
+        weight, bias = weights.linear(f"{name}.convolution", 2 * d, layer.kernel, inputs)
+        both = self.linear(window, weight * factor[:, None], bias * factor)
         value, gate = self.op("Split", both, outputs=2, axis=1, num_outputs=2)
-        return self.op("Mul", value, self.op("Sigmoid", gate))
+        hidden = self.op("Mul", value, self.op("Sigmoid", gate))
+        if inputs == d:
+            return [hidden, self.op("Mul", x, self.constant(SQRT_HALF))]
+        weight, bias = weights.linear(f"{name}.residual", d, inputs)
+        return [hidden, self.linear(x, weight * SQRT_HALF, bias * SQRT_HALF)]
 
-    def scaled(self, x: str, factor: float) -> str:
-        return self.op("Mul", x, self.constant(factor))
+    def embed(self, weights: Weights, side: int, tokens: str, positions: str) -> Any:
+        """Embed tokens (..., n) that stand at positions (n,), or all at one."""
+        name, a = f"{('encoder', 'decoder')[side]}.embedding", weights.architecture
+        table = self.constant(weights.take(f"{name}.tokens", weights.types[side], a.embedding))
+        embedded = self.op("Gather", table, tokens)
+        rows = (a.source_positions, a.target_positions)[side]
+        if rows is None:
+            return embedded
+        table = self.constant(weights.take(f"{name}.positions", rows, a.embedding))
+        last = self.op("Min", positions, self.constant(rows - 1, np.int64))
+        return self.op("Add", embedded, self.op("Gather", table, last))
 
     def mean(self, several: Sequence[str]) -> str:
         return several[0] if len(several) == 1 else self.op("Mean", *several)
 
     def finished(self, name: str) -> Graph:
-        used = {one for node in self.nodes for one in node.input} & self.constants.keys()
-        constants = {one: self.constants[one] for one in sorted(used)}
-        small = [one for one, array in constants.items() if array.ndim < 2]
-        initializers = [numpy_helper.from_array(constants.pop(one), one) for one in small]
-        initializers += [_external(one, array) for one, array in constants.items()]
-        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, initializers)
+        matrices = {one: array for one, array in self._constants.items() if array.ndim > 1}
+        others = self._constants.keys() - matrices.keys()
+        constants = [numpy_helper.from_array(self._constants[one], one) for one in sorted(others)]
+        for one, array in matrices.items():
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            tensor = TensorProto(name=one, dims=array.shape, data_type=kind)
+            tensor.data_location = TensorProto.EXTERNAL
+            tensor.external_data.add(key="location", value=one)
+            constants.append(tensor)
+        graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, constants)
         domains = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
-        return Graph(
-            helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION), constants
-        )
+        model = helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
+        return Graph(model, matrices)
 
 
-def _external(name: str, array: Array) -> TensorProto:
-    """Return a constant whose numbers lie elsewhere."""
-    tensor = TensorProto(name=name, dims=array.shape, data_location=TensorProto.EXTERNAL)
-    tensor.data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-    for key, value in {"location": name, "offset": "0", "length": str(array.nbytes)}.items():
-        tensor.external_data.add(key=key, value=value)
-    return tensor
+def encoder_graph(networks: Sequence[Weights], precision: str) -> tuple[Graph, dict[str, int]]:
+    """Return the graph that makes the sources of the decoder, and the width of each of them.
 
-
-class NetworkWeights(NamedTuple):
-    """A network's description, its weights, and the sizes of both vocabularies."""
-
-    architecture: ConvS2SArchitecture
-    weights: Weights
-    types: tuple[int, int]
-
-
-class Graphs(NamedTuple):
-    """The graphs of networks over the same vocabularies.
-
-    Attributes:
-        encoder: maps ``source`` (B, m), ``positions`` (m,), ``present`` (B, m, 1): 1, or 0 where it
-            is padding, ``bias`` (B, m, 1): 0 or -inf, and ``scale`` (B, 1, 1): m * sqrt(1/m) *
-            sqrt(0.5), to the sources, each (B, m, _).
-        decoder: maps ``previous`` (R,), ``position`` (), ``grouped``: [B, K, -1], ``groups`` (1,) that
-            are looked into, ``count`` (1,), ``words`` (B, 1, m): 0, or -inf where there is no word, the states, ``rows`` (R,) of
-            them that go on, and the sources to the ``count`` largest log-probabilities of each row
-            and their tokens (R, count), that of ``</s>`` (R,), the place with the most attention
-            (B, K), and the next states.
-        shortlisted: the same, with each network's output layer and a mask (B, 1, S), 0 or -inf, as
-            inputs beside these.
-        sources: names of the encoder's outputs.
-        states: name -> width of a row.
-        outputs: the weight (S, f_out) and bias (S,) of each network's output layer.
+    It reads ``source`` (B, m), ``positions`` (m,), ``present`` (B, m, 1), 0 where the source is
+    padding, else 1, ``bias`` (B, m, 1), -inf there, else 0, and ``scale`` (B, 1, 1), m * sqrt(1/m)
+    * sqrt(0.5).
     """
+    graph, sources = _Builder(precision), dict[str, int]()
+    graph.input("source", INDICES, "B", "m")
+    graph.input("positions", INDICES, "m")
+    for name, length in {"present": "m", "bias": "m", "scale": 1}.items():
+        graph.input(name, FLOATS, "B", length, 1)
+    for number, weights in enumerate(networks):
+        for name, (value, width) in _encode(graph, weights).items():
+            sources[f"{number}.{name}"] = width
+            graph.output(f"{number}.{name}", value)
+    return graph.finished("encoder"), sources
 
-    encoder: Graph
-    decoder: Graph
-    shortlisted: Graph
-    sources: list[str]
-    states: dict[str, int]
-    outputs: list[tuple[Array, Array]]
+
+def _encode(graph: _Builder, weights: Weights) -> dict[str, tuple[str, int]]:
+    """Add a network's encoder; return what its decoder reads, (B, m, width) each."""
+    a = weights.architecture
+    f, inputs = a.embedding, a.encoder_layers[0].width
+    grouped = graph.op("Concat", graph.op("Shape", "source"), graph.integers(-1), axis=0)
+    embedded = graph.embed(weights, 0, "source", "positions")  # (B, m, f)
+    x = graph.linear(graph.rows(embedded, f), *weights.linear("encoder.in_projection", inputs, f))
+    for number, layer in enumerate(a.encoder_layers):
+        present = graph.op("Mul", graph.op("Reshape", x, grouped), "present")
+        x = graph.rows(present, inputs)
+        window = graph.rows(_windows(graph, present, layer.kernel), layer.kernel * inputs)
+        name = f"encoder.blocks.{number}"
+        parts = graph.block(weights, name, x, window, inputs, layer, SQRT_HALF)
+        x, inputs = graph.op("Add", *parts), layer.width
+    keys = graph.linear(x, *weights.linear("encoder.out_projection", f, inputs))
+    whole = graph.op("Reshape", keys, grouped)  # (B, m, f)
+    values = graph.rows(graph.op("Mul", graph.op("Add", whole, embedded), "scale"), f)
+    sources = {"keys": (whole, f)}
+    for number, layer in enumerate(a.decoder_layers):
+        if not a.attends[number] or (a.attention_weights == "shared" and len(sources) > 1):
+            continue
+        d, name = layer.width, f"decoder.blocks.{number}.attention"
+        weight, bias = weights.linear(f"{name}.in_projection", f, d)
+        # The decoder asks with half of what a block's query is computed of.
+        folded = graph.linear(keys, weight.T * (2 * SQRT_HALF), np.zeros(d))
+        own = graph.op("Mul", whole, graph.constant(bias * SQRT_HALF))
+        own = graph.op("Add", graph.op("ReduceSum", own, graph.integers(2)), "bias")
+        weight, bias = weights.linear(f"{name}.out_projection", d, f)
+        mapped = graph.linear(values, weight * 0.5, bias * 0.5)
+        sources[f"keys{number}"] = graph.op("Reshape", folded, grouped), d
+        sources[f"values{number}"] = graph.op("Reshape", mapped, grouped), d
+        sources[f"bias{number}"] = own, 1
+    return sources
 
 
-def graphs_of(networks: Sequence[NetworkWeights], precision: str, average: str) -> Graphs:
-    """Return the graphs of networks in fp32 or int8, and what of them is averaged.
+def _windows(graph: _Builder, x: str, kernel: int) -> str:
+    """Map (B, m, d) to the window (B, m, kernel * d) of each position, zeros past an end."""
+    if kernel == 1:
+        return x
+    left, end = (kernel - 1) // 2, np.iinfo(np.int64).max
+    x = graph.op("Pad", x, graph.integers(0, left, 0, 0, kernel - 1 - left, 0))
+    ends = [(place, place - kernel + 1 or end) for place in range(kernel)]
+    one = graph.integers(1)
+    places = [graph.op("Slice", x, *map(graph.integers, each), one) for each in ends]
+    return str(graph.op("Concat", *places, axis=2))
 
-    Raises:
-        UserError: a weight is missing or left over, of another shape or type, or not finite.
+
+def decoder_graph(
+    networks: Sequence[Weights], precision: str, sources: Mapping[str, int]
+) -> tuple[Graph, dict[str, int]]:
+    """Return the graph of a step up to the output layers, and the width of each network's state.
+
+    It reads ``previous`` (R,), ``position`` (), ``grouped``: [B, K, -1], ``rows`` (R,) of the
+    states that it goes on from, ``words`` (B, 1, m), -inf where the source has no word, else 0, and
+    the sources. It makes ``places`` (B, K) with the most attention, and of each network
+    ``features`` (R, f_out) and the next state.
     """
-    constants: dict[str, Array] = {}
-    encoder, decoder = _Builder(precision, constants), _Builder(precision, constants)
-    _declare(encoder, decoder)
-    parts = [
-        _Network(*network, encoder, decoder, f"network{number}.")
-        for number, network in enumerate(networks)
-    ]
-    for part in parts:
-        part.encode()
-        part.step()
-        part.weights.check_empty()
-    places = decoder.op("Add", decoder.mean([part.attention for part in parts]), "words")
-    places = decoder.op("ArgMax", places, axis=2, keepdims=0)
-    decoder.output("places", places, TensorProto.INT64)
-    shortlisted = decoder.copy()
-    logits = [decoder.linear(part.features, *part.output) for part in parts]
-    _predict(decoder, logits, average)
-    shortlisted.floats("mask", "B", 1, "S")
-    logits = [part.shortlisted(shortlisted) for part in parts]
-    _predict(shortlisted, logits, average)
-    return Graphs(
-        encoder.finished("encoder"),
-        decoder.finished("decoder"),
-        shortlisted.finished("shortlisted"),
-        [name for part in parts for name in part.sources],
-        {part.state: part.state_width for part in parts},
-        [part.output for part in parts],
-    )
+    graph, states, attentions = _Builder(precision), dict[str, int](), list[str]()
+    for name in ("previous", "rows"):
+        graph.input(name, INDICES, "R")
+    graph.input("position", INDICES)
+    graph.input("grouped", INDICES, 3)
+    graph.input("words", FLOATS, "B", 1, "m")
+    for name, width in sources.items():
+        graph.input(name, FLOATS, "B", "m", width)
+    for number, weights in enumerate(networks):
+        states[f"{number}.state"], attention = _decode(graph, weights, f"{number}.")
+        attentions.append(attention)
+    places = graph.op("Add", graph.mean(attentions), "words")
+    graph.output("places", graph.op("ArgMax", places, axis=2, keepdims=0), INDICES)
+    return graph.finished("decoder"), states
 
 
-def _declare(encoder: _Builder, decoder: _Builder) -> None:
-    """Add the inputs that all networks have in common."""
-    encoder.indices("source", "B", "m")
-    encoder.indices("positions", "m")
-    encoder.floats("present", "B", "m", 1)
-    encoder.floats("bias", "B", "m", 1)
-    encoder.floats("scale", "B", 1, 1)
-    decoder.indices("previous", "R")
-    decoder.indices("position")
-    decoder.indices("grouped", 3)
-    decoder.indices("groups", 1)
-    decoder.indices("count", 1)
-    decoder.indices("rows", "R")
-    decoder.floats("words", "B", 1, "m")
+def _decode(graph: _Builder, weights: Weights, prefix: str) -> tuple[int, str]:
+    """Add a network's step; return the width of its state, and its attention (B, K, m)."""
+    a = weights.architecture
+    f, inputs = a.embedding, a.decoder_layers[0].width
+    widths = [inputs, *(layer.width for layer in a.decoder_layers)]
+    kept = [
+        width
+        for width, layer in zip(widths, a.decoder_layers, strict=False)
+        for _ in range(layer.kernel - 1)
+    ]  # the inputs that convolutions read again
+    state = graph.input(f"{prefix}state", FLOATS, "R'", sum(kept))
+    slots, later, attentions = list[str](), list[str](), list[str]()
+    if kept:
+        split = graph.op("Gather", state, "rows"), graph.integers(*kept)
+        found = graph.op("Split", *split, outputs=len(kept), axis=1)
+        slots = [found] if len(kept) == 1 else found
+    embedded = graph.embed(weights, 1, "previous", "position")  # (R, f)
+    x = graph.linear(embedded, *weights.linear("decoder.in_projection", inputs, f))
+    grouped = graph.op("Reshape", embedded, "grouped")
+    common = graph.op("FusedMatMul", f"{prefix}keys", grouped, transB=1, alpha=SQRT_HALF)
+    owner = a.attends.index(True)
+    for number, (layer, attends) in enumerate(zip(a.decoder_layers, a.attends, strict=True)):
+        window, slots = [*slots[: layer.kernel - 1], x], slots[layer.kernel - 1 :]
+        later += window[1:]
+        share = 0.5 if attends else SQRT_HALF
+        window = graph.op("Concat", *window, axis=1) if layer.kernel > 1 else x
+        name = f"decoder.blocks.{number}"
+        parts = graph.block(weights, name, x, window, inputs, layer, share)
+        if attends:
+            keys, values, bias = (
+                f"{prefix}{one}{owner if a.attention_weights == 'shared' else number}"
+                for one in ("keys", "values", "bias")
+            )
+            query = graph.op("Reshape", parts[0], "grouped")  # (B, K, d)
+            scores = graph.op("FusedMatMul", keys, query, transB=1)
+            scores = graph.op("Sum", scores, common, bias)  # (B, m, K)
+            attentions += [graph.op("Softmax", graph.op("Transpose", scores, perm=[0, 2, 1]))]
+            context = graph.op("MatMul", attentions[-1], values)  # (B, K, d)
+            parts.append(graph.rows(context, layer.width))
+        x, inputs = graph.op("Sum", *parts), layer.width
+    graph.output(f"{state}.next", graph.op("Concat", *later, axis=1) if later else state)
+    features = weights.linear("decoder.out_projection", a.output_embedding, inputs)
+    graph.output(f"{prefix}features", graph.linear(x, *features))
+    return sum(kept), graph.mean(attentions)
 
 
-def _predict(decoder: _Builder, logits: Sequence[str], average: str) -> None:
-    """Add what turns each network's logits (R, S) into the best tokens of their average."""
-    logs = [decoder.op("LogSoftmax", one, axis=-1) for one in logits]
+def output_graph(layers: Sequence[tuple[Array, Array]], precision: str, average: str) -> Graph:
+    """Return the graph of the output layers: each network's weight (S', f_out) and bias (S',).
+
+    It reads each network's ``features`` (R, f_out), ``mask`` (R, S), -inf where a row may not use a
+    type, or (1, 1), and how many ``groups`` (1,) are looked into for ``count`` (1,) types. It makes
+    their ``values`` and ``tokens`` (R, count), the most probable first, and ``end`` (R,), the
+    log-probability of ``</s>``.
+    """
+    graph, logs = _Builder(precision), list[str]()
+    graph.input("mask", FLOATS, "mask rows", "mask types")
+    for name in ("groups", "count"):
+        graph.input(name, INDICES, 1)
+    for number, (weight, bias) in enumerate(layers):
+        missing = -len(bias) % GROUP
+        weight = np.pad(weight, ((0, missing), (0, 0)))
+        bias = np.pad(bias, (0, missing), constant_values=-np.inf)
+        x = graph.input(f"{number}.features", FLOATS, "R", weight.shape[1])
+        logits = graph.op("Add", graph.linear(x, weight, bias), "mask")
+        logs.append(graph.op("LogSoftmax", logits))
     if len(logs) == 1 or average == "log_probabilities":
-        mean = decoder.mean(logs)
+        mean = graph.mean(logs)
     else:  # the log of the mean probability
-        most = decoder.op("Max", *logs)
-        shares = [decoder.op("Exp", decoder.op("Sub", one, most)) for one in logs]
-        mean = decoder.op("Add", decoder.op("Log", decoder.mean(shares)), most)
-    # The largest lie in the groups with the largest maxima: one pass reads everything.
-    grouped = decoder.op("Reshape", mean, decoder.constant([0, -1, GROUP], np.int64))
-    maxima = decoder.op("ReduceMax", grouped, decoder.constant([2], np.int64), keepdims=0)
-    _, groups = decoder.op("TopK", maxima, "groups", outputs=2, sorted=0)  # (R, groups)
-    place = decoder.op("Unsqueeze", groups, decoder.constant([2], np.int64))
-    flat = decoder.constant([0, -1], np.int64)
-    members = decoder.op("Reshape", decoder.op("GatherND", grouped, place, batch_dims=1), flat)
-    values, chosen = decoder.op("TopK", members, "count", outputs=2)
-    within = decoder.constant(np.arange(GROUP), np.int64)
-    tokens = decoder.op("Add", decoder.op("Mul", place, decoder.constant(GROUP, np.int64)), within)
-    tokens = decoder.op("GatherElements", decoder.op("Reshape", tokens, flat), chosen, axis=1)
-    decoder.output("values", values)
-    decoder.output("tokens", tokens, TensorProto.INT64)
-    decoder.output("end", decoder.op("Gather", mean, decoder.constant(END, np.int64), axis=1))
-
-
-def padded_output(weight: Array, bias: Array) -> tuple[Array, Array]:
-    """Add types (S, f_out), (S,) of no probability, so that they are whole groups."""
-    missing = -len(bias) % GROUP
-    padded = np.pad(bias, (0, missing), constant_values=-np.inf)
-    return np.pad(weight, ((0, missing), (0, 0))), padded
-
-
-class _Network:
-    """One network's part of both graphs; ``prefix`` begins the names that are its own."""
-
-    def __init__(
-        self,
-        architecture: ConvS2SArchitecture,
-        weights: Weights,
-        types: tuple[int, int],
-        encoder: _Builder,
-        decoder: _Builder,
-        prefix: str,
-    ) -> None:
-        self.architecture, self.weights, self.types = architecture, weights, types
-        self.encoder, self.decoder, self.prefix = encoder, decoder, prefix
-        self.sources: list[str] = []
-        self.state = f"{prefix}state"
-        inputs = [architecture.decoder_layers[0].width]
-        inputs += [layer.width for layer in architecture.decoder_layers[:-1]]
-        self._slots = [  # widths of the inputs that a step keeps, block by block
-            [width] * (layer.kernel - 1)
-            for width, layer in zip(inputs, architecture.decoder_layers, strict=True)
-        ]
-        self.state_width = sum(map(sum, self._slots))
-
-    def _embedded(self, graph: _Builder, side: str, tokens: str, place: str) -> str:
-        """Embed tokens (..., n) at places (n,), or all at one."""
-        is_source, width = side == "encoder", self.architecture.embedding
-        table = self.weights.take(f"{side}.embedding.tokens", self.types[not is_source], width)
-        embedded = graph.op("Gather", graph.constant(table), tokens)
-        sides = self.architecture.source_positions, self.architecture.target_positions
-        if (positions := sides[not is_source]) is None:
-            return str(embedded)
-        table = self.weights.take(f"{side}.embedding.positions", positions, width)
-        last = graph.op("Min", place, graph.constant(positions - 1, np.int64))
-        return str(graph.op("Add", embedded, graph.op("Gather", graph.constant(table), last)))
-
-    def _block(
-        self, graph: _Builder, name: str, x: str, inputs: int, layer: Layer, windows: str, share: float
-    ) -> tuple[str, str]:
-        """Return a block's gated convolution times a share, and its residual times sqrt(0.5)."""
-        shape = 2 * layer.width, layer.kernel, inputs
-        weight, bias = self.weights.linear(f"{name}.convolution", *shape)
-        gated = graph.gated(windows, weight, bias, share)
-        if inputs == layer.width:
-            return gated, graph.op("Mul", x, graph.constant(SQRT_HALF))
-        weight, bias = self.weights.linear(f"{name}.residual", layer.width, inputs)
-        return gated, graph.linear(x, weight * SQRT_HALF, bias * SQRT_HALF)
-
-    def encode(self) -> None:
-        """Add the encoder, and the maps of the decoder's attention that are applied to it."""
-        graph, width, layers = self.encoder, self.architecture.embedding, self.architecture.encoder_layers
-        embedded = self._embedded(graph, "encoder", "source", "positions")  # (B, m, f)
-        grouped = graph.op("Concat", graph.op("Shape", "source"), graph.constant([-1], np.int64), axis=0)
-
-        def rows(x: str, columns: int) -> str:
-            return str(graph.op("Reshape", x, graph.constant([-1, columns], np.int64)))
-
-        flat = rows(embedded, width)
-        inputs = layers[0].width
-        x = graph.linear(flat, *self.weights.linear("encoder.in_projection", inputs, width))
-        for number, layer in enumerate(layers):
-            present = graph.op("Mul", graph.op("Reshape", x, grouped), "present")
-            x, windows = rows(present, inputs), rows(self._windows(present, layer.kernel), layer.kernel * inputs)
-            name = f"encoder.blocks.{number}"
-            x = graph.op("Add", *self._block(graph, name, x, inputs, layer, windows, SQRT_HALF))
-            inputs = layer.width
-        keys = graph.linear(x, *self.weights.linear("encoder.out_projection", width, inputs))
-        self._keys = graph.op("Reshape", keys, grouped)  # (B, m, f)
-        values = graph.op("Mul", graph.op("Add", self._keys, embedded), "scale")
-        self._flat, self._values, self._grouped = keys, values, grouped
-        self._source("keys", self._keys, width)
-
-    def _windows(self, x: str, kernel: int) -> str:
-        """Map (B, m, d) to the window (B, m, kernel * d) of each position, zeros past an end."""
-        if kernel == 1:
-            return x
-        graph, left = self.encoder, (kernel - 1) // 2
-
-        def constant(*values: int) -> str:
-            return graph.constant(values, np.int64)
-
-        padded = graph.op("Pad", x, constant(0, left, 0, 0, kernel - 1 - left, 0))
-        most = np.iinfo(np.int64).max
-        places = [
-            graph.op("Slice", padded, constant(place), constant(place - kernel + 1 or most), constant(1))
-            for place in range(kernel)
-        ]
-        return str(graph.op("Concat", *places, axis=2))
-
-    def _source(self, name: str, value: str, width: int) -> str:
-        """Hand a tensor (B, m, width) from the encoder to the decoder; return its name there."""
-        name = self.prefix + name
-        self.sources.append(name)
-        self.encoder.output(name, value)
-        return self.decoder.floats(name, "B", "m", width)
-
-    def step(self) -> None:
-        """Add the decoder's step up to what enters the output layer."""
-        graph, architecture = self.decoder, self.architecture
-        width, layers = architecture.embedding, architecture.decoder_layers
-        embedded = self._embedded(graph, "decoder", "previous", "position")  # (R, f)
-        inputs = layers[0].width
-        x = graph.linear(embedded, *self.weights.linear("decoder.in_projection", inputs, width))
-        self._common = graph.op(
-            "FusedMatMul", f"{self.prefix}keys", graph.op("Reshape", embedded, "grouped"),
-            transB=1, alpha=SQRT_HALF,
-        )  # (B, m, K): what the embeddings add to all blocks' scores
-        slots, later = self._kept_inputs(), list[str]()
-        attentions: list[str] = []
-        for number, (layer, attends) in enumerate(zip(layers, architecture.attends, strict=True)):
-            window = [*slots[number], x]
-            later += window[1:]
-            windows = graph.op("Concat", *window, axis=1) if slots[number] else x
-            name, share = f"decoder.blocks.{number}", 0.5 if attends else SQRT_HALF
-            hidden, kept = self._block(graph, name, x, inputs, layer, windows, share)
-            parts = [hidden, kept]
-            if attends:
-                context, attention = self._attend(number, hidden, layer.width)
-                parts.append(context)
-                attentions.append(attention)
-            x, inputs = graph.op("Sum", *parts), layer.width
-        graph.output(f"{self.state}.next", graph.op("Concat", *later, axis=1) if later else self.state)
-        self.attention = graph.mean(attentions)
-        features = architecture.output_embedding
-        self.features = graph.linear(x, *self.weights.linear("decoder.out_projection", features, inputs))
-        self.output = padded_output(*self._output(features))
-
-    def _kept_inputs(self) -> list[list[str]]:
-        """Return the earlier inputs of each block's convolution, each (R, inputs)."""
-        graph = self.decoder
-        graph.floats(self.state, "rows of before", self.state_width)
-        sizes = [size for block in self._slots for size in block]
-        if not sizes:
-            return [[] for _ in self._slots]
-        rows = graph.op("Gather", self.state, "rows", axis=0)
-        split = graph.constant(sizes, np.int64)
-        parts = graph.op("Split", rows, split, outputs=len(sizes), axis=1) if len(sizes) > 1 else [rows]
-        ends = [0, *accumulate(map(len, self._slots))]
-        return [parts[start:end] for start, end in zip(ends, ends[1:], strict=False)]
-
-    def _attend(self, number: int, hidden: str, d: int) -> tuple[str, str]:
-        """Attend from half a GLU's output (R, d); return half the context and the attention."""
-        encoder, graph, f = self.encoder, self.decoder, self.architecture.embedding
-        owner = number
-        if self.architecture.attention_weights == "shared":
-            owner = self.architecture.attends.index(True)
-        if owner == number:
-            name = f"decoder.blocks.{number}.attention."
-            weight, bias = self.weights.linear(f"{name}in_projection", f, d)
-            self._in = weight * (2 * SQRT_HALF), bias * SQRT_HALF  # of half the hidden values
-            weight, bias = self.weights.linear(f"{name}out_projection", d, f)
-            self._out = weight * 0.5, bias * 0.5
-        keys, values, own = f"{self.prefix}keys", f"{self.prefix}values", list[str]()
-        if d <= f:  # the maps are applied to the source
-            if owner == number:
-                shape = encoder.constant([-1, f], np.int64)
-                folded = encoder.linear(self._flat, self._in[0].T, None)
-                mapped = encoder.linear(encoder.op("Reshape", self._values, shape), *self._out)
-                biased = encoder.op("Mul", self._keys, encoder.constant(self._in[1]))
-                axis = encoder.constant([2], np.int64)
-                biased = encoder.op("Add", encoder.op("ReduceSum", biased, axis), "bias")
-                folded, mapped = (encoder.op("Reshape", one, self._grouped) for one in (folded, mapped))
-                self._source(f"keys{number}", folded, d)
-                self._source(f"values{number}", mapped, d)
-                self._source(f"bias{number}", biased, 1)
-            keys, values, bias = (f"{self.prefix}{one}{owner}" for one in ("keys", "values", "bias"))
-            query = hidden
-        else:
-            if values not in self.sources:
-                self._source("values", self._values, f)
-                self._source("bias", "bias", 1)
-            bias = f"{self.prefix}bias"
-            query = graph.linear(hidden, *self._in)
-        query = graph.op("Reshape", query, "grouped")
-        scores = graph.op("FusedMatMul", keys, query, transB=1)  # (B, m, K)
-        scores = graph.op("Sum", scores, self._common, bias)
-        attention = graph.op("Softmax", graph.op("Transpose", scores, perm=[0, 2, 1]), axis=2)
-        context = graph.op("MatMul", attention, values)  # (B, K, d), or (B, K, f)
-        columns = d if d <= f else f
-        context = graph.op("Reshape", context, graph.constant([-1, columns], np.int64))
-        return context if d <= f else graph.linear(context, *self._out), attention
-
-    def _output(self, features: int) -> tuple[Array, Array]:
-        if not self.architecture.selects_vocabulary:
-            return self.weights.linear("decoder.output", self.types[1], features)
-        table = self.weights.take("decoder.output.table", self.types[1], features)
-        return table, self.weights.take("decoder.output.bias", self.types[1])
-
-    def shortlisted(self, graph: _Builder) -> str:
-        """Return the logits (B, K, S) of types whose rows of the output layer are inputs."""
-        weight = graph.floats(f"{self.prefix}output.weight", self.architecture.output_embedding, "S")
-        bias = graph.floats(f"{self.prefix}output.bias", "S")
-        # A row of zeros: a single one would be added up in another order than several.
-        ends = graph.constant([0, 0, 1, 0], np.int64)
-        rows = graph.op("MatMul", graph.op("Pad", self.features, ends), weight)
-        one = [graph.constant([value], np.int64) for value in (0, -1)]
-        logits = graph.op("Add", graph.op("Slice", rows, *one), bias)
-        masked = graph.op("Add", graph.op("Reshape", logits, "grouped"), "mask")
-        return str(graph.op("Reshape", masked, graph.op("Shape", logits)))
+        most = graph.op("Max", *logs)
+        shares = [graph.op("Exp", graph.op("Sub", one, most)) for one in logs]
+        mean = graph.op("Add", graph.op("Log", graph.mean(shares)), most)
+    grouped = graph.op("Reshape", mean, graph.integers(0, -1, GROUP))
+    maxima = graph.op("ReduceMax", grouped, graph.integers(2), keepdims=0)
+    groups = graph.op("TopK", maxima, "groups", outputs=2, sorted=0)[1]
+    groups = graph.op("Unsqueeze", groups, graph.integers(2))  # (R, groups, 1)
+    flat = graph.integers(0, -1)
+    members = graph.op("Reshape", graph.op("GatherND", grouped, groups, batch_dims=1), flat)
+    values, chosen = graph.op("TopK", members, "count", outputs=2)
+    tokens = graph.op("Mul", groups, graph.integers(GROUP))
+    tokens = graph.op("Reshape", graph.op("Add", tokens, graph.integers(*range(GROUP))), flat)
+    graph.output("values", values)
+    graph.output("tokens", graph.op("GatherElements", tokens, chosen, axis=1), INDICES)
+    graph.output("end", graph.op("Gather", mean, graph.constant(END, np.int64), axis=1))
+    return graph.finished("output")

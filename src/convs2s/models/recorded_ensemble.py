@@ -19,9 +19,10 @@ from torch import Tensor
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.convs2s_inference import VECTOR, ConvS2SIncrementalState, InferenceConvS2S
 from convs2s.models.ensemble import Average, DecoderState, Ensemble, ShortlistedTypes
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.kernels.logits import topk_of_sums
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision
 from convs2s.models.network import Network
+from convs2s.models.steps import Precision
 
 ROWS = 16
 """Sentences of a batch are filled up to a multiple of it."""

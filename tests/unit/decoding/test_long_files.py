@@ -26,7 +26,7 @@ from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.interrupts import Interrupted
 from convs2s.files.text import bounded_lines, decode_lines, read_lines, write_lines
-from convs2s.models.kernels.quantized_linear import runs_int8
+from convs2s.models.kernels.linear_map import runs_int8
 from tests.support import tiny
 from tests.support.limits import without_locks
 from tests.support.memory import peak_memory

@@ -22,7 +22,8 @@ from convs2s.models.kernels.choice import (
     fastest_precision,
     precisions,
 )
-from convs2s.models.kernels.quantized_linear import Precision, runs_int8
+from convs2s.models.kernels.linear_map import runs_int8
+from convs2s.models.steps import Precision
 from convs2s.scoring.tuned_settings import decoding_as_run
 from tests.support import networks
 from tests.support.kernels import NEEDS_INT8

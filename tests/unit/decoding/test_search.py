@@ -13,7 +13,8 @@ from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import _Search, beam_search
 from convs2s.models import ensemble
 from convs2s.models.ensemble import Ensemble, for_inference
-from convs2s.models.kernels.quantized_linear import Precision, linear_map
+from convs2s.models.kernels.linear_map import linear_map
+from convs2s.models.steps import Precision
 from convs2s.models.layers import PlainOutput
 from convs2s.models.network import Network
 from tests.support.networks import batch, lstm, network, options

@@ -6,7 +6,8 @@ from torch.nn import functional
 
 from convs2s.models.kernels import quantized_linear
 from convs2s.models.kernels.logits import topk_of_sums
-from convs2s.models.kernels.quantized_linear import Precision, linear_map
+from convs2s.models.kernels.linear_map import linear_map
+from convs2s.models.steps import Precision
 from tests.support.kernels import INT8, precision_of
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.models.kernels import quantized_linear
-from convs2s.models.kernels.quantized_linear import PACKING_MARGIN, packs_fp32
+from convs2s.models.kernels.linear_map import PACKING_MARGIN, packs_fp32
 
 
 @pytest.fixture(autouse=True)
