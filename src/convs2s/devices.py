@@ -16,6 +16,8 @@ from pathlib import Path
 from shutil import which
 from typing import IO
 
+import torch
+
 from convs2s.config.model import Recipe
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock, wait_for_lock
@@ -28,9 +30,6 @@ _GRANTS = {
     "NVIDIA_VISIBLE_DEVICES": "GPU-|MIG-",
 }
 """Variables by which a job is granted GPUs -> how a value that names one begins."""
-
-DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-"""Devices of NVIDIA's, AMD's and Windows' drivers, without which torch can use no GPU."""
 
 SECONDS_BETWEEN_TRIES = 2.0
 
@@ -49,12 +48,8 @@ def pick_device(name: str, workers: int = 1) -> str:
             granted GPUs or for several workers, which compute on a CPU only if that is stated; or
             torch has no code for the GPU.
     """
-    if name == "cpu" or (name == "auto" and not may_have_gpu(os.environ) and workers == 1):
-        return "cpu"
-    import torch  # which takes a second
-
     available = torch.cuda.is_available()
-    if not available:
+    if name != "cpu" and not available:
         need = gpus_granted(os.environ)
         if not need and workers > 1:
             need = f"{workers} workers"
@@ -68,11 +63,6 @@ def pick_device(name: str, workers: int = 1) -> str:
         check_architecture()
         torch.set_float32_matmul_precision("high")
     return device
-
-
-def may_have_gpu(environment: Mapping[str, str]) -> bool:
-    """Return whether a driver of a GPU is here, or a scheduler has granted one."""
-    return bool(gpus_granted(environment)) or any(Path(driver).exists() for driver in DRIVERS)
 
 
 def gpus_granted(environment: Mapping[str, str]) -> str:
@@ -91,8 +81,6 @@ def gpus_granted(environment: Mapping[str, str]) -> str:
 
 def why_no_gpu() -> str:
     """Return why torch can use no GPU here, and what to do."""
-    import torch
-
     build = f"torch {torch.__version__}"
     if not torch.backends.cuda.is_built():
         return f"{build} is built for CPUs alone: install its build for your GPUs (docs/install.md)"
@@ -113,8 +101,6 @@ def check_architecture() -> None:
     Raises:
         UserError: the GPU is older than all code, or newer where there is no PTX.
     """
-    import torch
-
     names = torch.cuda.get_arch_list()
     parts = (re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name) for name in names)
     compiled = [(part[1], (int(part[2]), int(part[3]))) for part in parts if part]
@@ -138,7 +124,8 @@ def check_precision(precision: str, device: str) -> None:
     Raises:
         UserError: the current GPU of this process has none.
     """
-    if precision == "bf16" and device.startswith("cuda") and not has_bf16():
+    is_on_gpu = torch.device(device).type == "cuda"
+    if precision == "bf16" and is_on_gpu and not has_bf16():
         raise UserError(f"precision: bf16: {_gpu()} has no bf16: state precision: fp32")
 
 
@@ -151,7 +138,7 @@ def check_recipe(recipe: Recipe, device: str) -> None:
     """
     check_precision(recipe.precision, device)
     compilers = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]  # as Triton asks
-    if recipe.compile and device.startswith("cuda") and not any(map(which, compilers)):
+    if recipe.compile and torch.device(device).type == "cuda" and not any(map(which, compilers)):
         raise UserError(
             f"compile: no C compiler is on this node ({' or '.join(compilers)}): install one, or "
             "state compile: false"
@@ -160,8 +147,6 @@ def check_recipe(recipe: Recipe, device: str) -> None:
 
 def has_bf16() -> bool:
     """Return whether the current GPU of this process computes in bf16 by itself."""
-    import torch
-
     return bool(torch.cuda.is_bf16_supported(including_emulation=False))
 
 
@@ -184,14 +169,8 @@ def held_device(name: str, *, waits: bool = True) -> Iterator[str]:
     Raises:
         UserError: as of ``pick_device`` and ``own_gpus``.
     """
-    import torch
-
     # Counting does not start CUDA, which would fix the GPUs that this process sees.
-    if name == "cpu" or (name == "auto" and not may_have_gpu(os.environ)):
-        yield "cpu"
-        return
-
-    present = torch.cuda.device_count()
+    present = 0 if name == "cpu" else torch.cuda.device_count()
     if not present:
         yield pick_device(name)
         return
@@ -204,8 +183,6 @@ def worker_device(device: str, environment: Mapping[str, str]) -> str:
     """Return a worker's own device: on a GPU machine, the one of its number there."""
     if device == "cpu" or "LOCAL_RANK" not in environment:
         return device
-    import torch
-
     own = f"cuda:{environment['LOCAL_RANK']}"
     torch.cuda.set_device(own)
     check_architecture()

@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,10 @@ from convs2s.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from convs2s.paper.attention_maps import ExampleAttention
+
+DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
+"""Without any of these files and variables there is no GPU to look for."""
 
 
 def add_translate(command: argparse.ArgumentParser) -> None:
@@ -69,10 +74,14 @@ def _count(text: str) -> int:
 
 def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
-    from convs2s.devices import held_device
-
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
+    drivers = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
+    if arguments.device == "cpu" or (arguments.device == "auto" and not drivers):
+        _translate_on("cpu", arguments)  # to ask torch for a GPU would take a second
+        return
+    from convs2s.devices import held_device
+
     with held_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 

@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
@@ -15,11 +17,7 @@ from convs2s.decoding.words import Splitter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
 from convs2s.model_file import load_model
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from convs2s.models.network import Network
+from convs2s.models.network import Network
 
 
 @dataclass(frozen=True)
@@ -60,28 +58,25 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
 
 
 def attention_map(
-    layers: Sequence["Tensor"], source: Sequence[str], target: Sequence[str]
+    layers: Sequence[Tensor], source: Sequence[str], target: Sequence[str]
 ) -> AttentionMap:
     """Join the attention (layers, n, m) of networks; ``source`` and ``target`` lack ``</s>``."""
     end = SPECIAL_TOKENS[END]
-    return AttentionMap(
-        np.concatenate([layer.numpy() for layer in layers]), [*source, end], [*target, end]
-    )
+    return AttentionMap(torch.cat([*layers]).cpu().numpy(), [*source, end], [*target, end])
 
 
-def layer_attention(network: "Network", source: Sequence[int], target: Sequence[int]) -> "Tensor":
+@torch.inference_mode()
+def layer_attention(network: Network, source: Sequence[int], target: Sequence[int]) -> Tensor:
     """Return the attention (layers, n, m) by which a network writes a target, layer by layer.
 
     ``source`` and ``target`` are m and n indices, ``</s>`` last. A search does not keep this: it
     takes the layers' mean, and keeps where that is highest.
     """
-    import torch
-
     device = network.output.bias.device
     previous = [END, *target[:-1]]
     rows = (torch.tensor([row], device=device) for row in (source, previous))  # (1, m), (1, n)
-    with torch.inference_mode():
-        return torch.cat(network(*rows)[1]).cpu()
+    _, attentions = network(*rows)
+    return torch.cat(attentions)
 
 
 @dataclass(frozen=True)
@@ -93,17 +88,15 @@ class FinalStates:
     states: NDArray[np.floating[Any]]  # (lines, numbers): outputs and cells, bottom layer first
 
 
+@torch.inference_mode()
 def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     """Read lines of raw text, none without a word; a model without such states is a UserError."""
-    import torch
-
     network, description = load_model(model)
     split = Splitter(description, description.languages["source"], "raw")
     tokens = [split(line) for line in lines]
     vocabulary = description.source_vocabulary()
     rows = [vocabulary.encode(row) for row in tokens]
-    with torch.inference_mode():
-        states = network.final_state(torch.from_numpy(pad(rows)))
+    states = network.final_state(torch.from_numpy(pad(rows)))
     if states is None:
         raise UserError(
             f"{model}: has no state of one size after a sentence; name a model of kind: lstm"

@@ -15,22 +15,20 @@ import numpy as np
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
-from convs2s.decoding.inspection import AttentionMap, attention_map, layer_attention
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
-from convs2s.devices import check_precision, has_bf16, held_device
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
-from convs2s.models.kernels.threads import one_thread
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
-from convs2s.models.steps import Precision, Shortlisted
+from convs2s.models.steps import Shortlisted
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
 
 if TYPE_CHECKING:
+    from convs2s.decoding.inspection import AttentionMap
     from convs2s.models.ensemble import Ensemble
     from convs2s.models.network import Network
 
@@ -79,7 +77,7 @@ class Translation:
     alignment: list[int] | None
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
-    attention: AttentionMap | None = field(default=None, compare=False, repr=False)
+    attention: "AttentionMap | None" = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
@@ -128,8 +126,8 @@ class LineTranslator:
     def _search_by(self, settings: DecodingSettings) -> None:
         if settings.replace_unknown and not self.ensemble.attends:
             raise UserError(
-                f"{self.models[0]}: has no attention, by which unknown words are replaced: translate "
-                "with replace_unknown: false (--no-replace-unknown)"
+                f"{self.models[0]}: has no attention, by which unknown words are replaced: "
+                "translate with replace_unknown: false (--no-replace-unknown)"
             )
         self.settings = settings.model_copy(update={"precision": self.ensemble.precision})
         of_model = settings.vocabulary_selection == "model"
@@ -181,8 +179,10 @@ class LineTranslator:
     def _networks(self) -> "list[Network]":
         return [load_model(path)[0] for path in self.models]
 
-    def attention(self, translation: Translation) -> AttentionMap:
+    def attention(self, translation: Translation) -> "AttentionMap":
         """Return the attention of a translation; of an ensemble, that of network after network."""
+        from convs2s.decoding.inspection import attention_map, layer_attention
+
         attending = [network for network in self._networks if network.attends]
         if not attending:
             raise UserError(f"{self.models[0]}: has no attention to show")
@@ -269,7 +269,9 @@ class LineTranslator:
 def translator_of_job(
     models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
 ) -> Iterator[LineTranslator]:
-    """Yield the translator of a job, which holds its GPU, and give this process its threads."""
+    """Yield the translator of a job, which holds its GPU, with so many threads."""
+    from convs2s.devices import held_device
+
     with held_device(device) as own:
         yield LineTranslator(models, settings, own, threads=threads)
 
@@ -277,65 +279,56 @@ def translator_of_job(
 def load_searched(
     models: Sequence[Path], device: str, settings: DecodingSettings
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
-    """Load the model files of an ensemble, or a single one, to search by.
+    """Load what a search asks, without torch where ONNX Runtime serves it: on a CPU, but for bf16.
 
-    On a CPU that is ONNX Runtime, but for bf16 and networks of other kinds. A UserError refuses
-    models that do not fit together or cannot compute in the precision here.
+    Errors are those of ``load_ensemble``, and a UserError for int8 where there is none.
     """
-    kinds = [describe_model(path).architecture.kind for path in models]
-    runs_onnx = device == "cpu" and set(kinds) == {"convs2s"}
-    precision = settings.precision
+    kinds = {describe_model(path).architecture.kind for path in models}
+    runs_onnx, precision = device == "cpu" and kinds == {"convs2s"}, settings.precision
     if precision == "auto":
-        precision = "int8" if runs_onnx else "bf16" if has_bf16(device) else "fp32"
+        from convs2s.devices import has_bf16
+
+        has = device != "cpu" and has_bf16()
+        precision = "int8" if runs_onnx else "bf16" if has else "fp32"
         print(f"precision: auto is {precision} here", file=sys.stderr)
+        settings = settings.model_copy(update={"precision": precision})
     if precision == "int8" and not runs_onnx:
-        of = next((path for path, kind in zip(models, kinds, strict=True) if kind == "lstm"), None)
         raise UserError(
-            (
-                f"{of}: a model of kind lstm has no int8"
-                if of
-                else "precision: int8 is of CPUs alone"
-            )
-            + ": translate with precision: bf16 (--precision bf16)"
+            f"{models[0]}: precision: int8 is for networks of kind: convs2s on a CPU: translate "
+            "with precision: bf16 (--precision bf16)"
         )
     if precision == "bf16" or not runs_onnx:
-        return load_ensemble(models, device, settings, precision)
+        return load_ensemble(models, device, settings)
     loaded = [load_weights(path) for path in models]
     _check_alike(models, [description for _, description in loaded])
-    networks = []
-    for weights, description in loaded:
-        networks.append(Weights(weights, description.architecture, description.sizes))
+    networks = [Weights(arrays, one.architecture, one.sizes) for arrays, one in loaded]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]
     except ValueError:
-        for path in models:
-            load_model(path)  # says what is wrong
-        raise
+        return load_ensemble(models, device)  # says what is wrong
 
 
 def load_ensemble(
-    models: Sequence[Path],
-    device: str,
-    settings: DecodingSettings | None = None,
-    precision: Precision = "fp32",
+    models: Sequence[Path], device: str, settings: DecodingSettings | None = None
 ) -> tuple["Ensemble", ModelDescription]:
-    """Load the model files of an ensemble, or a single one, for torch.
+    """Load the model files of an ensemble for torch; without settings, by their defaults.
 
     A UserError refuses models that do not fit together or cannot compute in the precision here.
     """
+    from convs2s.devices import check_precision
     from convs2s.models.ensemble import Ensemble
 
     settings = settings or DecodingSettings()
-    check_precision(precision, device)
+    check_precision(settings.precision, device)
     loaded = [load_model(path, device) for path in models]
     networks = [network for network, _ in loaded]
     _check_alike(models, [description for _, description in loaded])
-    are_recorded = all(network.replays_steps for network in networks)
-    kind: type[Ensemble] = Ensemble
-    if settings.cuda_graphs and device == "cuda" and are_recorded:
-        from convs2s.models.recorded_ensemble import RecordedEnsemble as kind  # noqa: N813
-    with one_thread():  # a pool of threads does not survive the fork of workers
-        return kind(networks, settings.ensemble, precision), loaded[0][1]
+    of = networks, settings.ensemble, settings.precision
+    if settings.cuda_graphs and device == "cuda" and all(one.replays_steps for one in networks):
+        from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
+
+        return RecordedEnsemble(*of), loaded[0][1]
+    return Ensemble(*of), loaded[0][1]
 
 
 def _check_alike(models: Sequence[Path], descriptions: Sequence[ModelDescription]) -> None:

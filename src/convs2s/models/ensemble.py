@@ -21,14 +21,9 @@ from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.convs2s_inference import InferenceConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
-from convs2s.models.kernels.logits import topk_of_sums
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
 from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
-
-PART_NUMBERS, PART_ROWS = 1 << 19, 32
-"""Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
-rows, as a matrix product reads all weights however few its rows are."""
 
 
 class IncrementalState(Protocol):
@@ -111,8 +106,7 @@ class Ensemble:
         if shortlist is not None:
             types, mask = (torch.as_tensor(one, device=source.device) for one in shortlist)
             outputs = [output.of(types) for output in outputs]
-        no_word = (source == PADDING) | (source == END)  # (B, m)
-        return DecoderState(states, outputs, no_word, types, mask, self._average)
+        return DecoderState(states, outputs, source, self._average, types, mask)
 
     def start_search(
         self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
@@ -134,18 +128,19 @@ class DecoderState:
         self,
         states: Sequence[IncrementalState],
         outputs: Sequence[LinearMap],
-        no_word: Tensor,
-        types: Tensor | None,
-        mask: Tensor | None,
+        source: Tensor,
         average: Average,
+        types: Tensor | None = None,
+        mask: Tensor | None = None,
     ) -> None:
-        """Take what each network has read of the source, and its map to logits of S types.
+        """Take what each network has read of the source (B, m), and its map to logits of S types.
 
-        ``no_word`` (B, m) is True at the source's special tokens. ``types`` (S,) are the
-        shortlist's; None: all. ``mask`` (B, S) is True where a sentence may not use one.
+        ``types`` (S,) are the shortlist's; None: all. ``mask`` (B, S) is True where a sentence may
+        not use one.
         """
         self._states, self._outputs, self._average = states, outputs, average
-        self._no_word, self._types, self._mask = no_word, types, mask
+        self._no_word = (source == PADDING) | (source == END)  # (B, m)
+        self._types, self._mask = types, mask
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last token (B, K).
@@ -155,44 +150,33 @@ class DecoderState:
             averaged as such; and the attention (B, K, m), the mean over the networks that have
             attention, None where none has.
         """
-        features, attention = self._read(previous)
-        return self._predict(features, slice(None)), attention
+        steps = [state.step(previous) for state in self._states]
+        attentions = [attention for _, attention in steps if attention is not None]
+        mean = torch.stack(attentions).mean(0) if attentions else None
+        return self._predict([features for features, _ in steps]), mean
 
     @torch.inference_mode()
     def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        A CPU goes through the batch in parts that stay in the cache, a GPU does it at once. The
-        results come in one transfer, so that the device is waited for once.
-
-        Args:
-            previous: (B, K), each hypothesis's last token.
-            scores: (B, K), the log-probability of each hypothesis.
-            count: of the continuations; at most K * S are returned.
-            limits: what may come next.
+        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
+        most ``count`` are returned, in one transfer, so that the device is waited for once.
         """
-        features, attention = self._read(self._to_device(previous))
-        best = []  # log-probabilities and places, (B', count), of each part
-        rows = max(PART_ROWS, PART_NUMBERS // self.types)
-        sentences = max(1, rows // previous.shape[1])
-        if self._no_word.device.type != "cpu":
-            sentences = len(previous)
-        for start in range(0, len(previous), sentences):
-            part = slice(start, start + sentences)
-            predictions = self._predict([tensor[part] for tensor in features], part)
-            best.append(self._best(predictions, scores[part], count, limits, part))
-        totals, places = (torch.cat(parts) for parts in zip(*best, strict=True))
-        return self._candidates(totals, places, attention)
+        predictions, attention = self.step(self._to_device(previous))
+        return self._best(predictions, attention, scores, count, limits)
 
     def _best(
-        self, predictions: Tensor, scores: Numbers, count: int, limits: Limits, part: slice
-    ) -> tuple[Tensor, Tensor]:
-        """Return the best (B', count) of a part's predictions (B', K, S), which are changed."""
-        self._limit(predictions, limits, limits.must_end[part])
-        return topk_of_sums(predictions, self._to_device(scores).to(predictions.dtype), count)
-
-    def _candidates(self, totals: Tensor, chosen: Tensor, attention: Tensor | None) -> Candidates:
-        """Return what a search reads of the best (B, C), chosen in K * S."""
+        self,
+        predictions: Tensor,
+        attention: Tensor | None,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
+        """Return what a search reads of predictions (B, K, S), which are changed."""
+        self._limit(predictions, limits)
+        sums = predictions + self._to_device(scores).to(predictions.dtype).unsqueeze(2)
+        totals, chosen = sums.flatten(1).topk(min(count, sums[0].numel()))  # (B, C)
         tokens = chosen % self.types
         if self._types is not None:
             tokens = self._types[tokens]
@@ -204,22 +188,22 @@ class DecoderState:
         count = totals.shape[1]
         indices = transferred[:, count:].astype(np.int64)
         places = None if attention is None else indices[:, 2 * count :]
-        parents, tokens = indices[:, :count], indices[:, count : 2 * count]
-        return Candidates(transferred[:, :count], parents, tokens, places)
+        parents, chosen_tokens = indices[:, :count], indices[:, count : 2 * count]
+        return Candidates(transferred[:, :count], parents, chosen_tokens, places)
 
-    def _limit(self, predictions: Tensor, limits: Limits, must_end: NDArray[np.bool_]) -> None:
-        """Bar from predictions (B', K, S) what may not come next; ``must_end`` is of (B',).
+    def _limit(self, predictions: Tensor, limits: Limits) -> None:
+        """Bar from predictions (B, K, S) what may not come next.
 
         The special tokens stand at their own indices among the types of a shortlist as well.
         """
         predictions.select(2, PADDING).fill_(-torch.inf)
         if limits.unknown_penalty:
             predictions.select(2, UNKNOWN).sub_(limits.unknown_penalty)
-        end = predictions.select(2, END)  # (B', K), a view
+        end = predictions.select(2, END)  # (B, K), a view
         if not limits.may_end:
-            end.index_fill_(0, self._to_device(np.flatnonzero(~must_end)), -torch.inf)
-        if must_end.any():  # nothing but </s> may follow
-            rows = self._to_device(np.flatnonzero(must_end))
+            end.index_fill_(0, self._to_device(np.flatnonzero(~limits.must_end)), -torch.inf)
+        if limits.must_end.any():  # nothing but </s> may follow
+            rows = self._to_device(np.flatnonzero(limits.must_end))
             ending = end.index_select(0, rows)
             predictions.index_fill_(0, rows, -torch.inf)
             end.index_copy_(0, rows, ending)
@@ -233,26 +217,18 @@ class DecoderState:
         """S, the number of types to choose from."""
         return self._outputs[0].outputs
 
-    def _read(self, previous: Tensor) -> tuple[list[Tensor], Tensor | None]:
-        """Return what enters each output layer, and the mean attention."""
-        steps = [state.step(previous) for state in self._states]
-        attentions = [attention for _, attention in steps if attention is not None]
-        if len(attentions) > 1:
-            attentions = [torch.stack(attentions).mean(0)]
-        return [features for features, _ in steps], next(iter(attentions), None)
-
-    def _predict(self, features: Sequence[Tensor], part: slice) -> Tensor:
-        """Return log-probabilities (B', K, S) of a part of the sentences."""
+    def _predict(self, features: Sequence[Tensor]) -> Tensor:
+        """Return log-probabilities (B, K, S)."""
         predictions = []
         for x, output in zip(features, self._outputs, strict=True):
-            logits = output(x)  # (B', K, S)
+            logits = output(x)  # (B, K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
             if self._mask is not None:
-                logits = logits.masked_fill(self._mask[part].unsqueeze(1), -torch.inf)
+                logits = logits.masked_fill(self._mask.unsqueeze(1), -torch.inf)
             predictions.append(functional.log_softmax(logits, dim=2))
         if len(predictions) == 1:
             return predictions[0]
-        stacked = torch.stack(predictions)  # (networks, B', K, S)
+        stacked = torch.stack(predictions)  # (networks, B, K, S)
         if self._average == "log_probabilities":
             return stacked.mean(0)
         # The log of the mean probability.

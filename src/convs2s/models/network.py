@@ -32,8 +32,6 @@ class Network(nn.Module, ABC):
 
     attends: ClassVar[bool]
     """Whether there is attention, which unknown-word replacement and its plots need."""
-    has_int8: ClassVar[bool] = False
-    """Whether it is decoded in int8, on processors that have it."""
     replays_steps: ClassVar[bool] = False
     """Whether a GPU may record a step of its decoding and replay it."""
 

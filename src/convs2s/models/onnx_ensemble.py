@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnxruntime import InferenceSession, OrtValue, SessionOptions
+from onnxruntime import InferenceSession, OrtValue
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
@@ -15,11 +15,10 @@ from convs2s.models.onnx_graphs import (
     GROUP,
     SQRT_HALF,
     Array,
-    Graph,
     Weights,
-    decoder_graph,
-    encoder_graph,
-    output_graph,
+    decoder_session,
+    encoder_session,
+    output_session,
 )
 from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
 
@@ -48,13 +47,12 @@ class OnnxEnsemble:
         """
         self.precision, self._average = precision, average
         self._architectures = [network.architecture for network in networks]
-        encoder, sources = encoder_graph(networks, precision)
-        decoder, self.states = decoder_graph(networks, precision, sources)
+        self._encoder, sources = encoder_session(networks, precision)
+        self.decoder, self.states = decoder_session(networks, precision, sources)
         self._layers = [network.output() for network in networks]
         self._sources = list(sources)
         self._types = np.arange(networks[0].types[1])
-        self._encoder, self.decoder = session_of(encoder), session_of(decoder)
-        self._output = session_of(output_graph(self._layers, precision, average))
+        self._output = output_session(self._layers, precision, average)
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
@@ -83,22 +81,10 @@ class OnnxEnsemble:
         if shortlist is None:
             return OnnxDecoder(self, sources, hypotheses, self._output, self._types, None)
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
-        output = session_of(output_graph(layers, self.precision, self._average))
+        output = output_session(layers, self.precision, self._average)
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
         masked = np.where(mask, -np.inf, np.float32(0))
         return OnnxDecoder(self, sources, hypotheses, output, shortlist.types, masked)
-
-
-def session_of(graph: Graph) -> InferenceSession:
-    """Return what runs a graph, with one thread: batches have threads of their own."""
-    options = SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors alone
-    # Where products of signed bytes overflow, as of x86 without VNNI, weights become unsigned.
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    values = map(OrtValue.ortvalue_from_numpy, graph.matrices.values())
-    options.add_external_initializers(list(graph.matrices), list(values))
-    return InferenceSession(graph.model.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
 class OnnxDecoder:
@@ -189,7 +175,11 @@ class OnnxDecoder:
                 given["mask"] = np.repeat(own, beam, 0)
             given |= {name: x[rows] for name, x in zip(self._features, features, strict=True)}
             parts.append(self._output.run(["values", "tokens", "end"], given))
-        return parts[0] if len(parts) == 1 else [np.concatenate(each) for each in zip(*parts)]
+        return (
+            parts[0]
+            if len(parts) == 1
+            else [np.concatenate(each) for each in zip(*parts, strict=True)]
+        )
 
     def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""

@@ -11,11 +11,12 @@ block width, S target types in whole groups of ``GROUP``.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.data.vocabulary import END
@@ -27,13 +28,6 @@ GROUP = 32  # Types of which the most probable stands for all in the first pass 
 LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
 OPSET, IR_VERSION = 21, 10
 FLOATS, INDICES = TensorProto.FLOAT, TensorProto.INT64
-
-
-class Graph(NamedTuple):
-    """A model of ONNX, and its matrices by their names, which are no part of it."""
-
-    model: ModelProto
-    matrices: Mapping[str, Array]
 
 
 class Weights:
@@ -77,9 +71,7 @@ class _Builder:
 
     def __init__(self, precision: str) -> None:
         self._is_int8 = precision == "int8"
-        self._nodes: list[Any] = []
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
+        self._nodes, self._inputs, self._outputs = list[Any](), list[Any](), list[Any]()
         self._constants: dict[str, Array] = {}
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
@@ -136,7 +128,7 @@ class _Builder:
     ) -> list[str]:
         """Return the share of a block's gated convolution and that of its residual, sqrt(0.5)."""
         d = layer.width
-        factor = np.repeat(np.float32([share, 1.0]), d)
+        factor = np.repeat(np.array([share, 1.0], np.float32), d)
         weight, bias = weights.linear(f"{name}.convolution", 2 * d, layer.kernel, inputs)
         both = self.linear(window, weight * factor[:, None], bias * factor)
         value, gate = self.op("Split", both, outputs=2, axis=1, num_outputs=2)
@@ -161,23 +153,32 @@ class _Builder:
     def mean(self, several: Sequence[str]) -> str:
         return several[0] if len(several) == 1 else self.op("Mean", *several)
 
-    def finished(self, name: str) -> Graph:
-        matrices = {one: array for one, array in self._constants.items() if array.ndim > 1}
-        others = self._constants.keys() - matrices.keys()
-        constants = [numpy_helper.from_array(self._constants[one], one) for one in sorted(others)]
-        for one, array in matrices.items():
-            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-            tensor = TensorProto(name=one, dims=array.shape, data_type=kind)
-            tensor.data_location = TensorProto.EXTERNAL
-            tensor.external_data.add(key="location", value=one)
+    def session(self) -> InferenceSession:
+        """Return what runs the graph, with one thread: batches have threads of their own."""
+        options = SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors alone
+        # Where products of signed bytes overflow, as of x86 without VNNI, weights are unsigned.
+        options.add_session_config_entry("session.x64quantprecision", "1")
+        constants = []
+        for name, array in self._constants.items():
+            if array.ndim < 2:
+                constants.append(numpy_helper.from_array(array, name))
+                continue
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)  # large ones stay where they are
+            tensor = TensorProto(name=name, dims=array.shape, data_type=kind, data_location=1)
+            tensor.external_data.add(key="location", value=name)
             constants.append(tensor)
-        graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, constants)
+            options.add_external_initializers([name], [OrtValue.ortvalue_from_numpy(array)])
+        graph = helper.make_graph(self._nodes, "graph", self._inputs, self._outputs, constants)
         domains = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
-        return Graph(model, matrices)
+        return InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
-def encoder_graph(networks: Sequence[Weights], precision: str) -> tuple[Graph, dict[str, int]]:
+def encoder_session(
+    networks: Sequence[Weights], precision: str
+) -> tuple[InferenceSession, dict[str, int]]:
     """Return the graph that makes the sources of the decoder, and the width of each of them.
 
     It reads ``source`` (B, m), ``positions`` (m,), ``present`` (B, m, 1), 0 where the source is
@@ -187,13 +188,14 @@ def encoder_graph(networks: Sequence[Weights], precision: str) -> tuple[Graph, d
     graph, sources = _Builder(precision), dict[str, int]()
     graph.input("source", INDICES, "B", "m")
     graph.input("positions", INDICES, "m")
-    for name, length in {"present": "m", "bias": "m", "scale": 1}.items():
-        graph.input(name, FLOATS, "B", length, 1)
+    graph.input("present", FLOATS, "B", "m", 1)
+    graph.input("bias", FLOATS, "B", "m", 1)
+    graph.input("scale", FLOATS, "B", 1, 1)
     for number, weights in enumerate(networks):
         for name, (value, width) in _encode(graph, weights).items():
             sources[f"{number}.{name}"] = width
             graph.output(f"{number}.{name}", value)
-    return graph.finished("encoder"), sources
+    return graph.session(), sources
 
 
 def _encode(graph: _Builder, weights: Weights) -> dict[str, tuple[str, int]]:
@@ -201,12 +203,20 @@ def _encode(graph: _Builder, weights: Weights) -> dict[str, tuple[str, int]]:
     a = weights.architecture
     f, inputs = a.embedding, a.encoder_layers[0].width
     grouped = graph.op("Concat", graph.op("Shape", "source"), graph.integers(-1), axis=0)
+    length = graph.op("Shape", "positions")
     embedded = graph.embed(weights, 0, "source", "positions")  # (B, m, f)
     x = graph.linear(graph.rows(embedded, f), *weights.linear("encoder.in_projection", inputs, f))
     for number, layer in enumerate(a.encoder_layers):
         present = graph.op("Mul", graph.op("Reshape", x, grouped), "present")
         x = graph.rows(present, inputs)
-        window = graph.rows(_windows(graph, present, layer.kernel), layer.kernel * inputs)
+        left, right = (layer.kernel - 1) // 2, layer.kernel // 2  # zeros past both ends
+        padded = graph.op("Pad", present, graph.integers(0, left, 0, 0, right, 0))
+        ends = [graph.op("Add", length, graph.integers(place)) for place in range(layer.kernel)]
+        places = [
+            graph.op("Slice", padded, graph.integers(place), end, graph.integers(1))
+            for place, end in enumerate(ends)
+        ]
+        window = graph.rows(graph.op("Concat", *places, axis=2), layer.kernel * inputs)
         name = f"encoder.blocks.{number}"
         parts = graph.block(weights, name, x, window, inputs, layer, SQRT_HALF)
         x, inputs = graph.op("Add", *parts), layer.width
@@ -231,21 +241,9 @@ def _encode(graph: _Builder, weights: Weights) -> dict[str, tuple[str, int]]:
     return sources
 
 
-def _windows(graph: _Builder, x: str, kernel: int) -> str:
-    """Map (B, m, d) to the window (B, m, kernel * d) of each position, zeros past an end."""
-    if kernel == 1:
-        return x
-    left, end = (kernel - 1) // 2, np.iinfo(np.int64).max
-    x = graph.op("Pad", x, graph.integers(0, left, 0, 0, kernel - 1 - left, 0))
-    ends = [(place, place - kernel + 1 or end) for place in range(kernel)]
-    one = graph.integers(1)
-    places = [graph.op("Slice", x, *map(graph.integers, each), one) for each in ends]
-    return str(graph.op("Concat", *places, axis=2))
-
-
-def decoder_graph(
+def decoder_session(
     networks: Sequence[Weights], precision: str, sources: Mapping[str, int]
-) -> tuple[Graph, dict[str, int]]:
+) -> tuple[InferenceSession, dict[str, int]]:
     """Return the graph of a step up to the output layers, and the width of each network's state.
 
     It reads ``previous`` (R,), ``position`` (), ``grouped``: [B, K, -1], ``rows`` (R,) of the
@@ -266,7 +264,7 @@ def decoder_graph(
         attentions.append(attention)
     places = graph.op("Add", graph.mean(attentions), "words")
     graph.output("places", graph.op("ArgMax", places, axis=2, keepdims=0), INDICES)
-    return graph.finished("decoder"), states
+    return graph.session(), states
 
 
 def _decode(graph: _Builder, weights: Weights, prefix: str) -> tuple[int, str]:
@@ -315,7 +313,9 @@ def _decode(graph: _Builder, weights: Weights, prefix: str) -> tuple[int, str]:
     return sum(kept), graph.mean(attentions)
 
 
-def output_graph(layers: Sequence[tuple[Array, Array]], precision: str, average: str) -> Graph:
+def output_session(
+    layers: Sequence[tuple[Array, Array]], precision: str, average: str
+) -> InferenceSession:
     """Return the graph of the output layers: each network's weight (S', f_out) and bias (S',).
 
     It reads each network's ``features`` (R, f_out), ``mask`` (R, S), -inf where a row may not use a
@@ -352,4 +352,4 @@ def output_graph(layers: Sequence[tuple[Array, Array]], precision: str, average:
     graph.output("values", values)
     graph.output("tokens", graph.op("GatherElements", tokens, chosen, axis=1), INDICES)
     graph.output("end", graph.op("Gather", mean, graph.constant(END, np.int64), axis=1))
-    return graph.finished("output")
+    return graph.session()
