@@ -92,7 +92,6 @@ class Ensemble:
         limits = [network.positions[side] for network in self.networks]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    @torch.inference_mode()
     def start(
         self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
     ) -> "DecoderState":
@@ -108,6 +107,7 @@ class Ensemble:
             outputs = [output.of(types) for output in outputs]
         return DecoderState(states, outputs, source, self._average, types, mask)
 
+    @torch.inference_mode()
     def start_search(
         self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "DecoderState":

@@ -12,6 +12,7 @@ from onnxruntime import InferenceSession, OrtValue
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.onnx_graphs import (
+    BARRED,
     GROUP,
     SQRT_HALF,
     Array,
@@ -27,7 +28,7 @@ VECTOR, VECTORS = 16, 64
 a row has as many. The source is padded to whole ones, or a row with more padding would be added up
 in another order: no sentence's rounding may depend on the others of its batch."""
 
-BARRED = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
+SPECIAL = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
 
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
 """Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
@@ -83,7 +84,7 @@ class OnnxEnsemble:
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
         output = output_session(layers, self.precision, self._average)
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
-        masked = np.where(mask, -np.inf, np.float32(0))
+        masked = np.where(mask, np.float32(BARRED), np.float32(0))
         return OnnxDecoder(self, sources, hypotheses, output, shortlist.types, masked)
 
 
@@ -103,7 +104,7 @@ class OnnxDecoder:
     ) -> None:
         """Take what the decoder reads of B sentences, and the output layers of types (S,).
 
-        ``mask`` (B, S) is -inf where a sentence may not use a type, else 0; None: it may use all.
+        ``mask`` (B, S) is BARRED where a sentence may not use a type, else 0; None: it may use all.
         """
         self._sources, self._types, self._mask = sources, types, mask
         self._hypotheses, self._position = hypotheses, 0
@@ -128,7 +129,7 @@ class OnnxDecoder:
         """
         batch, beam = previous.shape
         places, *features = self._read(previous)
-        values, tokens, end = self._predict(features, beam, count + BARRED)
+        values, tokens, end = self._predict(features, beam, count + SPECIAL)
         values, tokens = values.reshape(batch, beam, -1), tokens.reshape(batch, beam, -1)
         _limit(values, tokens, end.reshape(batch, beam), limits)
         totals = (values + scores[:, :, None]).reshape(batch, -1)
@@ -201,7 +202,7 @@ def _limit(values: Numbers, tokens: Indices, end: Numbers, limits: Limits) -> No
 
     The special tokens stand at their own indices among the types of a shortlist as well.
     """
-    values[tokens == PADDING] = -np.inf
+    values[(tokens == PADDING) | (values < BARRED / 2)] = -np.inf
     if limits.unknown_penalty:
         values[tokens == UNKNOWN] -= limits.unknown_penalty
     if not limits.may_end:

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 SQRT_HALF = float(np.sqrt(0.5))
 GROUP = 32  # Types of which the most probable stands for all in the first pass over them
 LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
+BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no differences
 OPSET, IR_VERSION = 21, 10
 FLOATS, INDICES = TensorProto.FLOAT, TensorProto.INT64
 
@@ -318,7 +319,7 @@ def output_session(
 ) -> InferenceSession:
     """Return the graph of the output layers: each network's weight (S', f_out) and bias (S',).
 
-    It reads each network's ``features`` (R, f_out), ``mask`` (R, S), -inf where a row may not use a
+    It reads each network's ``features`` (R, f_out), ``mask`` (R, S), BARRED where a row may not use a
     type, or (1, 1), and how many ``groups`` (1,) are looked into for ``count`` (1,) types. It makes
     their ``values`` and ``tokens`` (R, count), the most probable first, and ``end`` (R,), the
     log-probability of ``</s>``.
@@ -330,7 +331,7 @@ def output_session(
     for number, (weight, bias) in enumerate(layers):
         missing = -len(bias) % GROUP
         weight = np.pad(weight, ((0, missing), (0, 0)))
-        bias = np.pad(bias, (0, missing), constant_values=-np.inf)
+        bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
         x = graph.input(f"{number}.features", FLOATS, "R", weight.shape[1])
         logits = graph.op("Add", graph.linear(x, weight, bias), "mask")
         logs.append(graph.op("LogSoftmax", logits))
