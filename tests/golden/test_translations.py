@@ -55,7 +55,7 @@ def test_hypotheses_are_fairseqs(imported: Path, beam: int) -> None:
 @pytest.mark.parametrize("beam", ["beam1", "beam5"])
 def test_each_token_has_fairseqs_score_and_attention(imported: Path, beam: str) -> None:
     translator = translator_of(imported, 1)
-    network, compared = translator.ensemble.networks[0], 0
+    network, compared = translator._networks[0], 0
     for source, output in zip(SOURCES, OUTPUTS, strict=True):
         best = output[beam] if beam == "beam1" else output[beam][0]
         given = translator.source.encode(source.split())

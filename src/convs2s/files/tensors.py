@@ -140,11 +140,10 @@ def _content(tensor: Any) -> memoryview:
     """Return the bytes of a tensor, or of an array."""
     flat = tensor.reshape(-1)
     if isinstance(tensor, np.ndarray):
-        return flat.view(np.uint8).data
+        return memoryview(flat.view(np.uint8))
     import torch  # which is there already
 
-    content: memoryview = flat.view(torch.uint8).numpy().data
-    return content
+    return memoryview(flat.view(torch.uint8).numpy())
 
 
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future[bytes]]:

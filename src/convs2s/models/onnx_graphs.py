@@ -167,7 +167,7 @@ class _Builder:
                 constants.append(numpy_helper.from_array(array, name))
                 continue
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)  # large ones stay where they are
-            tensor = TensorProto(name=name, dims=array.shape, data_type=kind, data_location=1)
+            tensor = TensorProto(name=name, dims=array.shape, data_type=kind, data_location="EXTERNAL")
             tensor.external_data.add(key="location", value=name)
             constants.append(tensor)
             options.add_external_initializers([name], [OrtValue.ortvalue_from_numpy(array)])

@@ -33,4 +33,4 @@ def test_a_step_waits_once(sharp: Path, monkeypatch: pytest.MonkeyPatch, beam: i
     with counted_waits() as waits:
         beam_search(ensemble, source, DecodingSettings(beam=beam))
     assert len(steps) > 10
-    assert waits == {"cpu": len(steps) + 1}  # and once for the sources' lengths
+    assert waits == {"cpu": len(steps)}

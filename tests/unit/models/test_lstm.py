@@ -261,7 +261,7 @@ def test_replacement_without_attention_is_refused(saved: Path) -> None:
 
 
 def test_int8_is_refused(saved: Path) -> None:
-    with pytest.raises(UserError, match="a model of kind lstm has no int8"):
+    with pytest.raises(UserError, match="int8 is for networks of kind: convs2s"):
         translator(saved, precision="int8")
 
 
