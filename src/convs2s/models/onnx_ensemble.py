@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnxruntime import InferenceSession, OrtValue
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
@@ -16,6 +15,8 @@ from convs2s.models.onnx_graphs import (
     GROUP,
     SQRT_HALF,
     Array,
+    InferenceSession,
+    OrtValue,
     Weights,
     decoder_session,
     encoder_session,

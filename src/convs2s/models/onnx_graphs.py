@@ -10,16 +10,19 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f em
 block width, S target types in whole groups of ``GROUP``.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.data.vocabulary import END
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # or it reports to its maker, from 1.29 on
+from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 Array = NDArray[Any]
 
@@ -167,7 +170,9 @@ class _Builder:
                 constants.append(numpy_helper.from_array(array, name))
                 continue
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)  # large ones stay where they are
-            tensor = TensorProto(name=name, dims=array.shape, data_type=kind, data_location="EXTERNAL")
+            tensor = TensorProto(
+                name=name, dims=array.shape, data_type=kind, data_location="EXTERNAL"
+            )
             tensor.external_data.add(key="location", value=name)
             constants.append(tensor)
             options.add_external_initializers([name], [OrtValue.ortvalue_from_numpy(array)])
