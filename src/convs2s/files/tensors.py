@@ -82,7 +82,8 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Do as ``load_tensors``, without torch unless the file has bfloat16, which is widened."""
     with _opened(path) as stored:
-        is_narrow = any(stored.get_slice(name).get_dtype() == "BF16" for name in stored.keys())
+        names = list(stored.keys())
+        is_narrow = "BF16" in [stored.get_slice(name).get_dtype() for name in names]
     tensors, description = _load(path, "pt" if is_narrow else "numpy")
     if is_narrow:
         tensors = {name: tensor.double().numpy() for name, tensor in tensors.items()}

@@ -54,7 +54,7 @@ class OnnxEnsemble:
         self._layers = [network.output() for network in networks]
         self._sources = list(sources)
         self._types = np.arange(networks[0].types[1])
-        self._output = output_session(self._layers, precision, average)
+        self._output = output_session(self._layers, precision, average, False)
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
@@ -83,7 +83,7 @@ class OnnxEnsemble:
         if shortlist is None:
             return OnnxDecoder(self, sources, hypotheses, self._output, self._types, None)
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
-        output = output_session(layers, self.precision, self._average)
+        output = output_session(layers, self.precision, self._average, True)
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
         masked = np.where(mask, np.float32(BARRED), np.float32(0))
         return OnnxDecoder(self, sources, hypotheses, output, shortlist.types, masked)
@@ -167,7 +167,6 @@ class OnnxDecoder:
         groups = min(count, -(-len(self._types) // GROUP))
         given: dict[str, Any] = {"groups": np.array([groups])}
         given["count"] = np.array([min(count, groups * GROUP, len(self._types))])
-        given["mask"] = np.zeros((1, 1), np.float32)
         sentences = max(1, max(PART_ROWS, PART_NUMBERS // len(self._types)) // beam)
         parts = []
         for start in range(0, len(features[0]), sentences * beam):

@@ -12,6 +12,7 @@ block width, S target types in whole groups of ``GROUP``.
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ SQRT_HALF = float(np.sqrt(0.5))
 GROUP = 32  # Types of which the most probable stands for all in the first pass over them
 LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
 BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no differences
+CPU = Path("/proc/cpuinfo")
 OPSET, IR_VERSION = 21, 10
 FLOATS, INDICES = TensorProto.FLOAT, TensorProto.INT64
 
@@ -113,8 +115,7 @@ class _Builder:
         scale = np.maximum(np.abs(weight).max(1) / LARGEST, np.finfo(np.float32).tiny)
         rounded = self.constant(np.rint(weight / scale[:, None]).T, np.int8)
         largest = self.op("ReduceMax", self.op("Abs", x), self.integers(1))  # (rows, 1)
-        largest = self.op("Clip", largest, self.constant(1e-30))
-        # Unsigned bytes around 128 by signed ones: the kernels' fast case.
+        # Unsigned bytes around 128 by signed ones: the kernels' fast case. 0 / 0 is some byte.
         step, middle = self.constant(1 / LARGEST), self.constant(128, np.uint8)
         x = self.op("QuantizeLinear", self.op("Div", x, largest), step, middle)
         y = self.op("MatMulIntegerToFloat", x, rounded, step, self.constant(scale), middle)
@@ -162,8 +163,8 @@ class _Builder:
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3  # errors alone
-        # Where products of signed bytes overflow, as of x86 without VNNI, weights are unsigned.
-        options.add_session_config_entry("session.x64quantprecision", "1")
+        if "vnni" not in CPU.read_text():  # products of signed bytes overflow: they are unsigned
+            options.add_session_config_entry("session.x64quantprecision", "1")
         constants = []
         for name, array in self._constants.items():
             if array.ndim < 2:
@@ -320,17 +321,18 @@ def _decode(graph: _Builder, weights: Weights, prefix: str) -> tuple[int, str]:
 
 
 def output_session(
-    layers: Sequence[tuple[Array, Array]], precision: str, average: str
+    layers: Sequence[tuple[Array, Array]], precision: str, average: str, is_masked: bool
 ) -> InferenceSession:
     """Return the graph of the output layers: each network's weight (S', f_out) and bias (S',).
 
-    It reads each network's ``features`` (R, f_out), ``mask`` (R, S), BARRED where a row may not use a
-    type, or (1, 1), and how many ``groups`` (1,) are looked into for ``count`` (1,) types. It makes
-    their ``values`` and ``tokens`` (R, count), the most probable first, and ``end`` (R,), the
-    log-probability of ``</s>``.
+    It reads each network's ``features`` (R, f_out), how many ``groups`` (1,) are looked into for
+    ``count`` (1,) types, and, if ``is_masked``, ``mask`` (R, S), BARRED where a row may not use a
+    type. It makes their ``values`` and ``tokens`` (R, count), the most probable first, and ``end``
+    (R,), the log-probability of ``</s>``.
     """
     graph, logs = _Builder(precision), list[str]()
-    graph.input("mask", FLOATS, "mask rows", "mask types")
+    if is_masked:
+        graph.input("mask", FLOATS, "R", "S")
     for name in ("groups", "count"):
         graph.input(name, INDICES, 1)
     for number, (weight, bias) in enumerate(layers):
@@ -338,7 +340,8 @@ def output_session(
         weight = np.pad(weight, ((0, missing), (0, 0)))
         bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
         x = graph.input(f"{number}.features", FLOATS, "R", weight.shape[1])
-        logits = graph.op("Add", graph.linear(x, weight, bias), "mask")
+        logits = graph.linear(x, weight, bias)
+        logits = graph.op("Add", logits, "mask") if is_masked else logits
         logs.append(graph.op("LogSoftmax", logits))
     if len(logs) == 1 or average == "log_probabilities":
         mean = graph.mean(logs)
