@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
@@ -20,6 +21,7 @@ from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
+from convs2s.models.kernels.threads import one_thread
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Shortlisted
@@ -301,7 +303,11 @@ def load_searched(
         return load_ensemble(models, device, settings)
     loaded = [load_weights(path) for path in models]
     _check_alike(models, [description for _, description in loaded])
-    networks = [Weights(arrays, one.architecture, one.sizes) for arrays, one in loaded]
+    networks = [
+        Weights(arrays, one.architecture, one.sizes)
+        for arrays, one in loaded
+        if isinstance(one.architecture, ConvS2SArchitecture)
+    ]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]
     except ValueError:
@@ -319,16 +325,18 @@ def load_ensemble(
     from convs2s.models.ensemble import Ensemble
 
     settings = settings or DecodingSettings()
-    check_precision(settings.precision, device)
-    loaded = [load_model(path, device) for path in models]
-    networks = [network for network, _ in loaded]
-    _check_alike(models, [description for _, description in loaded])
-    of = networks, settings.ensemble, settings.precision
-    if settings.cuda_graphs and device == "cuda" and all(one.replays_steps for one in networks):
-        from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
+    precision = "fp32" if settings.precision == "auto" else settings.precision
+    check_precision(precision, device)
+    with one_thread():  # a pool of threads would not survive the fork of workers
+        loaded = [load_model(path, device) for path in models]
+        networks = [network for network, _ in loaded]
+        _check_alike(models, [description for _, description in loaded])
+        of = networks, settings.ensemble, precision
+        if settings.cuda_graphs and device == "cuda" and all(one.replays_steps for one in networks):
+            from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 
-        return RecordedEnsemble(*of), loaded[0][1]
-    return Ensemble(*of), loaded[0][1]
+            return RecordedEnsemble(*of), loaded[0][1]
+        return Ensemble(*of), loaded[0][1]
 
 
 def _check_alike(models: Sequence[Path], descriptions: Sequence[ModelDescription]) -> None:

@@ -80,14 +80,10 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], 
 
 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Do as ``load_tensors``, without torch unless the file has bfloat16, which is widened."""
-    with _opened(path) as stored:
-        names = list(stored.keys())
-        is_narrow = "BF16" in [stored.get_slice(name).get_dtype() for name in names]
-    tensors, description = _load(path, "pt" if is_narrow else "numpy")
-    if is_narrow:
-        tensors = {name: tensor.double().numpy() for name, tensor in tensors.items()}
-    return tensors, description
+    """Do as ``load_tensors``, without torch."""
+    import ml_dtypes  # noqa: F401, by which numpy knows bfloat16
+
+    return _load(path, "numpy")
 
 
 def _load(path: Path, framework: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -23,7 +23,9 @@ from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.data.vocabulary import END
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # or it reports to its maker, from 1.29 on
-from onnxruntime import InferenceSession, OrtValue, SessionOptions
+from onnxruntime import InferenceSession as InferenceSession
+from onnxruntime import OrtValue as OrtValue
+from onnxruntime import SessionOptions
 
 Array = NDArray[Any]
 
@@ -48,7 +50,7 @@ class Weights:
     def take(self, name: str, *shape: int) -> Array:
         """Return a weight, which is used once."""
         array = self._arrays.pop(name, np.zeros(0))
-        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+        if array.shape != shape or array.dtype.kind not in "fV" or not np.isfinite(array).all():
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import _Search, beam_search
 from convs2s.models import ensemble
@@ -137,7 +138,7 @@ def test_a_greedy_search_ends_with_its_last_output(monkeypatch: pytest.MonkeyPat
     rows: list[int] = []
     best = ensemble.DecoderState.best
 
-    def counted(state: ensemble.DecoderState, previous: Tensor, *given: Any) -> Any:
+    def counted(state: ensemble.DecoderState, previous: Indices, *given: Any) -> Any:
         rows.append(len(previous))
         return best(state, previous, *given)
 
