@@ -10,7 +10,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/convs2s
-COPY Makefile pyproject.toml constraints.txt README.md LICENSE ./
+COPY Makefile pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY src src
 RUN PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 make .venv/.installed TORCH=$TORCH EXTRAS=workflow
 

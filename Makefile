@@ -28,7 +28,7 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper-demo results-page docs docs-serve test test-all gpu-check mutants faults lint format hashes release clean
+.PHONY: help install demo paper-demo results-page docs docs-serve test test-all benchmarks gpu-check mutants faults lint format hashes release clean
 
 help:
 	@echo "make install     .venv with all that the workflow needs, and nothing else"
@@ -38,6 +38,7 @@ help:
 	@echo "make docs        docs/ as a site, into dist/site; make docs-serve: on this machine, as you write"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-all    the long tests too"
+	@echo "make benchmarks  beside CTranslate2, fairseq and others, 15 minutes; into docs/benchmarks.md"
 	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/benchmarks.md"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
 	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 200 pairs, 300 kills, full disks (hours)"
@@ -75,6 +76,11 @@ test: $(INSTALLED)
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q
+
+# Each peer in an environment of its own, below build/peers/. QUICK=--quick: to see that it runs, without the page.
+QUICK :=
+benchmarks: $(INSTALLED)
+	@$(IN_VENV) python benchmarks/compare.py $(or $(QUICK),--write-docs)
 
 # Ten minutes. What GPUs compute comes first: figures of a wrong result say nothing.
 gpu-check: $(INSTALLED)

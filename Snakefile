@@ -32,6 +32,7 @@ for stage in [*COMMON, *DATA, *MODELS, "paper", "figures", "targets"]:
 
 DEMO = [  # workflow/Snakefile asks for it too
     layout.task("demo_en_fr").report("bleu"),
+    layout.task("demo_en_fr").score_page("bleu"),
     layout.task("demo_en_fr").examples,
     *plots_of("demo_en_fr"),
 ]

@@ -3,23 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from convs2s.files.text import atomic_text
-from workloads import ROOT
+from page import PAGE, replace_section
 
-PAGE = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- gpu: begin -->", "<!-- gpu: end -->"
-"""The lines of the page between which ``write_docs`` writes."""
+SECTION = "gpu"
 
 Figures = dict[str, Any]
 
 
 def write_docs(figures: Figures, page: Path = PAGE) -> None:
-    """Replace what stands between the two lines of the page by the figures' table."""
-    text = page.read_text("utf-8")
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    with atomic_text(page) as stream:
-        stream.write(f"{before}{BEGIN}\n{table(figures)}\n{END}{after}")
+    """Replace the page's section by the figures' table."""
+    replace_section(SECTION, table(figures), page)
 
 
 def table(figures: Figures) -> str:

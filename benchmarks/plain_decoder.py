@@ -35,7 +35,7 @@ def plain_search(
     for length in range(maximum + 1):
         previous = torch.tensor([[END, *tokens] for tokens, _ in hypotheses])  # (K, t)
         features, _ = network.decoder(previous, _repeated(encoded, len(hypotheses)))
-        predictions = network.output(features[:, -1]).log_softmax(1)  # (K, V)
+        predictions = network.decoder.output(features[:, -1]).log_softmax(1)  # (K, V)
         _constrain(predictions, length, maximum, settings)
         totals = predictions + torch.tensor([[total] for _, total in hypotheses])
         best = totals.flatten().topk(2 * beam)

@@ -3,10 +3,9 @@
 Runs the functions that the rules of a shard run, on English-French news: normalize, tokenize and
 clean in one pass from file to file (``tokenize_and_filter``), count words (``count_words``), split
 into BPE tokens and write the token store (``binarize``). Medians of five, of processor time, as
-each step is one process with one thread; a line is one side of a pair. The tools' own rate,
-sacremoses and subword-nmt one after the other on lines in memory, is measured in the same run. Then
-every step runs once on a small and on a large corpus, each time in a process of its own, for its
-peak of memory. Prints each figure and, last, one JSON object.
+each step is one process with one thread; a line is one side of a pair. compare.py has the rates of
+sacremoses and subword-nmt. Then every step runs once on a small and on a large corpus, each time in
+a process of its own, for its peak of memory. Prints each figure and, last, one JSON object.
 
 The news are those of CONVS2S_SHARED (default ../shared), without it the demo corpus. They repeat
 with a third of the words that occur once spelt anew each time, so that new types keep coming.
@@ -29,9 +28,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
-from subword_nmt.apply_bpe import BPE
-
 from convs2s.config.corpus import CleanLimits, Languages, VocabularySettings
 from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize, build_vocabulary, learn_bpe
@@ -50,7 +46,6 @@ NEWS = (
     "train-samples/news-commentary-5k.{}",
 )
 RUNS = 5
-TOOLS_LINES = 3000
 CLEAN = CleanLimits(minimum=1, maximum=175, ratio=1.5)
 VOCABULARY = VocabularySettings(merges=8000)
 METADATA = DatasetMetadata(
@@ -131,11 +126,11 @@ def main() -> None:
         folder = Path(name)
         pairs = news(folder)
         shard = Shard(folder, folder)
-        write_varied(pairs, arguments.pairs, shard.raw)
+        writevaried(pairs, arguments.pairs, shard.raw)
         shard.learn()
         figures: dict[str, Any] = {}
         if arguments.parts != ["memory"]:
-            figures |= rates(pairs, arguments.pairs, shard)
+            figures |= rates(arguments.pairs, shard)
         if arguments.parts != ["rates"]:
             figures |= memory(pairs, (arguments.small, arguments.large), folder)
     print(json.dumps(figures))
@@ -157,11 +152,10 @@ def news(folder: Path) -> list[Pair]:
     return pairs
 
 
-def rates(pairs: list[Pair], count: int, shard: Shard) -> dict[str, int]:
-    """Return the lines per second of each step on one core, and of the tools themselves."""
+def rates(count: int, shard: Shard) -> dict[str, int]:
+    """Return the lines per second of each step on one core."""
     seconds = {step: median_seconds(getattr(shard, step)) for step in STEPS}
     without = seconds["tokenize_and_filter"]
-    tools = median_seconds(lambda: plain_tools(pairs[:TOOLS_LINES], shard.codes))
     spent = {
         "lines_per_second_without_bpe": without,
         "lines_per_second_with_bpe": without + seconds["binarize"],
@@ -169,22 +163,9 @@ def rates(pairs: list[Pair], count: int, shard: Shard) -> dict[str, int]:
         "lines_per_second_bpe_alone": seconds["binarize"],
     }
     figures = {name: round(2 * count / value) for name, value in spent.items()}
-    figures["lines_per_second_of_the_tools"] = round(2 * TOOLS_LINES / tools)
     for name, value in figures.items():
         print(f"{name}: {value:,}", flush=True)
     return figures
-
-
-def plain_tools(pairs: list[Pair], codes: Path) -> None:
-    """Normalize, tokenize and split lines in memory by the libraries alone."""
-    with codes.open(encoding="utf-8") as stream:
-        bpe = BPE(stream)
-    for side, language in enumerate(LANGUAGES):
-        normalizer = MosesPunctNormalizer(language, perl_parity=True)
-        tokenizer = MosesTokenizer(language)
-        for pair in pairs:
-            line = normalizer.normalize(pair[side])
-            bpe.process_line(tokenizer.tokenize(line, aggressive_dash_splits=True, return_str=True))
 
 
 def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str, Any]:
@@ -193,7 +174,7 @@ def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str,
     for count in sizes:
         corpus = folder / str(count)
         corpus.mkdir()
-        write_varied(pairs, count, Shard(corpus, folder).raw)
+        writevaried(pairs, count, Shard(corpus, folder).raw)
         for step in STEPS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 peaks[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
@@ -209,15 +190,16 @@ def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:
     return round(int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024, 1)
 
 
-def write_varied(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:
+def writevaried(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:
     """Write so many pairs: the given ones in their order, then shuffled and varied copies."""
     with open_text(outputs[0]) as source, open_text(outputs[1]) as target:
-        for pair in islice(_varied(pairs), count):
+        for pair in islice(varied(pairs), count):
             source.write(pair[0] + "\n")
             target.write(pair[1] + "\n")
 
 
-def _varied(pairs: list[Pair]) -> Iterator[Pair]:
+def varied(pairs: list[Pair]) -> Iterator[Pair]:
+    """Yield the pairs in their order, then for ever shuffled and respelt copies."""
     yield from pairs
     counts = Counter(word for pair in pairs for line in pair for word in line.split(" "))
     rare = {word for word, times in counts.items() if times == 1 and word.isalpha()}

@@ -32,10 +32,9 @@ from convs2s.decoding.parallel import translate_chunks  # noqa: E402
 from convs2s.decoding.streams import ChunkTranslator  # noqa: E402
 from convs2s.decoding.translate import LineTranslator  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
-from generation import random_lines  # noqa: E402
 from machine import median_seconds  # noqa: E402
 from random_model import write_random_model  # noqa: E402
-from workloads import workload  # noqa: E402
+from workloads import random_lines, workload  # noqa: E402
 
 TYPES = 5_000
 LENGTHS, BEAMS = (10, 25, 50, 100, 200), (1, 2, 5, 10, 20)

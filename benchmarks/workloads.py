@@ -1,6 +1,7 @@
-"""What the training benchmarks learn from: fairseq's input, or its lengths."""
+"""What the benchmarks train on and translate: fairseq's input, or its lengths; random words."""
 
 import os
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -9,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.architecture import ConvS2SArchitecture, parse_architecture
 from convs2s.config.load import load
 from convs2s.config.model import ModelSettings, Recipe
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import END, Vocabulary
-from convs2s.files.text import read_lines
+from convs2s.files.text import read_lines, write_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ("multi30k", "wmt_en_fr", "wmt_en_de")
@@ -38,6 +39,55 @@ FAIRSEQ_PAIRS = 28_355
 WMT_TYPES, TINY_TYPES = 40_000, 400
 WMT_PAIRS, WMT_LENGTH = 80, 25
 WMT_BATCHES = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network of random weights and what it translates, with outputs of one length by force.
+
+    Attributes:
+        types: of each side's vocabulary, special tokens among them.
+        source: tokens of each sentence.
+        output: tokens of each translation.
+        sentences: how many there are at a beam of 1, and half of them at a beam of 5.
+        alone: how many are translated one at a time.
+    """
+
+    types: int
+    source: int
+    output: int
+    sentences: int
+    alone: int
+
+    def lines(self, count: int) -> list[str]:
+        """Return sentences of random words, always the same."""
+        return random_lines(count, self.source, self.types // 2)
+
+
+CASES = {
+    "multi30k": Case(5_000, 14, 14, 1024, 100),
+    "wmt_en_fr": Case(WMT_TYPES, 25, 30, 64, 4),
+    "demo": Case(2_000, 10, 10, 1024, 100),
+    "tiny": Case(TINY_TYPES, 5, 5, 8, 2),
+}
+
+
+def architecture_of(case: str) -> ConvS2SArchitecture:
+    """Return the network of one of ``CASES``."""
+    models, demo = load(ROOT), case in ("demo", "tiny")
+    name = "small" if case == "multi30k" else "demo" if demo else f"fconv_{case}"
+    stated = models.model(name).architecture
+    if case == "multi30k":
+        fairseq = stated.model_dump(mode="json") | FAIRSEQ["architecture"]
+        stated = parse_architecture(fairseq, "fairseq's")
+    assert isinstance(stated, ConvS2SArchitecture)
+    return stated
+
+
+def random_lines(count: int, length: int, types: int = 5000) -> list[str]:
+    """Return sentences of random words ``w0``, ``w1`` and so on, always the same."""
+    generator = random.Random(1)
+    return [" ".join(f"w{generator.randrange(types)}" for _ in range(length)) for _ in range(count)]
 
 
 @dataclass(frozen=True)
@@ -119,3 +169,9 @@ def synthetic(
     for length in lengths:
         source, target = (generator.integers(END + 2, top, length - 1).tolist() for top in types)
         yield [*source, END], [*target, END]
+
+
+def write_token_lines(store: TokenStore, sides: tuple[Path, Path]) -> None:
+    """Write each side of the pairs as lines of ``w2``, ``w3`` and so on, without ``</s>``."""
+    for side, path in enumerate(sides):
+        write_lines(path, [" ".join(f"w{one}" for one in pair[side][:-1]) for pair in store])

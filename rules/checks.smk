@@ -7,7 +7,6 @@ for is not known here, so in a module nothing is checked.
 import sys
 
 from snakemake.cli import get_argument_parser
-from snakemake.io import strip_wildcard_constraints
 
 from convs2s.errors import UserError
 from convs2s.pipeline.asked import check_file, check_options, check_targets, task_warnings

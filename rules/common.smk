@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from convs2s.config.corpus import PREPARATIONS
+from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.file_reference import masked, parse_file_reference, with_texts
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
@@ -30,11 +32,12 @@ layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<
 LOGS, BENCHMARKS = map(workflow.pathvars.apply, ("<logs>", "<benchmarks>"))
 
 # What the documented interface of Snakemake does not tell. It puts the `prefix` of a module before
-# the paths of inputs, outputs and logs, wherever they come from; paths among params, and those that
-# Python looks at, are made by `prefixed`. Input functions run later, when another module's names and
-# prefix may be in force, so this module's are kept.
+# the paths of inputs, outputs and logs, wherever they come from, and the folder of local copies where
+# a storage plugin keeps the files; paths among params, and those that Python looks at, are made by
+# `prefixed`. Input functions run later, when another module's names and prefix may be in force, so
+# this module's are kept.
 module_of_rules = workflow.modifier
-prefixed = module_of_rules.path_modifier.replace_prefix
+HAS_STORAGE = workflow.storage_settings.default_storage_provider is not None
 GRANTED_GPUS = workflow.global_resources.get("gpu").value  # by --resources gpu=N; None without
 
 
@@ -48,18 +51,26 @@ def is_on_cluster():
     return workflow.non_local_exec or workflow.remote_exec
 
 
+def prefixed(path):
+    """Return where a file of this workflow lies on this machine."""
+    return str(module_of_rules.path_modifier.modify(str(path)))
+
+
 def is_there(path):
-    """Whether a file is there; the name of `path` may be without the prefix of a module."""
-    return Path(prefixed(path)).exists()
+    """Whether a file is there, or in the storage; `path` is without the prefix of a module."""
+    file = module_of_rules.path_modifier.modify(str(path))
+    return file.flags["storage_object"].exists() if HAS_STORAGE else Path(file).exists()
 
 
 with failures_in_one_line():
     references = {name for task in tasks.values() for name in task.references()}
+    parsed = {name: parse_file_reference(name) for name in references}
+    OWN_FILES = {name: file.location for name, file in parsed.items() if not file.is_url}
     PLACES = {
         "results_dir": prefixed(layout.results),
         "downloads_dir": prefixed(layout.downloads),
-        "files": {
-            name: prefixed(name) for name in references if not parse_file_reference(name).is_url
+        "files": {  # each with the #MEMBER after it
+            name: prefixed(path) + name.removeprefix(path) for name, path in OWN_FILES.items()
         },
     }
 on_disk = settings.placed(**PLACES)
@@ -82,8 +93,8 @@ HAS_GPU = options.device == "cuda" or bool(GRANTED_GPUS)
 WAITING = {
     task
     for task in {cell.task for table in CELLS.values() for cell in table}
-    for file in map(parse_file_reference, on_disk.tasks[task].needed_references())
-    if not file.is_url and not Path(file.location).exists()
+    for file in map(parse_file_reference, tasks[task].needed_references())
+    if not file.is_url and not is_there(file.location)
 }
 
 # The ledger that somebody published, and its runs: what it holds is not made here.
@@ -180,6 +191,23 @@ ON_DEVICE = {
 def decoding(wildcards):
     """The settings of the wildcards' decoding."""
     return settings.decodings[wildcards.decoding].model_dump(mode="json")
+
+
+def code_of_extensions(registry, names):
+    """The digests of what extensions run under these names: among params, an edit runs again."""
+    return {name: digest_of_extension(check_added("", registry, name)) for name in sorted(names)}
+
+
+def with_preparation(code):
+    """The code of a job: that of its script, and of the task's preparation if an extension has it."""
+
+    def code_of_job(wildcards):
+        task = tasks.get(wildcards.get("task"))
+        recipes = {task.preparation.train, task.preparation.test} if task else set()
+        own = code_of_extensions("PREPARATIONS", recipes - set(PREPARATIONS))
+        return " ".join([code, *own.values()])
+
+    return code_of_job if options.extensions else code
 
 
 def run_header(wildcards):

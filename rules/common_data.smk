@@ -28,12 +28,17 @@ def download_source(wildcards):
     return dict(url=file.url, size=file.bytes, sha256=file.sha256, md5=file.md5)
 
 
-def is_available(path):
+# Where a user's own file lies on this machine -> what the task calls it.
+NAMES = {prefixed(path): path for path in OWN_FILES.values()}
+
+
+def is_available(place):
     """Whether a file is there, can be downloaded, or may be made by rules of another workflow."""
-    if Path(path).exists():
+    path = Path(NAMES[place])
+    if is_there(path):
         return True
-    if Path(path).is_relative_to(prefixed(layout.downloads)):  # of which a rule claims all
-        return str(Path(path).relative_to(prefixed(layout.downloads))) in DOWNLOADS
+    if path.is_relative_to(layout.downloads):  # of which a rule claims all
+        return str(path.relative_to(layout.downloads)) in DOWNLOADS
     return IS_MODULE
 
 
@@ -93,6 +98,14 @@ def to_binarize(wildcards):
     }
 
 
+def dataset_of(wildcards):
+    """What a training reads of its task's folder: token stores, descriptions, vocabularies, codes."""
+    pair, folder = tasks[wildcards.task].language_pair, layout.task(wildcards.task)
+    tables = [*map(folder.vocabulary, pair), *bpe_codes(wildcards, pair[0])]
+    splits = ("train", "valid")
+    return [*map(folder.store, splits), *map(folder.store_description, splits), *tables]
+
+
 def gpus(wildcards):
     """GPUs of a training on each node: what config.yaml says, else all of --resources gpu=N, else 1.
 
@@ -120,14 +133,14 @@ def tables_of_text(wildcards):
         tables["start"] = local_files([start.model])
     if task.has_dictionary:
         tables["dictionary"] = [folder.dictionary]
-    if settings.models[wildcards.model].architecture.selects_vocabulary:
+    if settings.models[wildcards.model].architecture.selection:
         tables["candidates"] = [folder.candidates]
     if task.preparation.truecase:
         tables["truecasers"] = [folder.truecaser(side) for side in SIDES]
     return tables
 
 
-def table_options(wildcards):
+def table_options(wildcards, input):
     """Those tables as options of a training's command, quoted for its shell."""
-    tables = tables_of_text(wildcards).items()
-    return " ".join(shlex.join([f"--{name}", *map(prefixed, paths)]) for name, paths in tables)
+    names = tables_of_text(wildcards)
+    return " ".join(shlex.join([f"--{name}", *input.get(name)]) for name in names)

@@ -14,10 +14,11 @@ rule extract_corpus:
     input:
         sources_of,
     output:
-        multiext(r"<corpus>/raw/{split,(?!train\.)[a-z][a-z0-9_]*}", ".source.zst", ".target.zst"),
+        multiext("<corpus>/raw/{split}", ".source.zst", ".target.zst"),
     log:
         "<logs>/{task}/extract_corpus/{split}.log",
     wildcard_constraints:
+        split=r"(?!train\.)[a-z][a-z0-9_]*",
         task=OWN_TEXT,
     conda:
         "../envs/text.yaml"

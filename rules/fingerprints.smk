@@ -4,6 +4,8 @@ A fingerprint among the params of every job stands for Snakemake's own trigger `
 by the time a script was last modified.
 """
 
+from snakemake.io import strip_wildcard_constraints
+
 from convs2s.pipeline.fingerprint import fingerprints
 
 # A training knows by its version and its inputs whether it is to be repeated, a download by its
@@ -17,8 +19,8 @@ for step in workflow.rules:
     is_own = Path(step.snakefile).is_relative_to(ROOT / "rules")  # and no rule of another workflow
     carries_code = is_own and name in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
     if carries_code and "code" not in step.params.keys():
-        step.set_params(code=FINGERPRINTS[name])
+        step.set_params(code=with_preparation(FINGERPRINTS[name]))
     if is_own and step.log and step.output:  # what it takes is measured under the name of its log
-        measured = str(step.log[0]).removeprefix(f"{prefixed(LOGS)}/").removesuffix(".log")
+        named = strip_wildcard_constraints(step.log[0]).removeprefix(f"{prefixed(LOGS)}/")
         step.benchmark_modifier = module_of_rules.path_modifier
-        step.benchmark = f"{BENCHMARKS}/{measured}.tsv"
+        step.benchmark = f"{BENCHMARKS}/{named.removesuffix('.log')}.tsv"

@@ -50,7 +50,8 @@ if (ROOT / "src/convs2s").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
 require_package()
 
-from convs2s.config.load import check_option_files, option_files
+from convs2s.config.load import check_option_files
+from convs2s.config.yaml_file import option_files
 from convs2s.pipeline.executors import count_tries, keep_unanswered_jobs
 from convs2s.pipeline.process import (
     failures_in_one_line,
@@ -81,3 +82,6 @@ onstart:
     shell.prefix(DEAF_TO_INTERRUPTS)
     count_tries(workflow.scheduler, "train_model")
     keep_unanswered_jobs()
+    # Notes of local copies outlive them, and another machine may have stored other files since.
+    for note in workflow.storage_settings.local_storage_prefix.rglob(".*.sha256"):
+        note.unlink()

@@ -127,6 +127,23 @@ rule show_in_report:
         "../workflow/scripts/show_in_report.py"
 
 
+# A task's score for `--report`, as soon as it is made; the pages above are of what lies there.
+use rule show_in_report as show_score with:
+    input:
+        "<results>/{task}/{metric}.txt",
+    output:
+        report(
+            "<results>/{task}/{metric}.html",
+            caption="../workflow/report/page.rst",
+            category="{task}",
+            labels={"result": "score"},
+        ),
+    log:
+        "<logs>/{task}/show_{metric}.log",
+    params:
+        source=lambda w, input: list(input),
+
+
 # What a run will take, before it starts.
 rule preflight:
     log:

@@ -18,6 +18,7 @@ rule evaluate_bleu:
         run=run_header,
         decoding=decoding,
         learned_metric=options.learned_metric and options.learned_metric.model_dump(mode="json"),
+        metrics=lambda w: code_of_extensions("METRICS", tasks[w.task].metrics),
     script:
         "../workflow/scripts/evaluate_bleu.py"
 

@@ -1,7 +1,7 @@
 """From token stores to a model file.
 
 The trainer keeps its state in a folder beside the output that no rule declares, as Snakemake deletes
-the outputs of a killed job. Run the same command again and it goes on from there.
+the outputs of a killed job. Rerun the same command to resume from it.
 """
 
 from convs2s.pipeline.process import logged
@@ -50,7 +50,7 @@ rule train_model:
     input:
         unpack(tables_of_text),
         settings="<model>/settings.json",
-        dataset=collect("<results>/{{task}}/dataset/{split}.arrow", split=["train", "valid"]),
+        dataset=dataset_of,
     output:
         model="<model>/seed{seed}/model.safetensors",
         records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
@@ -64,7 +64,7 @@ rule train_model:
         gpu=lambda w: gpus(w) * (1 if workflow.remote_exec else options.nodes),
         nodes=options.nodes,
     params:
-        folder=lambda w: prefixed(layout.task(w.task).path),
+        folder=lambda w, input: str(Path(input.dataset[0]).parents[1]),
         tables=table_options,
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
     shell:

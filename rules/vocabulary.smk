@@ -36,15 +36,16 @@ rule learn_bpe:
     input:
         words=words_of_codes,
     output:
-        r"<results>/{task}/vocabulary/codes{suffix,(\.[a-z]+(_[a-z]+)?)?}",
+        "<results>/{task}/vocabulary/codes{suffix}",
     log:
         "<logs>/{task}/learn_bpe{suffix}.log",
     wildcard_constraints:
+        suffix=r"(\.[a-z]+(_[a-z]+)?)?",
         task=alternatives(LEARNS_VOCABULARY),
     conda:
         "../envs/text.yaml"
     resources:
-        # subword-nmt took 214 bytes for a byte of the compressed tables (docs/benchmarks.md)
+        # subword-nmt took 214 bytes for a byte of the compressed tables (docs/notes/2026-11-21-preparation.md)
         mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
     params:
         merges=lambda w: tasks[w.task].vocabulary.merges,

@@ -24,14 +24,14 @@ SOURCE = "docs/departures.yaml"
 _INTRODUCTION = """\
 # Departures from the papers
 
-This page is made from `docs/departures.yaml` (`python tools/departures.py`); change that.
-A test holds each setting below to the configuration and imports each name of the code.
+This page is made from `docs/departures.yaml` (`python tools/departures.py`): change it there.
+Tests compare each setting below with the configuration and import each name of the code.
 
 {count} statements of both papers about how systems are built and trained: {departs} **depart**
 here, {missing} are **missing**, {equal} are **equal**. ConvS2S is Gehring et al. (2017), LSTM is
-Sutskever et al. (2014). Settings are of scale `paper`: `config/scales` has what stands in for it on
-smaller machines. Code is below `src/convs2s`. What both papers leave open and is a guess is marked
-so in `config/models.yaml`.
+Sutskever et al. (2014). Settings are those of scale `paper`; `config/scales` has the stand-ins of
+smaller scales. Code is below `src/convs2s`. `config/models.yaml` marks guesses, where the papers
+and their code are silent.
 """
 _TITLES = {"departs": "Departs", "missing": "Missing", "equal": "Equal"}
 _PAPERS = {"convs2s": "ConvS2S", "lstm": "LSTM"}

@@ -2,8 +2,8 @@
 
     python tools/rule_picture.py > docs/images/rules.svg
 
-A stage is a file of rules/; it stands below those that it takes anything of. Arrows that follow
-from others are left out.
+A stage is a file of rules/; it stands to the right of those that it takes anything of. Arrows that
+follow from others are left out.
 """
 
 import re
@@ -17,8 +17,16 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ["results/wmt14_en_de_word/bleu.txt", "paper"]
 """A headline number, and all tables and figures."""
 
-WIDTH, GAP, LINE = 860, 26, 17  # pixels: of the picture, between boxes, and of a line of text
-LETTER = 7.2  # pixels: of a letter of the steps, about
+WIDTH, GAP, LINE = 980, 16, 13  # pixels: of the picture, between boxes, and of a line of text
+LETTER = 5.2  # pixels: of a letter of the steps, about
+STYLE = """<style>
+  .ground { fill: #ffffff; } .box { fill: #eef4fa; stroke: #0072b2; }
+  text { fill: #1f2430; } line { stroke: #444; } .tip { fill: #444; }
+  @media (prefers-color-scheme: dark) {
+    .ground { fill: #1e2129; } .box { fill: #22304a; stroke: #56b4e9; }
+    text { fill: #e6e9f0; } line { stroke: #a8b0c2; } .tip { fill: #a8b0c2; }
+  }
+</style>"""
 
 Followers = Mapping[str, set[str]]  # stage -> those that take something of it
 
@@ -57,57 +65,60 @@ def picture(arrows: list[tuple[str, str]]) -> Iterator[str]:
         stage: {stage_of[second] for first, second in made if stage_of[first] == stage} - {stage}
         for stage in steps
     }
-    rows = list(in_rows(after))
-    boxes: dict[str, tuple[float, float, float, list[str]]] = {}
-    top = float(GAP)
-    for row in rows:
-        width = (WIDTH - GAP * (len(row) + 1)) / len(row)
-        lines = {
-            stage: textwrap.wrap(", ".join(sorted(steps[stage])), int(width / LETTER))
-            for stage in row
-        }
-        for place, stage in enumerate(row):
-            boxes[stage] = (GAP + place * (width + GAP), top, width, lines[stage])
-        top += LINE * (max(map(len, lines.values())) + 2) + GAP
+    columns = list(in_columns(after))
+    width = (WIDTH - GAP * (len(columns) + 1)) / len(columns)
+    lines = {
+        stage: textwrap.wrap(", ".join(sorted(names)), int((width - 8) / LETTER))
+        for stage, names in steps.items()
+    }
+    heights = {stage: LINE * (len(text) + 1.9) for stage, text in lines.items()}
+    tall = max(sum(heights[one] + GAP for one in column) for column in columns) + GAP
+    boxes: dict[str, tuple[float, float]] = {}  # the upper left corners
+    for place, column in enumerate(columns):
+        above = (tall - sum(heights[stage] + GAP for stage in column) + GAP) / 2
+        for stage in column:
+            boxes[stage] = GAP + place * (width + GAP), above
+            above += heights[stage] + GAP
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top:.0f}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="13">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {tall:.0f}" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="10.5">'
     )
-    yield '<rect width="100%" height="100%" fill="#ffffff"/>'
+    yield STYLE
+    yield '<rect class="ground" width="100%" height="100%" rx="8"/>'
     yield (
-        '<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
-        'orient="auto"><path d="M0 0L8 4L0 8z" fill="#444"/></marker>'
+        '<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto"><path class="tip" d="M0 0L8 4L0 8z"/></marker>'
     )
-    for stage in (stage for row in rows for stage in row):
-        left, above, width, lines_of_stage = boxes[stage]
-        bottom = above + LINE * (len(lines_of_stage) + 1.6)
+    for stage in (stage for column in columns for stage in column):
+        left, above = boxes[stage]
         yield (
-            f'<rect x="{left:.0f}" y="{above:.0f}" width="{width:.0f}" '
-            f'height="{bottom - above:.0f}" rx="6" fill="#eef4fa" stroke="#0072b2"/>'
+            f'<rect class="box" x="{left:.0f}" y="{above:.0f}" width="{width:.0f}" '
+            f'height="{heights[stage]:.0f}" rx="5"/>'
         )
-        for number, text in enumerate([stage, *lines_of_stage], start=1):
+        for number, text in enumerate([stage, *lines[stage]], start=1):
             weight = ' font-weight="bold"' if number == 1 else ""
-            yield f'<text x="{left + 10:.0f}" y="{above + LINE * number:.0f}"{weight}>{text}</text>'
+            y = above + LINE * (number + 0.2)
+            yield f'<text x="{left + 6:.0f}" y="{y:.0f}"{weight}>{text}</text>'
         farther = {far for near in after[stage] for far in reached(near, after) - {near}}
         for near in sorted(after[stage] - farther):
-            x, y, across, _ = boxes[near]
+            x, y = boxes[near]
             yield (
-                f'<line x1="{left + width / 2:.0f}" y1="{bottom:.0f}" x2="{x + across / 2:.0f}" '
-                f'y2="{y:.0f}" stroke="#444" marker-end="url(#tip)"/>'
+                f'<line x1="{left + width:.0f}" y1="{above + heights[stage] / 2:.0f}" '
+                f'x2="{x:.0f}" y2="{y + heights[near] / 2:.0f}" marker-end="url(#tip)"/>'
             )
     yield "</svg>"
 
 
-def in_rows(after: Followers) -> Iterator[list[str]]:
-    """Yield the stages in rows: each stands below all that it takes something of."""
+def in_columns(after: Followers) -> Iterator[list[str]]:
+    """Yield the stages in columns: each is to the right of all that it takes something of."""
     depth = {
         stage: max((len(path) for path in paths_to(stage, after)), default=0) for stage in after
     }
     for number in count():
-        row = sorted(stage for stage in after if depth[stage] == number)
-        if not row:
+        column = sorted(stage for stage in after if depth[stage] == number)
+        if not column:
             return
-        yield row
+        yield column
 
 
 def paths_to(stage: str, after: Followers) -> Iterator[list[str]]:

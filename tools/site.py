@@ -1,4 +1,4 @@
-"""Hooks of the site (mkdocs.yml): README is its start; links out of docs/ lead to the repository.
+"""Hooks of the site (mkdocs.yml): it has the root's pages; other links lead to the repository.
 
 On GitHub the same pages link each other and the repository's files as they stand.
 """
@@ -13,14 +13,22 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changes.md",
+}
+"""A page of the root -> its place on the site."""
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
 """A link to a file: its text, its path and its anchor."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add README.md as the start."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    files.append(File.generated(config, "index.md", content=_linked(readme, ROOT, config)))
+    """Add the pages of the root; README.md is the start."""
+    for page, place in PAGES.items():
+        text = _linked((ROOT / page).read_text("utf-8"), ROOT, config)
+        files.append(File.generated(config, place, content=text))
     return files
 
 
@@ -43,8 +51,9 @@ def _linked(markdown: str, folder: Path, config: MkDocsConfig) -> str:
         target = (folder / path).resolve()
         if not target.exists():
             raise PluginError(f"{match[0]}: no such file: {target}")
-        if target == ROOT / "README.md":
-            return f"[{text}](index.md{anchor})"
+        if target.parent == ROOT and target.name in PAGES:
+            up = "" if folder == ROOT else os.path.relpath(docs, folder) + "/"
+            return f"[{text}]({up}{PAGES[target.name]}{anchor})"
         if target.is_relative_to(docs):
             path = os.path.relpath(target, docs if folder == ROOT else folder)
             return f"[{text}]({path}{anchor})"

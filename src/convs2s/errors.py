@@ -23,7 +23,7 @@ class UserError(Exception):
 
 
 class UnfinishedError(UserError):
-    """Work that stopped in good order before its end: the same command goes on with it.
+    """Work that was stopped with its state saved: rerun the same command to resume.
 
     The exit code is that of sysexits.h for "try again" (EX_TEMPFAIL).
     """

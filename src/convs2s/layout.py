@@ -97,6 +97,10 @@ class TaskFolder:
         """Return the headline report: ``bleu.txt``, or of a task of summaries ``rouge.txt``."""
         return f"{self.path}/{metric}.txt"
 
+    def score_page(self, metric: str) -> str:
+        """Return the same as a page, for the report that Snakemake makes of what it made."""
+        return f"{self.path}/{metric}.html"
+
     @property
     def examples(self) -> str:
         """A few translations to look at."""

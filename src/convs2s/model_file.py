@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from convs2s.config.architecture import Architecture, parse_architecture
-from convs2s.config.corpus import PreparationRecipe
+from convs2s.config.corpus import PREPARATIONS, PreparationName
+from convs2s.config.extensions import check_added
 from convs2s.config.messages import validated
 from convs2s.config.runs import SEED_PATTERN
 from convs2s.config.section import Section
@@ -58,7 +59,7 @@ class _Fields(Section):
 
     task: str
     languages: _Languages
-    preparation: PreparationRecipe
+    preparation: PreparationName
     source_types: list[str]
     target_types: list[str]
     bpe_codes: str | None
@@ -178,7 +179,7 @@ def _described(path: Path, weights: dict[str, Any], fields: dict[str, Any]) -> M
     description = _description(path, fields)
     architecture = description.architecture
     sizes = description.sizes
-    selects = architecture.vocabulary_selection
+    selects = architecture.selection
     if selects is not None:
         shortlist = _shortlist(path, weights, selects.frequent, sizes)
         description = replace(description, shortlist=shortlist)
@@ -232,7 +233,7 @@ def _shortlist(
         if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
             raise UserError(f"{path}: {expected}: its offsets are not those of {sizes[0]} types")
         if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
-            raise UserError(f"{path}: {expected}: it names a type that the vocabulary has not")
+            raise UserError(f"{path}: {expected}: it names a type outside of the vocabulary")
     return Shortlist(sizes[1], frequent, offsets, candidates)
 
 
@@ -295,6 +296,7 @@ def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
         )
     architecture = parse_architecture(fields.pop("architecture", None), str(path))
     stated_fields = validated(_Fields, fields, str(path)).model_dump()
+    check_added(str(path), "PREPARATIONS", stated_fields["preparation"], PREPARATIONS)
     if stated_fields["bpe_codes"] is not None:
         check_codes(stated_fields["bpe_codes"], f"{path}: bpe_codes, line ")
     for side in ("source_types", "target_types"):

@@ -121,7 +121,7 @@ def undisturbed(
     checkout = cluster.training(root, folder, SECONDS_OF_WORK, nodes=nodes)
     with running(slurm, checkout) as run:
         run.ends()
-    assert "going on" not in (checkout / LOG).read_text()
+    assert "resuming" not in (checkout / LOG).read_text()
     return sha256(checkout / cluster.MODEL)
 
 
@@ -135,7 +135,7 @@ def check(checkout: Checkout, undisturbed: str) -> None:
     """The model is the undisturbed one's; the log says why the training stopped and went on."""
     assert sha256(checkout / cluster.MODEL) == undisturbed
     log = (checkout / LOG).read_text()
-    assert "going on in epoch " in log
+    assert "resuming in epoch " in log
     assert any(reason in log for reason in REASONS)
 
 

@@ -41,7 +41,7 @@ MOST_SECONDS = 300.0
 """In which a process ends."""
 
 ENDED_EARLY = 75
-"""The exit code of what the same command goes on with."""
+"""The exit code of what the same command resumes."""
 
 LEFTOVERS = (".partial.*", "*.part", "*.part-*", "*.part.json", ".*.lock")
 """What nothing may leave behind, wherever."""

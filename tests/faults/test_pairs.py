@@ -13,6 +13,7 @@ from convs2s.files.atomic import whole_files
 from convs2s.layout import TaskFolder
 from convs2s.publish import results as publishing
 from convs2s.publish.card import model_card
+from convs2s.publish.crate import Measurement
 from convs2s.publish.results import export_results
 from convs2s.training.finished import finished_states, remove_state
 from tests.faults.pairs import run
@@ -68,13 +69,15 @@ def test_of_two_exports_to_one_folder_one_is_refused(
 def test_a_file_that_a_job_removes_meanwhile_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = publishing._start
+    placed = publishing._placed
 
-    def remove(*arguments: object) -> Path:
+    def remove(
+        folder: Path, measured: dict[Path, Measurement]
+    ) -> tuple[Path, dict[Path, Measurement]]:
         monkeypatch.setattr(publishing, "_kept", lambda _: iter([folder / "gone.txt"]))
-        return start(*arguments)  # type: ignore[arg-type]
+        return placed(folder, measured)
 
-    monkeypatch.setattr(publishing, "_start", remove)
+    monkeypatch.setattr(publishing, "_placed", remove)
     with pytest.raises(UserError, match=r"gone\.txt: was removed while it was exported"):
         export_results(folder, tmp_path / "out")
 

@@ -1,4 +1,4 @@
-"""Two workers, of which one vanishes: the others end, and the same command goes on."""
+"""Two workers, of which one vanishes: the others end, and the same command resumes."""
 
 import json
 import os

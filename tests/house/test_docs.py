@@ -4,10 +4,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser, parse_config
 
+import paper_scores
+import record_terminal
 from convs2s.config.load import load
 from convs2s.pipeline.asked import check_targets
 
@@ -24,10 +27,15 @@ def test_every_file_that_a_page_names_is_there(root: Path) -> None:
     assert [both for both in sorted(named) if not (root / both[1]).exists()] == []
 
 
+def commands(pages: Iterable[Path]) -> set[str]:
+    """What the pages have Snakemake do; a storage plugin's options are tested where it is there."""
+    typed = {line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))}
+    return {line for line in typed if "--default-storage-provider" not in line}
+
+
 def test_snakemake_understands_every_command(root: Path) -> None:
     """What follows ``--config KEY=VALUE`` is a setting to it, not a target."""
-    pages = [*root.glob("*.md"), *root.glob("*/*.md")]
-    typed = {line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))}
+    typed = commands([*root.glob("*.md"), *root.glob("*/*.md")])
     assert len(typed) > 10
     for command in typed:
         read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
@@ -43,15 +51,22 @@ OWN_TASK = re.compile(r"# config/tasks/(\w+)\.yaml")
 def test_commands_ask_for_what_there_is(root: Path) -> None:
     """Each task, model, run, test set, decoding and scale in them is one of the configuration's."""
     pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
-    typed = {line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))}
+    typed = commands(pages)
     rules = re.findall(r"^rule (\w+):", "".join(f.read_text() for f in _rule_files(root)), re.M)
     own = {
         f"results/{name}/" for page in pages for name in OWN_TASK.findall(page.read_text("utf-8"))
     }
+    added = re.findall(
+        r"^(\w+):$", "".join(f.read_text() for f in root.glob("examples/*.yaml")), re.M
+    )
     checked = 0
     for command in typed:
         read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
-        complete = [one for one in read.targets if not PLACEHOLDER.search(one)]
+        complete = [
+            one
+            for one in read.targets
+            if not PLACEHOLDER.search(one) and not {*added} & {*re.split(r"[/.]", one)}
+        ]
         paths = [one for one in complete if not one.startswith(tuple(own))]
         stated = parse_config(read.config)
         scale = {"scale": stated["scale"]} if "scale" in stated else {}
@@ -73,3 +88,76 @@ def test_the_picture_of_the_rules_is_that_of_their_graph(root: Path) -> None:
         check=True,
     ).stdout
     assert drawn == (root / "docs/images/rules.svg").read_text("utf-8")
+
+
+def test_the_page_of_printed_scores_is_made_from_the_configuration(root: Path) -> None:
+    """After a change: python tools/paper_scores.py > docs/paper_scores.md."""
+    page = paper_scores.page(load(root, {}).paper)
+    assert (root / "docs/paper_scores.md").read_text("utf-8") == page
+
+
+GENERATED = {
+    "configuration.md",
+    "departures.md",
+    "paper_scores.md",
+    "tasks.md",
+    "results/discussion.md",
+    "results/tables.md",
+    "results/claims.md",
+}
+"""Pages that tools write; results.md has the words of the discussion."""
+MOST_WORDS, MOST_WORDS_IN_ALL = 1200, 32_000
+WORD = re.compile(r"\S*\w\S*")
+"""What counts: the bars of a table do not."""
+
+
+def pages_to_read(root: Path) -> Iterator[Path]:
+    docs = root / "docs"
+    yield root / "README.md"
+    for page in docs.rglob("*.md"):
+        name = page.relative_to(docs).as_posix()
+        if name not in GENERATED and not name.startswith("notes/"):
+            yield page
+
+
+def test_pages_are_short(root: Path) -> None:
+    counts = {
+        page.relative_to(root).as_posix(): len(WORD.findall(page.read_text("utf-8")))
+        for page in pages_to_read(root)
+    }
+    too_long = {page: count for page, count in counts.items() if count > MOST_WORDS}
+    assert too_long == {}
+    assert sum(counts.values()) <= MOST_WORDS_IN_ALL
+
+
+def test_titles_are_no_questions(root: Path) -> None:
+    for page in pages_to_read(root):
+        titles = re.findall(r"^#+ .*$", page.read_text("utf-8"), re.MULTILINE)
+        assert not [title for title in titles if title.endswith("?")], page
+
+
+ODD = re.compile(
+    r"\b(?:who multiplies|what comes out|whole but for|no p is corrected|belongs? into|has not is"
+    r"|(?:keys|its keys) then have theirs|of perplexity the fall|same command goes on)\b",
+    re.IGNORECASE,
+)
+"""Phrases that had to be read twice; CONTRIBUTING.md says how to write."""
+
+
+def test_no_phrase_has_to_be_read_twice(root: Path) -> None:
+    folders = ("src", "rules", "workflow", "config", "profiles", "tools", "docs", "benchmarks")
+    suffixes = (".py", ".smk", ".yaml", ".md", ".j2", ".rst", ".sh")
+    files = [path for folder in folders for path in (root / folder).rglob("*")]
+    for path in [*root.glob("*.md"), *root.glob("*.yaml"), *files]:
+        if path.suffix in suffixes and "notes" not in path.parts:
+            found = ODD.search(path.read_text("utf-8"))
+            assert found is None, f"{path.relative_to(root)}: {found and found[0]}"
+
+
+def test_a_recording_shows_the_lines_that_match_as_they_stood_at_the_end() -> None:
+    command = r"printf '10%%\r100%% done\nnext\n'"
+    drawn = record_terminal.picture([(command, record_terminal.run(command))], "done")
+    assert "100%&#160;done" in drawn
+    assert ">10%" not in drawn
+    assert ">next" not in drawn
+    assert "font-face" not in drawn  # nothing is fetched from elsewhere

@@ -39,7 +39,17 @@ def test_no_name_means_two_things(root: Path) -> None:
 
 
 def test_the_libraries_spelling(root: Path) -> None:
-    folders = ("src", "workflow/scripts", "rules", "benchmarks", "tests", "tools", "config", "docs")
+    folders = (
+        "src",
+        "workflow/scripts",
+        "rules",
+        "benchmarks",
+        "examples",
+        "tests",
+        "tools",
+        "config",
+        "docs",
+    )
     for folder in folders:
         for path in (root / folder).rglob("*"):
             if path.suffix in (".py", ".smk", ".yaml", ".md") and path.name != Path(__file__).name:

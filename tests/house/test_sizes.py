@@ -7,7 +7,7 @@ from pathlib import Path
 LONGEST_MODULE, LONGEST_FUNCTION = 600, 60
 MOST_UNTYPED = 25
 
-CODE = ("src", "workflow/scripts", "benchmarks", "tests", "tools")
+CODE = ("src", "workflow/scripts", "benchmarks", "examples", "tests", "tools")
 
 
 def modules(root: Path) -> list[Path]:

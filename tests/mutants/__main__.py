@@ -21,7 +21,8 @@ from tests.mutants.faults import Fault, read_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PYTEST = ("pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu")
+PYTEST = ("pytest", "-xq", "-pno:cacheprovider", "-pno:xdist", "-m", "not slow and not gpu")
+"""Tests run in the order given: for several processes, the longest would come first."""
 PASSED, FAILED, TOO_LONG = 0, 1, 124
 FOUND, SURVIVES = "found", "SURVIVES"
 LIMIT_SECONDS = 1800

@@ -12,7 +12,7 @@ PIN = re.compile(
     re.MULTILINE,
 )
 
-OF_EXTRAS = {"eflomal", "Cython", "ctranslate2"}
+OF_EXTRAS = {"eflomal", "Cython"}
 """What only an extra installs that no table of the paper needs."""
 
 

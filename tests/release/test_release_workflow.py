@@ -1,6 +1,7 @@
 """What happens on a tag: the steps are those of this repository, and name what there is."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,13 @@ def steps(root: Path) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def jobs(root: Path) -> dict[str, dict[str, Any]]:
+    files = sorted((root / ".github/workflows").iterdir())
+    read = {file.stem: yaml.safe_load(file.read_text("utf-8"))["jobs"] for file in files}
+    return {f"{name}.{job}": body for name, found in read.items() for job, body in found.items()}
+
+
 def test_actions_are_those_of_the_tests_workflow(root: Path, steps: list[dict[str, Any]]) -> None:
     used = {step["uses"] for step in steps if "uses" in step}
     known = re.findall(r"uses: (\S+)", (root / ".github/workflows/ci.yml").read_text("utf-8"))
@@ -26,11 +34,45 @@ def test_actions_are_those_of_the_tests_workflow(root: Path, steps: list[dict[st
     assert used <= set(known)
 
 
+def test_every_job_has_a_time_limit(jobs: dict[str, dict[str, Any]]) -> None:
+    assert all(0 < job["timeout-minutes"] <= 240 for job in jobs.values())
+
+
+def test_every_extra_is_installed_where_its_tests_run(
+    root: Path, jobs: dict[str, dict[str, Any]]
+) -> None:
+    commands = " ".join(step.get("run", "") for step in jobs["ci.extras"]["steps"])
+    (installed,) = re.findall(r"EXTRAS=(\S+)", commands)
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = set(project["optional-dependencies"])
+    assert extras - set(installed.split(",")) <= {"serve"}  # which dev holds
+    named = re.findall(r"tests/\S+", commands)
+    assert [path for path in named if not (root / path).exists()] == []
+
+
+def test_package_image_and_deposit_follow_the_release(jobs: dict[str, dict[str, Any]]) -> None:
+    """None of them holds a password: the index trusts this workflow, the registry its token."""
+    rights = {}
+    for name in ("package", "image", "deposit"):
+        job = jobs[f"release.{name}"]
+        assert job["needs"] == "release"
+        rights[name] = job.get("permissions", {})
+    assert rights["package"] == {"id-token": "write"}
+    assert rights["image"] == {"contents": "read", "packages": "write"}
+    assert rights["deposit"] == {}
+    commands = [step.get("run", "") for step in jobs["release.image"]["steps"]]
+    assert [command.split()[:2] for command in commands[-3:]] == [
+        ["docker", "build"],
+        ["docker", "run"],
+        ["docker", "push"],
+    ]
+
+
 def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
     """A tag can be moved to other code; its name stands beside the commit for the reader."""
     workflows = [file.read_text("utf-8") for file in (root / ".github/workflows").iterdir()]
     used = re.findall(r"\buses:(.*)", "\n".join(workflows))
-    assert len(used) == 9
+    assert len(used) == 17
     pinned = re.compile(r" [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert [action for action in used if not pinned.fullmatch(action)] == []
 

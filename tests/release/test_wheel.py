@@ -1,5 +1,6 @@
 """The wheel alone: what a user has who copies it and a model file to another machine."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.bare_python import closure, run_bare
-from tests.support.wheel import Release
+from tests.support.wheel import REPOSITORY_URL, Release
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,19 @@ def test_the_wheel_has_every_file_of_the_package(root: Path, release: Release) -
     assert stated <= release.members()
     assert stated <= {name.removeprefix("src/") for name in release.source_members()}
     assert "LICENSE" in release.source_members()
+
+
+def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(release: Release) -> None:
+    stated = release.metadata()
+    links = dict(url.split(", ") for url in stated.get_all("Project-URL", []))
+    assert links["Source"] == REPOSITORY_URL
+    assert stated["License-Expression"] == "MIT"
+    assert stated["Author"]
+    assert "Typing :: Typed" in stated.get_all("Classifier", [])
+    read = re.findall(r"\]\(([^)]+)\)", str(stated.get_payload()))
+    assert f"{REPOSITORY_URL}/blob/v{stated['Version']}/docs/install.md" in read
+    assert f"{REPOSITORY_URL}/raw/v{stated['Version']}/docs/images/rules.svg" in read
+    assert [link for link in read if not link.startswith(("https://", "#"))] == []
 
 
 def test_the_installed_package_is_the_wheels(python: Path, root: Path, tmp_path: Path) -> None:

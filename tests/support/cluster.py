@@ -56,6 +56,7 @@ def training(
     checkout = check_out(root, parent)
     set_up_profiles(checkout.folder)
     tiny.prepare(checkout / "results/demo_en_fr")
+    checkout.write("results/demo_en_fr/vocabulary/codes", "#version: 0.2\n")  # its words are whole
     given = tiny.settings(**{"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {}))
     settings = json.loads(given.model_dump_json(include={"architecture", "training"}))
     overrides = {"models": {"demo": settings}}

@@ -14,9 +14,11 @@ LONG = ("tests/cluster/", "tests/workflow/")
 
 OF_FIRST_RUN = (
     "test_changed_files.py",
+    "test_extensions.py",
     "test_fine_tuning.py",
     "test_own_pair.py",
     "test_partial_paper.py",
+    "test_records.py",
     "test_rerun.py",
     "test_user_faults.py",
 )

@@ -13,7 +13,9 @@ from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.training.run import train
 from tests.support import tiny
 
-SOURCE = DataSource(file="https://example.org/train.en.gz", sha256="a" * 64, licence="research")
+SOURCE = DataSource(
+    file="https://example.org/train.en.gz", sha256="a" * 64, licence="LicenseRef-WMT"
+)
 SENTENCES = ["w1 w2 w3 w4", "w5 w6", "w7 w8 w9"]
 
 

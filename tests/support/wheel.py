@@ -1,5 +1,6 @@
 """The package as users get it: its wheel and source archive, built without the network."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from tests.support.bare_python import bare_python, without_pythonpath
 from tests.support.checkout import check_out
+
+REPOSITORY_URL = "https://example.org/owner/convs2s"
 
 _BUILD = """
 import sys
@@ -69,11 +72,17 @@ class Release:
 def build(root: Path, folder: Path) -> Release:
     """Build both from a copy of a repository, as building leaves files in the folder."""
     checkout = check_out(root, folder)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         checkout.write(name, (root / name).read_bytes())
     built = folder / "dist"
     built.mkdir()
     command = [sys.executable, "-c", _BUILD, str(built)]
-    subprocess.run(command, cwd=checkout.folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        command,
+        cwd=checkout.folder,
+        env={**os.environ, "REPOSITORY_URL": REPOSITORY_URL},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
     return Release(wheel, sdist)

@@ -23,15 +23,17 @@ ELSEWHERE = {
     "convs2s train results/TASK": "tests/workflow/test_multi30k.py",
     "cd results/demo_en_fr": "tests/unit/publish/test_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/unit/serving/test_server.py",
+    "curl http://127.0.0.1:8000/metrics": "tests/unit/serving/test_clients.py",
     "pip install -c constraints.txt -e '.[serve]'": "tests/unit/serving/test_server.py",
     "import convs2s": "tests/unit/api/test_translator.py",
     "right, wrong = translator.score(": "tests/unit/api/test_translator.py",
     "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
-    "make demo ": "tests/release/test_make.py",
-    "python -m pip install -c constraints.txt -e '.[benchmarks]'": "tests/unit/benchmarks",
-    "python benchmarks/scaling.py": "tests/unit/benchmarks",
+    "git clone https://": "tests/release/test_make.py",
+    "make demo": "tests/release/test_make.py",
+    "make paper-demo": "tests/workflow/test_profiles.py",
+    "import json": "tests/unit/scoring/test_reports.py",
     "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
@@ -53,7 +55,7 @@ NOT_RUN = {
 """How a block begins, and why nothing runs it."""
 
 STARTS = re.compile(
-    r"(?:convs2s|echo|snakemake|python3?|pip|make|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
+    r"(?:convs2s|echo|snakemake|python3?|pip|make|git|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
     r"|perl|curl|cd|snakedeploy|\.|\w+=\S+) |import |rule |right, "
 )
 """What a block begins with that is typed; any other one shows what is printed."""
@@ -142,6 +144,8 @@ def test_a_block_of_commands_runs(files: Path, root: Path, tmp_path: Path, block
             "PATH": os.pathsep.join(map(str, programs)),
             "PYTHONPATH": os.pathsep.join(map(str, packages)),
             "HOME": str(tmp_path),
+            # What extending.md puts into config.yaml.
+            "CONVS2S_EXTENSIONS": os.pathsep.join(map(str, root.glob("examples/*.py"))),
         },
         capture_output=True,
         text=True,

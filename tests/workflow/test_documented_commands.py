@@ -1,5 +1,6 @@
 """Each command of Snakemake on a page plans what it says, with the files that the pages show."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ NAMES = {
 """What stands for what a user fills in."""
 
 WRITTEN = {
+    "extending.md": "config.local.yaml",
     "fine_tuning.md": "config/models.yaml",
     "length_penalty.md": "config/decodings.yaml",
     "operations.md": "config.local.yaml",
@@ -35,11 +37,17 @@ WRITTEN = {
 }
 """Where a page says that its settings are written, if their first line does not."""
 
+EXAMPLES = {"models.yaml": "config/models.yaml", "exhibit.yaml": "config/paper.yaml"}
+"""What extending.md appends to which file."""
+
 NO_SETTINGS = {"demo_corpus.md"}
 """Pages whose YAML is of the package's own files."""
 
-ALONE = ("--profile", "--sdm", "--unlock", "--version", "--directory")
-"""Options whose commands other tests run: of profiles, containers, conda, modules, the catalog."""
+ALONE = (
+    *("--profile", "--sdm", "--unlock", "--version", "--directory"),
+    *("--default-storage-provider", "--report", "--archive", "--generate-unit-tests"),
+)
+"""Options whose commands other tests run: of profiles, containers, conda, modules, storages."""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +57,11 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     for block in pages.blocks(root):
         if block.kind == "yaml" and block.page not in NO_SETTINGS:
             write(checkout, block)
+    shutil.copytree(root / "examples", checkout / "examples")
+    for example, appended_to in EXAMPLES.items():
+        text = (checkout / appended_to).read_text("utf-8")
+        example_text = (checkout / f"examples/{example}").read_text("utf-8")
+        checkout.write(appended_to, f"{text}\n{example_text}")
     for task in load(checkout.folder).tasks.values():
         files = map(parse_file_reference, task.needed_references())
         for path in (file.location for file in files if not file.is_url):

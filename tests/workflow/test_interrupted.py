@@ -7,7 +7,7 @@ import sys
 import time
 from functools import partial
 
-from convs2s.pipeline.terminal import GOES_ON
+from convs2s.pipeline.terminal import TO_RESUME
 from tests.support.checkout import Checkout
 
 TARGET = "results/demo_en_fr/corpus/clean/valid.source.zst"
@@ -33,7 +33,7 @@ def test_ctrl_c_says_how_to_go_on(checkout: Checkout) -> None:
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(PATIENCE) == 1
     text = said.read_text()
-    assert GOES_ON in text
+    assert TO_RESUME in text
     for wall in ("Traceback", "CalledProcessError", "Error in rule", "KeyboardInterrupt"):
         assert wall not in text
     assert not (checkout / TARGET).exists()

@@ -119,6 +119,6 @@ def test_the_demo_killed_five_times_has_the_same_model(root: Path, tmp_path: Pat
     done = killed.snakemake(MODEL)
     assert done.code == 0, done.said
     assert (
-        "going on in epoch" in (killed / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
+        "resuming in epoch" in (killed / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
     )
     assert sha256(killed / MODEL) == sha256(checkout / MODEL)

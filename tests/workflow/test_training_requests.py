@@ -23,8 +23,11 @@ SINFO = "#!/bin/sh\necho 'main*'\n"
 
 def asked(checkout: Checkout, profile: str, *options: str) -> str:
     """What a scheduler is sent for the training, whose inputs count as made."""
-    for split in ("train", "valid"):
-        checkout.write(f"results/wmt14_en_fr/dataset/{split}.arrow", b"")
+    prepared = [
+        f"dataset/{split}.{kind}" for split in ("train", "valid") for kind in ("arrow", "json")
+    ]
+    for name in (*prepared, *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv"))):
+        checkout.write(f"results/wmt14_en_fr/{name}", b"")
     for name, text in {"sbatch": SBATCH, "kubectl": KUBECTL, "sinfo": SINFO}.items():
         checkout.write(f"bin/{name}", text).chmod(0o755)
     # By the profiles Snakemake would stay until a minute of submissions, or of waiting, is over.

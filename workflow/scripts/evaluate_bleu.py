@@ -22,5 +22,6 @@ with job(snakemake):
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
         learned_metric=learned and LearnedMetric.model_validate(learned),
+        metrics=list(snakemake.params.metrics),
         manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
     )

@@ -12,6 +12,7 @@ from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Device
 from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
+from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
@@ -31,16 +32,18 @@ class _Results(Section):
     """How many of the best hypotheses each has."""
     attention: bool = False
     """Whether each has its attention."""
+    split_sentences: bool = False
+    """Whether each sentence of a text is translated by itself."""
 
 
 class Translator:
     """One model, or several as an ensemble.
 
-    ::
-
-        translator = convs2s.Translator.load("model.safetensors")
-        (translation,) = translator.translate(["The man sees two red cars."], beam=5)
-        print(translation.text, translation.score)
+    Examples:
+        >>> translator = convs2s.Translator.load("model.safetensors")
+        >>> (translation,) = translator.translate(["The man sees two red cars."], beam=5)
+        >>> print(translation.text)
+        L'homme voit deux voitures rouges.
     """
 
     def __init__(self, lines: LineTranslator, device: str) -> None:
@@ -114,6 +117,7 @@ class Translator:
         *,
         n_best: int = 1,
         attention: bool = False,
+        split_sentences: bool = False,
         **settings: object,
     ) -> list[Translation]:
         """Translate texts, one sentence each, in their order; they are batched by their lengths.
@@ -124,6 +128,8 @@ class Translator:
                 at its longest output may find fewer.
             attention: whether each hypothesis has its attention, layer by layer, which takes one
                 more pass through the network.
+            split_sentences: whether each sentence of a text is translated by itself; a text has one
+                translation all the same, which joins them (docs/translating.md).
             settings: how to search: any setting of ``DecodingSettings`` (docs/configuration.md)
                 that ``load`` does not take, ``beam=5`` and so on.
 
@@ -140,18 +146,20 @@ class Translator:
         if isinstance(search.length_penalty, TunedLengthPenalty):
             raise UserError("translate: length_penalty: expected a number")
         lines = self._lines.searching_by(search)
-        asked = validated(_Results, {"n_best": n_best, "attention": attention}, "translate")
+        results = {"n_best": n_best, "attention": attention, "split_sentences": split_sentences}
+        asked = validated(_Results, results, "translate")
         if asked.attention and not self.attends:
             raise UserError("translate: attention: no model here has any: leave it out")
         lines.settings.check_n_best(asked.n_best, "translate: n_best")
-        translations = list(lines.translate(checked, n_best=n_best))
-        if not attention:
-            return translations
-        attended = []
-        for translation in translations:
+        if split_sentences and lines.pretokenized:
+            raise UserError("translate: split_sentences: splits raw text, not a model's tokens")
+        numbered = list(enumerate(checked, start=1))
+        split = SplitLines(numbered, self.languages["source"] if split_sentences else None)
+        translations = lines.translate_chunk(split.sentences, n_best)
+        for index, translation in enumerate(translations if attention else ()):
             best = [replace(row, attention=lines.attention(row)) for row in translation.n_best]
-            attended.append(replace(translation, n_best=best, attention=best[0].attention))
-        return attended
+            translations[index] = replace(translation, n_best=best, attention=best[0].attention)
+        return split.joined(translations)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
         """Score given translations: pairs of a source and a target, raw text both.

@@ -22,12 +22,12 @@ from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
 EXIT_AFTER_CTRL_C = 130
-"""Exit code after Ctrl-C, as the shell has it; of work that can be gone on with it is 75."""
+"""Exit code after Ctrl-C, as in the shell; 75 if the work can be resumed."""
 
 EXIT_CODES = (
-    "exit codes: 0 done; 1 an error, said in one line; 2 options that are unknown, missing or of\n"
-    "  another form; 75 stopped in good order before the end: the same command goes on;\n"
-    "  130 Ctrl-C, of a command that has nothing to go on with"
+    "exit codes: 0 done; 1 an error, said in one line; 2 unknown, missing or malformed\n"
+    "  options; 75 stopped with its state saved: rerun the same command to resume;\n"
+    "  130 Ctrl-C in a command that cannot resume"
 )
 
 EXAMPLES = """examples:

@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from convs2s.cli.options import RECIPE, RECIPES, write_utf8
+from convs2s.cli.options import RECIPE, write_utf8
+from convs2s.config.corpus import PREPARATIONS
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
     )
     fairseq.add_argument(
         "--preparation",
-        choices=RECIPES,
+        choices=PREPARATIONS,
         default=RECIPE.default,
         help=f"how raw text becomes the words that the codes split [{RECIPE.default}]",
     )

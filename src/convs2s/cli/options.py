@@ -21,7 +21,6 @@ S = TypeVar("S", bound=Section)
 
 RECIPE = PreparationRecipes.model_fields["test"]
 """The preparation of test sets: what is meant where no option names one."""
-RECIPES = get_args(RECIPE.annotation)
 
 
 def add_models(command: argparse.ArgumentParser) -> None:

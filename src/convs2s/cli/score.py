@@ -32,6 +32,7 @@ def add_score(command: argparse.ArgumentParser) -> None:
         "--lowercase", action="store_true", help="without case of A to Z (multi-bleu -lc)"
     )
     add_tokenized(bleu)
+    bleu.add_argument("--metric", help="one of an extension in BLEU's place (docs/extending.md)")
     bleu.set_defaults(run=_score_bleu)
     _add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
@@ -44,13 +45,18 @@ def add_score(command: argparse.ArgumentParser) -> None:
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
+    from convs2s.scoring.evaluation import further_score
 
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())
-    score = metric(hypotheses, *references, lowercase=arguments.lowercase)
+    if arguments.metric:
+        score = further_score(arguments.metric, hypotheses, *references)
+    else:
+        score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     names = " ".join(map(str, arguments.reference))
-    print(f"BLEU = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
+    title = arguments.metric or "BLEU"
+    print(f"{title} = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 
 
 def _score_compare(arguments: argparse.Namespace) -> None:

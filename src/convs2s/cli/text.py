@@ -4,7 +4,8 @@ import argparse
 import re
 import sys
 
-from convs2s.cli.options import RECIPE, RECIPES, standard_input
+from convs2s.cli.options import RECIPE, standard_input
+from convs2s.config.corpus import PREPARATIONS
 from convs2s.errors import UserError
 
 
@@ -28,7 +29,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
         "--preparation",
         default=RECIPE.default,
         metavar="NAME",
-        help=f"one of {', '.join(RECIPES)} [{RECIPE.default}]",
+        help=f"one of {', '.join(PREPARATIONS)} [{RECIPE.default}]",
     )
     command.set_defaults(run=_prepare, restores=False)
 

@@ -29,7 +29,7 @@ DEFAULT_ROWS = 320  # those of a batch with the default settings
 
 def add_train(command: argparse.ArgumentParser) -> None:
     """Add the options of ``train``."""
-    command.description = "Train a model, or go on where an earlier command was stopped."
+    command.description = "Train a model, or resume a training that was stopped."
     command.add_argument("folder", type=Path, help="a prepared task, such as results/demo_en_fr")
     settings = command.add_mutually_exclusive_group(required=True)
     settings.add_argument("--model", help="a name of config/models.yaml")
@@ -131,7 +131,7 @@ def _train(arguments: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         raise UnfinishedError(
             "training is not finished: interrupted while it made no updates; what was saved before "
-            "is kept: run the same command again to go on"
+            "is kept: rerun the same command to resume"
         ) from None
 
 

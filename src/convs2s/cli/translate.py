@@ -33,8 +33,8 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Translate the standard input, line by line and in order, or a file. The text is raw: it "
         "is prepared as the test sets of the model's task are. With --pretokenized it is in the "
-        "model's tokens. A file's translation that was killed goes on where it was with the same "
-        "command."
+        "model's tokens. Rerun the same command to resume the translation of a file "
+        "that was killed."
     )
     add_models(command)
     command.add_argument("--input", type=Path, help="file to translate [the standard input]")
@@ -48,6 +48,11 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         "--pretokenized",
         action="store_true",
         help="input and output in the model's own tokens, separated by blanks, such as lo@@ w",
+    )
+    command.add_argument(
+        "--split-sentences",
+        action="store_true",
+        help="translate each sentence of a line by itself, and write them on one line again",
     )
     command.add_argument(
         "--n-best", type=_count, metavar="N", help="the N best of each line, as Moses lists them"
@@ -76,6 +81,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
+    is_list = arguments.n_best and not arguments.json
+    if arguments.split_sentences and (arguments.pretokenized or is_list):
+        raise UserError("--split-sentences: not with --pretokenized, nor --n-best without --json")
     drivers = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
     if arguments.device == "cpu" or (arguments.device == "auto" and not drivers):
         _translate_on("cpu", arguments)  # to ask torch for a GPU would take a second
@@ -103,19 +111,22 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         pretokenized=arguments.pretokenized,
         threads=max(1, arguments.threads // arguments.workers),
     )
-    translate = ChunkTranslator(translator, arguments.json, arguments.n_best)
+    hints = not (arguments.pretokenized or arguments.quiet or arguments.workers > 1)
+    forms = arguments.json, arguments.n_best, arguments.split_sentences, hints
+    translate = ChunkTranslator(translator, *forms)
     gc.freeze()
     gc.enable()
     write_utf8()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
-    forms = {name: getattr(arguments, name) for name in ("json", "n_best", "pretokenized")}
+    names = ("json", "n_best", "pretokenized", "split_sentences")
+    stated = {name: getattr(arguments, name) for name in names}
     translate_long_file(
         translate,
         arguments.input,
         arguments.output,
-        identity_of(arguments.model, translator.settings, device, **forms),
+        identity_of(arguments.model, translator.settings, device, **stated),
         workers=arguments.workers,
         silent=arguments.quiet,
     )
@@ -142,10 +153,12 @@ def add_serve(command: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    missing = [
+        name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None
+    ]
     if missing:
         raise UserError(
-            f"serve: {' and '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
+            f"serve: {', '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
             "clone: pip install -c constraints.txt -e '.[serve]')"
         )
     from convs2s.devices import held_device

@@ -1,13 +1,14 @@
 """The networks: what ``architecture`` of a model says, in config/models.yaml and in model files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field, SerializeAsAny, WrapValidator
 from pydantic_core import PydanticCustomError
 
+from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.messages import validated
 from convs2s.config.section import (
     Items,
@@ -18,6 +19,7 @@ from convs2s.config.section import (
     Section,
     SomeDistinctItems,
 )
+from convs2s.errors import UserError
 from convs2s.files.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
 
 StackDepth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]
@@ -54,6 +56,10 @@ class Positions(Section):
     """Number of positions, the end token's included; a training on a longer pair is refused at its
     start. clean.tokens of a task drops such pairs before."""
 
+    def rows(self, side: str) -> int | None:
+        """Return the rows of a side's table of positions; None without positions."""
+        return self.maximum if getattr(self, side) else None
+
 
 class VocabularySelection(Section):
     """Which target tokens the output layer scores at a time."""
@@ -81,7 +87,41 @@ Stacks = Annotated[
 ]
 
 
-class ConvS2SArchitecture(Section):
+class NetworkSettings(Section):
+    """The settings of a network, and what plans ask of them; extensions add subclasses."""
+
+    has_attention: ClassVar[bool] = True  # which unknown-word replacement and its plots need
+
+    kind: str
+
+    @property
+    def blocks(self) -> tuple[Layer, ...]:
+        """The convolutional blocks of both sides, the encoder's first, if there are any."""
+        return ()
+
+    @property
+    def selection(self) -> VocabularySelection | None:
+        """Which target tokens the output layer, then a lookup table, scores; None: all."""
+        return getattr(self, "vocabulary_selection", None)
+
+    def check(self, where: str) -> None:
+        """Check what no single key says; a UserError begins with ``where``."""
+
+    def count_parameters(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
+        return 0
+
+    def build(self, source_types: int, target_types: int) -> Any:
+        """Return a freshly initialized `convs2s.models.network.Network`: of an extension."""
+        raise NotImplementedError
+
+    def code(self) -> dict[str, str]:
+        """Return a digest of an extension's code, with which a training begins anew, as "code"."""
+        digest = digest_of_extension(type(self))
+        return {"code": digest} if digest else {}
+
+
+class ConvS2SArchitecture(NetworkSettings):
     """The convolutional network (Gehring et al. 2017), all but its vocabularies."""
 
     kind: Literal["convs2s"] = "convs2s"
@@ -138,29 +178,25 @@ class ConvS2SArchitecture(Section):
         return tuple(self.attention == "all" or number in self.attention for number in numbers)
 
     @property
-    def source_positions(self) -> int | None:
-        """Rows of the table of source positions; None without positions."""
-        return self.positions.maximum if self.positions.source else None
-
-    @property
-    def target_positions(self) -> int | None:
-        """Rows of the table of target positions; None without positions."""
-        return self.positions.maximum if self.positions.target else None
-
-    @property
-    def has_attention(self) -> bool:
-        """Whether the decoder attends, which unknown-word replacement and its plots need."""
-        return True
-
-    @property
     def blocks(self) -> tuple[Layer, ...]:
         """The convolutional blocks of both sides, the encoder's first."""
         return self.encoder_layers + self.decoder_layers
 
-    @property
-    def selects_vocabulary(self) -> bool:
-        """Whether the output layer is a lookup table, some rows of which are used at a time."""
-        return self.vocabulary_selection is not None
+    def check(self, where: str) -> None:
+        """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks."""
+        blocks = zip(self.decoder_layers, self.attends, strict=True)
+        widths = sorted({block.width for block, attends in blocks if attends})
+        if self.attention_weights == "shared" and len(widths) > 1:
+            raise UserError(
+                f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} "
+                "channels cannot share them: give the attending blocks one width"
+            )
+        layers = len(self.decoder_layers)
+        if self.attention != "all" and max(self.attention) > layers:
+            raise UserError(
+                f"{where}.attention: names block {max(self.attention)}, but the "
+                f"decoder has {layers}"
+            )
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
@@ -181,14 +217,16 @@ class ConvS2SArchitecture(Section):
                     maps.append((below.width, layer.width))
         # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
         of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
-        of_type = self.output_embedding + (1 if self.selects_vocabulary else 2)
-        positions = (self.source_positions or 0) + (self.target_positions or 0)
+        of_type = self.output_embedding + (1 if self.selection else 2)
+        positions = sum(self.positions.rows(side) or 0 for side in ("source", "target"))
         embedded = source_types + target_types + positions
         return of_maps + of_type * target_types + width * embedded
 
 
-class LstmArchitecture(Section):
+class LstmArchitecture(NetworkSettings):
     """The LSTM network (Sutskever et al. 2014), all but its vocabularies."""
+
+    has_attention: ClassVar[bool] = False  # the decoder sees of the source its final state alone
 
     kind: Literal["lstm"]
     """LSTM layers without attention (Sutskever et al. 2014)."""
@@ -207,25 +245,6 @@ class LstmArchitecture(Section):
     """Whether the encoder reads the source's tokens from last to first, the end token still last
     (section 3.3 of the LSTM's paper)."""
 
-    @property
-    def has_attention(self) -> bool:
-        """The decoder sees nothing of the source but its final state."""
-        return False
-
-    @property
-    def blocks(self) -> tuple[Layer, ...]:
-        """The convolutional blocks: an LSTM has none."""
-        return ()
-
-    @property
-    def vocabulary_selection(self) -> None:
-        """The output layer of an LSTM scores all tokens."""
-
-    @property
-    def selects_vocabulary(self) -> bool:
-        """Whether the output layer uses some of its rows at a time: an LSTM's never does."""
-        return False
-
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         inputs = self.embedding + (self.layers - 1) * self.cells  # of all layers of a side
@@ -235,13 +254,27 @@ class LstmArchitecture(Section):
         return of_layers + embeddings + target_types * (self.cells + 1)
 
 
+KINDS = "convs2s", "lstm"
+"""The kinds of network of this package; extensions add others."""
+
+
+def _by_kind(stated: object, read_own: Callable[[object], Any]) -> Any:
+    """Read the settings of a network by their kind; convs2s where none is stated."""
+    if not isinstance(stated, dict):
+        return stated if isinstance(stated, NetworkSettings) else read_own(stated)
+    kind = str(stated.get("kind", "convs2s"))[:100]  # a message shows it
+    section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
+    if section is None:
+        return read_own({"kind": "convs2s"} | stated)
+    return validated(section, stated, f"architecture of kind {kind}")
+
+
 Architecture: TypeAlias = Annotated[
     Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")],
-    BeforeValidator(
-        lambda stated: {"kind": "convs2s"} | stated if isinstance(stated, dict) else stated
-    ),
+    WrapValidator(_by_kind),
+    SerializeAsAny(),
 ]
-"""A network of either kind; convs2s where none is stated."""
+"""A network of any kind, of this package or of an extension."""
 
 
 class _Stated(Section):

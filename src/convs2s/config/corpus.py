@@ -1,11 +1,12 @@
 """The text of a task: its files, how it is prepared, and what a token of it is."""
 
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from convs2s.config.section import (
+    ExtensionName,
     FileName,
     Items,
     NonNegativeInt,
@@ -127,16 +128,20 @@ PreparationRecipe = Literal[
 ]
 """A recipe of `convs2s.text.preparation`."""
 
+PREPARATIONS: tuple[str, ...] = get_args(PreparationRecipe)
+
+PreparationName = PreparationRecipe | ExtensionName
+
 
 class PreparationRecipes(Section):
     """Recipes that turn raw text into words."""
 
-    train: PreparationRecipe = "moses_train"
+    train: PreparationName = "moses_train"
     """Recipe for training and validation text: moses_train also normalizes punctuation; wmt16 is
     Sennrich et al.'s for Romanian, wmt16_plain the same without diacritics; stanford is for the
     text that Luong et al. tokenized; lowercase leaves hyphens within words and lowers all letters,
     as fairseq's script does to talks; none takes the words of text that comes tokenized."""
-    test: PreparationRecipe = "moses_test"
+    test: PreparationName = "moses_test"
     """Recipe for test text, and for what convs2s translate is given; lowercase_test is lowercase
     with straight apostrophes; none of both is for text whose
     words are what blanks separate, and translations are then such words, too."""

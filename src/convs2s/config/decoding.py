@@ -82,6 +82,11 @@ class DecodingSettings(Section):
         """The hypotheses of a full batch."""
         return self.beam * self.batch_sentences
 
+    @property
+    def most_n_best(self) -> int:
+        """How many translations of a line a search finds at most."""
+        return self.beam
+
     def check_n_best(self, wanted: int, place: str) -> None:
         """Check that a search finds so many translations of a line; errors begin with ``place``."""
         if wanted > self.beam:

@@ -166,7 +166,8 @@ class Download(Section):
     md5: Md5 | None = None
     """MD5 of the file, used where no SHA-256 is known; null where not known."""
     licence: str | None = None
-    """Terms of use, as far as known."""
+    """SPDX identifier, `LicenseRef-NAME` for terms that have none (docs/data.md); null where not
+    known."""
 
 
 def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:

@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.architecture import KINDS
 from convs2s.config.claims import Claim
+from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.extensions import added, export_extensions
 from convs2s.config.file_reference import Download
 from convs2s.config.messages import check_known, place_of, validated
 from convs2s.config.model import ModelSettings
@@ -25,7 +27,7 @@ from convs2s.config.scale import Scale
 from convs2s.config.section import Section, Values
 from convs2s.config.settings import Settings, check_references
 from convs2s.config.task import SHARED_WITH_TEXT, Task
-from convs2s.config.yaml_file import read_scalar, read_yaml
+from convs2s.config.yaml_file import option_files, read_scalar, read_yaml
 from convs2s.errors import UserError
 
 S = TypeVar("S", bound=Section)
@@ -59,6 +61,9 @@ def load(
             f"{root}: has no folder config, as a clone or a deployed workflow has: run it there"
         )
     options, origins = _read_options(root, given, given_by)
+    export_extensions(options.extensions, root)
+    added("ARCHITECTURES", KINDS)  # names that are taken are refused before anybody asks for them
+    added("PREPARATIONS", PREPARATIONS)
     origin = origins.get("overrides", "config.yaml")
     tasks, models, decodings = (
         _Overrides(noun, getattr(options.overrides, f"{noun}s"), origin, given is not None)
@@ -97,12 +102,6 @@ def load(
 def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
     """Read the configuration in a job of the workflow, from the folder that Snakemake runs in."""
     return load(Path.cwd(), config, shipped=Path(shipped), given_by="the workflow's configuration")
-
-
-def option_files(root: Path) -> list[str]:
-    """Return the files of options, the later wins; a deployed workflow has config/config.yaml."""
-    options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
-    return [file for file in (options, "config.local.yaml") if (root / file).exists()]
 
 
 def check_option_files(root: Path) -> dict[str, Values]:
@@ -308,7 +307,7 @@ def _read_models(
         }
         for name in scale.to_shrink(paper.values()):
             network = read(changed, name).architecture if name in changed else None
-            if isinstance(network, ConvS2SArchitecture):
+            if network and network.blocks:
                 small[scale.shrink.name_of(name)] = scale.shrink.entry(name, network)
     entries = overrides.applied(small | entries)
     models = {name: read(entries, name) for name in entries}

@@ -37,6 +37,8 @@ def validated(section: type[S], stated: object, where: str) -> S:
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated, schema_of(section))
         raise UserError(f"{where}: {masked(message)}") from None
+    except UserError as error:  # of an extension's own section
+        raise UserError(f"{where}: {error}") from None
 
 
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:

@@ -28,7 +28,7 @@ class Start(Section):
     takes them)."""
     mode: Literal["continue", "initialise"] = Field(alias="as")
     """initialise takes its weights and nothing else, as for fine-tuning on other data; continue
-    goes on after its best epoch with the data that it was trained on, by the same recipe but for
+    resumes after its best epoch with the data that it was trained on, by the same recipe except
     learning_rate, schedule and maximum_epochs. The optimizer starts anew in either case."""
 
 
@@ -106,8 +106,8 @@ class Recipe(Section):
     """Compile the network with torch.compile: for long trainings on GPUs. It takes minutes at the
     start, needs a C++ compiler, and was slower on a CPU."""
     checkpoint_minutes: PositiveFloat = 15.0
-    """Minutes between two states that a killed training goes on from; each epoch's end makes one as
-    well."""
+    """Minutes between two states, from which a killed training resumes; each epoch's end makes one
+    as well."""
     tensorboard: bool = False
     """Write event files for TensorBoard beside the states; needs the extra convs2s[tensorboard]."""
     threads: PositiveInt = 4
@@ -139,6 +139,7 @@ class ModelSettings(Section):
         return {
             "architecture": self.architecture.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json", exclude=off),
+            **self.architecture.code(),
         }
 
 
@@ -147,6 +148,7 @@ class _TrainingSettings(Section):
 
     architecture: Architecture
     training: Recipe
+    code: str | None = None  # of an extension: another one trains again, nothing reads it
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
+    DistinctItems,
     FileName,
     Items,
     NonNegativeInt,
@@ -62,10 +63,10 @@ class Overrides(Section):
 
 
 class Options(Section):
-    """Every knob that a user turns.
+    """The options of a user.
 
-    Settings of one machine (mirrors, cores) belong into config.local.yaml, which has the same
-    keys, is not under version control and wins.
+    Settings of one machine (mirrors, cores) go in config.local.yaml, which has the same keys, is
+    not under version control and wins.
     """
 
     scale: str = "paper"
@@ -89,9 +90,9 @@ class Options(Section):
     device: Device = "auto"
     """Where to train and decode; auto takes a GPU where there is one."""
     products: Products = "auto"
-    """Who computes the matrix products of a training in fp32 on a CPU: blas (MKL on x86), onednn,
-    or the one that is faster on this machine, which is measured once and kept below the user's
-    cache folder (convs2s kernels prints it). They round differently; training.json names it."""
+    """Library of the matrix products of a training in fp32 on a CPU: blas (MKL on x86), onednn, or
+    auto: the faster one on this machine, which is measured once and kept below the user's cache
+    folder (convs2s kernels prints it). They round differently; training.json names it."""
     gpus: PositiveInt | None = None
     """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
     batch; null takes all that snakemake --resources gpu=N grants, and one where nothing is said."""
@@ -112,6 +113,9 @@ class Options(Section):
     """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
     paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is
     trained for them; null: every run is made here."""
+    extensions: DistinctItems[FileName] = ()
+    """Files of Python that add networks, preparations or metrics (docs/extending.md): paths from
+    the folder where the workflow runs. They are run as the workflow's own code is."""
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()

@@ -24,7 +24,7 @@ A key that no class knows, a key stated twice and a name that refers to nothing 
 
 How to read the tables: `a.b` is the key `b` inside of the mapping `a`; `a[].b` is the key `b` of
 each mapping in the list `a`; `a.NAME` stands for any name inside of `a`. A key with a default can
-be left out. A mapping without one can be left out as well: its keys then have theirs.
+be left out. A mapping without one can be left out as well: its keys then have their defaults.
 """
 
 _WIDTH = 100

@@ -1,11 +1,11 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.architecture import NetworkSettings
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.model import Recipe
 from convs2s.config.paper import Row, Table
@@ -22,6 +22,8 @@ from convs2s.config.section import (
     matching,
 )
 from convs2s.config.task import Headline, Task
+
+_WIDTHS = {"embedding", "output_embedding", "width"}  # keys of an architecture
 
 
 class Shrinking(Section):
@@ -47,26 +49,21 @@ class Shrinking(Section):
         """Return what the small version of a model is called."""
         return f"{self.prefix}_{model}"
 
-    def entry(self, name: str, architecture: ConvS2SArchitecture) -> Values:
+    def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
 
-        def narrow(width: int) -> int:
-            return max(1, width // self.divide_by)
+        def narrowed(value: Any, key: str = "") -> Any:
+            if isinstance(value, dict):
+                return {below: narrowed(value[below], below) for below in value}
+            if isinstance(value, list):
+                return [narrowed(item) for item in value]
+            return max(1, value // self.divide_by) if key in _WIDTHS else value
 
-        encoder, decoder = (
-            [{**blocks.model_dump(), "width": narrow(blocks.width)} for blocks in stack]
-            for stack in (architecture.encoder, architecture.decoder)
-        )
+        changed = {} if self.dropout is None else {"dropout": self.dropout}
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
-            "architecture": {
-                "dropout": architecture.dropout if self.dropout is None else self.dropout,
-                "embedding": narrow(architecture.embedding),
-                "output_embedding": narrow(architecture.output_embedding),
-                "encoder": encoder,
-                "decoder": decoder,
-            },
+            "architecture": narrowed(architecture.model_dump(mode="json")) | changed,
             "training": self.training.model_dump(mode="json"),
         }
 

@@ -99,6 +99,9 @@ DistinctItems = Annotated[
 ]
 """A list that names nothing twice."""
 
+ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
+"""Of what an extension may add (docs/extending.md); whether one does is checked afterwards."""
+
 SomeDistinctItems = Annotated[
     tuple[T, ...],
     Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}),

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.claims import Claim, check_claim
-from convs2s.config.corpus import TITLE_FILES
+from convs2s.config.corpus import PREPARATIONS, TITLE_FILES
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.extensions import check_added
 from convs2s.config.file_reference import (
     Download,
     is_of_titles,
@@ -125,8 +125,7 @@ def check_replacement(where: str, model: str, decoding: str, settings: Settings)
 
 def check_selection(where: str, model: str, task: Task, settings: Settings) -> None:
     """Check that a vocabulary is selected only where it is of words, as the alignment's are."""
-    selects = settings.models[model].architecture.selects_vocabulary
-    if selects and task.vocabulary.kind != "word":
+    if settings.models[model].architecture.selection and task.vocabulary.kind != "word":
         raise UserError(
             f"{where}: '{model}' selects its vocabulary by aligned words, but '{task.name}' has "
             "one of pieces of words; name a word task, or a model without vocabulary_selection"
@@ -194,21 +193,7 @@ def _check_model(where: str, model: ModelSettings) -> None:
             f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
             f"({schedule.warmup:g}), not {last}"
         )
-    if not isinstance(network, ConvS2SArchitecture):
-        return
-    blocks = zip(network.decoder_layers, network.attends, strict=True)
-    widths = sorted({block.width for block, attends in blocks if attends})
-    if network.attention_weights == "shared" and len(widths) > 1:
-        raise UserError(
-            f"{where}.architecture.attention_weights: blocks of {' and '.join(map(str, widths))} "
-            "channels cannot share them: give the attending blocks one width"
-        )
-    layers = len(network.decoder_layers)
-    if network.attention != "all" and max(network.attention) > layers:
-        raise UserError(
-            f"{where}.architecture.attention: names block {max(network.attention)}, but the "
-            f"decoder has {layers}"
-        )
+    network.check(f"{where}.architecture")
 
 
 def _check_task(where: str, task: Task, settings: Settings) -> None:
@@ -222,6 +207,10 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
     _check_vocabulary(f"{where}: vocabulary", task)
     _check_corpus(f"{where}: corpus", task, settings)
+    for name in (task.preparation.train, task.preparation.test):
+        check_added(f"{where}: preparation", "PREPARATIONS", name, PREPARATIONS)
+    for name in task.metrics:
+        check_added(f"{where}: metrics", "METRICS", name)
     for key, tests in (("rouge", task.rouge), ("n_best", task.n_best)):
         for test in tests:
             check_known(f"{where}: {key}", "test set", test, task.corpus.tests)

@@ -27,6 +27,8 @@ from convs2s.config.file_reference import (
 from convs2s.config.messages import check_known, validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
+    DistinctItems,
+    ExtensionName,
     FileName,
     Items,
     NonNegativeInt,
@@ -181,6 +183,8 @@ class Task(Section):
     """What the task's bleu.txt or rouge.txt reports."""
     metric: Literal["bleu", "rouge"] = "bleu"
     """How outputs are scored: bleu for translation, rouge for summaries."""
+    metrics: DistinctItems[ExtensionName] = ()
+    """Metrics of extensions (docs/extending.md), by which bleu.json and bleu.txt score as well."""
     rouge: dict[str, RougeSettings] = {}
     """Test set -> how ROUGE scores it; one that is not named is scored with the defaults."""
 

@@ -35,6 +35,12 @@ _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+0123456789"))
 
 
+def option_files(root: Path) -> list[str]:
+    """Return the files of options, the later wins; a deployed workflow has config/config.yaml."""
+    options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
+    return [file for file in (options, "config.local.yaml") if (root / file).exists()]
+
+
 def read_yaml(path: Path, name: str) -> object:
     """Return the content of a YAML file; None where it is empty.
 

@@ -260,7 +260,7 @@ def _trainings(
         architecture, recipe = settings.models[model].architecture, settings.models[model].training
         with shapes_alone():
             network = build_network(architecture, source, target)
-        parameters = architecture.count_parameters(source, target)
+        parameters = sum(parameter.numel() for parameter in network.parameters())
         memory = worker_memory(recipe, parameters, target)
         known = settings.costs.training(task.text_name, model)
         weights = parameters * FLOAT_BYTES

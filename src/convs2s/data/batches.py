@@ -76,7 +76,7 @@ def plan_batches(
     generator.shuffle(order)
     # The sorts are stable, so rows come by source length, then by target length, then as shuffled.
     # By the target first, a batch's targets would all end at one place, and an update learns that
-    # as well: validation perplexity was 1% higher, over three seeds (docs/benchmarks.md).
+    # as well: perplexity was 1% higher, over three seeds (docs/notes/2026-11-21-multi30k.md).
     order = sort_by_length(order, target_lengths)
     order = sort_by_length(order, source_lengths)
     longest = in_order(np.maximum(source_lengths, target_lengths), order)

@@ -110,7 +110,7 @@ def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings)
 def line_encoder(bpe: Bpe | None, vocabulary: Vocabulary) -> Callable[[str], list[int]]:
     """Return what turns a line of a side into the indices of its tokens, ``</s>`` at the end.
 
-    Without BPE, words are whole. A token or word that the vocabulary has not is ``<unk>``.
+    Without BPE, words are whole. A token or word outside of the vocabulary is ``<unk>``.
     """
 
     @lru_cache(_CACHED_WORDS)

@@ -147,9 +147,7 @@ class GrowingOutput:
         """Return, in words, what of the input's lines is written, and how to resume."""
         # What the state says counts: a signal may come while a chunk is being added.
         done = _read_state(self._state)[1] if self._state.is_file() else 0
-        return (
-            f"{done} of {lines} lines are in {self._path}.part: run the same command again to go on"
-        )
+        return f"{done} of {lines} lines are in {self._path}.part: rerun the same command to resume"
 
     def _resumed(self) -> tuple[int, int]:
         """Return how many lines and bytes count; say why where they do not."""
@@ -165,7 +163,7 @@ class GrowingOutput:
         elif os.fstat(self._part.fileno()).st_size < size:
             reason = "its text is shorter than its state says"
         else:
-            print(f"{self._path}: going on after line {lines}", file=sys.stderr)
+            print(f"{self._path}: resuming after line {lines}", file=sys.stderr)
             return lines, size
         print(
             f"{self._path}: starting over: there is an unfinished output, but {reason}",

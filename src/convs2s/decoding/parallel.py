@@ -35,8 +35,8 @@ def search_in_threads(
 
     Threads that shared each operation of one batch would wait for each other at each of them,
     hundreds of times a step: where a sleeping thread takes 40 microseconds to wake, one thread
-    alone is faster (docs/benchmarks.md, generation). Batches wait for nothing but Python's lock.
-    The last, which take longest where batches are sorted by length, start first.
+    alone is faster (docs/notes/2026-11-23-generation-speed.md). Batches wait for Python's lock
+    alone. The last, which take longest where batches are sorted by length, start first.
 
     ``search`` takes a batch, and an event that is set once nobody wants its result any more.
     """

@@ -1,6 +1,7 @@
 """Chunks of lines to text, and lines as they arrive: none waits for a later one."""
 
 import json
+import re
 import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -14,16 +15,41 @@ from convs2s.scoring.n_best import n_best_line
 
 _BLOCK_BYTES = 1 << 16
 
+_SECOND_SENTENCE = re.compile(r"""[a-zß-ÿ]{4}[.!?]["'”’»)]? ["'“‘«(]?[A-ZÀ-Þ]\w* \w""")
+"""Evidently another sentence: after a word of four letters or more, with two words of its own."""
+
 
 class ChunkTranslator:
     """From a chunk to what is written for it: text, JSON lines, or a Moses n-best list."""
 
-    def __init__(self, translator: LineTranslator, as_json: bool, n_best: int | None) -> None:
-        """Write JSON rather than text; ``n_best`` hypotheses of each line, None: no list."""
+    def __init__(
+        self,
+        translator: LineTranslator,
+        as_json: bool,
+        n_best: int | None,
+        splits: bool = False,
+        hints: bool = False,
+    ) -> None:
+        """Write JSON rather than text; ``n_best`` hypotheses of each line, None: no list.
+
+        It ``splits`` lines into sentences, or else ``hints`` once at a line that has several.
+        """
         self.translator, self.as_json, self.n_best = translator, as_json, n_best
+        self._splits, self._hints = splits, hints
 
     def __call__(self, chunk: Chunk) -> str:
         """Translate a chunk."""
+        if self._splits:
+            from convs2s.decoding.split_lines import SplitLines
+
+            lines = SplitLines(chunk, self.translator.description.languages["source"])
+            found = self.translator.translate_chunk(lines.sentences, self.n_best)
+            return "".join(map(self.lines, lines.joined(found)))
+        several = (number for number, line in chunk if _SECOND_SENTENCE.search(line))
+        if self._hints and (number := next(several, None)):
+            self._hints = False
+            hint = "has several sentences, translated as one: --split-sentences takes each alone"
+            print(f"line {number} {hint}", file=sys.stderr)
         return "".join(map(self.lines, self.translator.translate_chunk(chunk, self.n_best)))
 
     def lines(self, translation: Translation) -> str:

@@ -1,7 +1,7 @@
 """Downloads: from a mirror or from upstream to a complete file whose checksum holds.
 
 Bytes gather in a part and stay there when a download is cut, so that the next try, and the next
-run, goes on from where this one stopped. Only the complete and checked file gets its name.
+run, resumes where this one stopped. Only the complete and checked file gets its name.
 """
 
 import sys

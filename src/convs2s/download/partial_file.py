@@ -198,8 +198,8 @@ class PartialFile:
                         rest = rest[stream.write(rest) :]
                 except OSError as error:
                     raise UserError(
-                        f"{self._output}: cannot be written: {error.strerror}; what came is kept, "
-                        "and the same command goes on from there"
+                        f"{self._output}: cannot be written: {error.strerror}; what came is kept: "
+                        "rerun the same command to resume"
                     ) from None
                 progress.update(len(data))
                 size += len(data)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while work is done that the same command goes on with."""
+"""Ctrl-C and SIGTERM during work that the same command resumes."""
 
 import signal
 from collections.abc import Iterator

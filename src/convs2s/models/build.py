@@ -8,17 +8,22 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from convs2s.config.architecture import Architecture, LstmArchitecture
+from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture, NetworkSettings
+from convs2s.config.extensions import run_rest
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
 
-def build_network(architecture: Architecture, source_types: int, target_types: int) -> Network:
+def build_network(architecture: NetworkSettings, source_types: int, target_types: int) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
+    if isinstance(architecture, ConvS2SArchitecture):
+        return ConvS2S(architecture, source_types, target_types)
     if isinstance(architecture, LstmArchitecture):
         return Lstm(architecture, source_types, target_types)
-    return ConvS2S(architecture, source_types, target_types)
+    run_rest(type(architecture))  # an extension, whose network is below its import of torch
+    network: Network = architecture.build(source_types, target_types)
+    return network
 
 
 @contextmanager

@@ -128,7 +128,7 @@ class ConvEncoder(nn.Module):
         super().__init__()
         layers, dropout = architecture.encoder_layers, architecture.dropout
         width = architecture.embedding
-        self.embedding = Embedding(types, width, architecture.source_positions, dropout)
+        self.embedding = Embedding(types, width, architecture.positions.rows("source"), dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
         self.blocks = Stack(architecture, layers, [False] * len(layers))
         self.out_projection = Linear(layers[-1].width, width)
@@ -167,13 +167,13 @@ class ConvDecoder(nn.Module):
         super().__init__()
         layers, dropout = architecture.decoder_layers, architecture.dropout
         width, output = architecture.embedding, architecture.output_embedding
-        self.embedding = Embedding(types, width, architecture.target_positions, dropout)
+        self.embedding = Embedding(types, width, architecture.positions.rows("target"), dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
         self.blocks = Stack(architecture, layers, architecture.attends)
         self.out_projection = Linear(layers[-1].width, output)
         self.output: Linear | OutputTable = (
             OutputTable(output, types)
-            if architecture.selects_vocabulary
+            if architecture.selection
             else Linear(output, types, keep_prob=1.0 - dropout)
         )
         self.dropout = dropout
@@ -224,17 +224,7 @@ class ConvS2S(Network):
         tables = {"source": source, "target": target}
         return {side: None if table is None else len(table) for side, table in tables.items()}
 
-    @property
-    def output(self) -> Linear | OutputTable:
-        """The layer before the softmax."""
-        return self.decoder.output
-
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
         """Encode padded source indices (B, m); where they end the padding alone says."""
         encoded: EncodedSource = self.encoder(source, source == PADDING)
         return encoded
-
-    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return logits (B, n, V) and the attention (B, n, m) of each attending block."""
-        features, attentions = self.decoder(previous, self.encode(source))
-        return self.output(features), attentions

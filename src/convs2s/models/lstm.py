@@ -6,7 +6,7 @@ Shapes: B batch, m source length, n target length, K hypotheses, f embedding wid
 layer, V target types.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import torch
@@ -149,16 +149,6 @@ class Lstm(Network):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -architecture.initialization, architecture.initialization)
 
-    @property
-    def positions(self) -> Mapping[str, int | None]:
-        """There is no limit."""
-        return {"source": None, "target": None}
-
-    @property
-    def output(self) -> PlainOutput:
-        """The layer before the softmax."""
-        return self.decoder.output
-
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> list[State]:
         """Encode padded source indices (B, m): the final state (1, B, c) of each layer."""
         own_lengths = (source != PADDING).sum(1)  # (B,)
@@ -171,10 +161,6 @@ class Lstm(Network):
     def final_state(self, source: Tensor) -> Tensor:
         """Return outputs and cells of all layers, the bottom one's first, side by side."""
         return torch.cat([part[0] for state in self.encode(source) for part in state], dim=1)
-
-    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return logits (B, n, V), and no attention."""
-        return self.output(self.features(source, previous)), []
 
 
 class InferenceLstm:

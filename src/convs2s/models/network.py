@@ -42,14 +42,14 @@ class Network(nn.Module, ABC):
         self.decoder = decoder
 
     @property
-    @abstractmethod
     def positions(self) -> Mapping[str, int | None]:
         """The most tokens, ``</s>`` counted, of ``source`` and ``target``; None: no limit."""
+        return {"source": None, "target": None}
 
     @property
-    @abstractmethod
     def output(self) -> OutputLayer:
         """The layer before the softmax."""
+        return self.decoder.output  # type: ignore[return-value]
 
     @abstractmethod
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> Any:
@@ -75,6 +75,7 @@ class Network(nn.Module, ABC):
         x: Tensor = self.decoder(previous, self.encode(source, lengths))[0]
         return x
 
-    @abstractmethod
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (B, n, V) and the attention (B, n, m) of each attending layer."""
+        x, attentions = self.decoder(previous, self.encode(source))
+        return self.decoder.output(x), attentions if self.attends else []  # type: ignore[operator]

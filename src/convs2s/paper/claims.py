@@ -190,10 +190,10 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     """Return the claims with their verdicts, and the comparisons that those come from."""
     stand_in = settings.scale.stand_in
     headings = [
-        "Claims: what the papers say in words, and whether it holds here",
+        "Claims of the papers, with verdicts",
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
-        f"Scale: {settings.options.scale}. A verdict needs three runs a side and p < {LEVEL:g}, "
-        "of two sides and by Holm's correction; how it comes about: docs/claims.md.",
+        f"Scale: {settings.options.scale}. A verdict needs three runs a side and a two-sided, "
+        f"corrected p < {LEVEL:g} (docs/claims.md).",
     ]
     rows = []
     for claim in judged:

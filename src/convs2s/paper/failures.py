@@ -16,7 +16,7 @@ _STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
 _FAULT = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
 _LONGEST = 160
 
-STOPPED = "stopped, rerun to go on"
+STOPPED = "stopped, rerun to resume"
 """What is said of a run that a signal, Ctrl-C or its time limit ended: no fault."""
 
 
@@ -25,7 +25,7 @@ def failures_of(
 ) -> dict[str, str]:
     """Return why the numbers of runs do not exist: path -> ``failed: REASON`` of a log, or STOPPED.
 
-    No log states one of a run that has not started or still goes on. ``real_path`` adds the prefix
+    No log states one of a run that has not started or still runs. ``real_path`` adds the prefix
     of a module.
     """
     failures = {}

@@ -64,7 +64,7 @@ def plot_phrase_states(
     panels = list(map(_panel, maps))
     save_figure(panels, outputs, stand_in=maps[0].stand_in, shares_colors=False)
     with atomic_text(points) as stream:
-        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(stream, next(iter(rows)), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

@@ -57,16 +57,20 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    headlines = [_only_run(written[name], "Metric") for name in _HEADLINES]
+    headlines = [_with_value(written[name], "Metric") for name in _HEADLINES]
+    verdicts = _with_value(claims, "Verdict")
+    above = headlines[0].headings  # of the first table, which hold for the others as well
+    short = [headlines[0], *(_without(above, table) for table in (*headlines[1:], verdicts))]
+    *shown_first, shown_last = ["#" + markdown(table) if table.rows else "" for table in short]
     parts = [
         f"# Results at scale {settings.options.scale}\n",
-        f"Made from `{ledger}` by `convs2s results` ([ledger.md](ledger.md)); no number of a table "
-        f"is typed. {len(made):,} of {len(wanted):,} files of numbers are there. Behind this page: "
-        f"[every table]({folder.name}/tables.md), [every claim and "
-        f"test]({folder.name}/claims.md).\n",
-        *("#" + markdown(table) for table in headlines if table.rows),
+        f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
+        f"{len(made):,} of {len(wanted):,} files of numbers. More: [every "
+        f"table]({folder.name}/tables.md), "
+        f"[every claim and test]({folder.name}/claims.md).\n",
+        *shown_first,
         *plots,
-        "#" + markdown(_only_run(claims, "Verdict")),
+        shown_last,
         discussion,
     ]
     pages = {
@@ -79,17 +83,22 @@ def write_results_page(
     }
     for page, texts in pages.items():
         with atomic_text(page) as stream:
-            stream.write("\n".join(texts))
+            stream.write("\n".join(filter(None, texts)))
 
 
-def _only_run(table: Sheet, column: str) -> Sheet:
-    """Return a table without rows that were not run, by a column, and without what others say."""
+def _with_value(table: Sheet, column: str) -> Sheet:
+    """Return a table without rows that have no value in a column, and without what others say."""
     return replace(
         table,
-        rows=[row for row in table.rows if row[column] not in ("", "not run")],
+        rows=[row for row in table.rows if row[column] not in ("", "not run", "no verdict")],
         footnotes={name: form for name, form in table.footnotes.items() if name not in _LEFT_OUT},
         left_out=[*table.left_out, *_LEFT_OUT],
     )
+
+
+def _without(headings: Sequence[str], table: Sheet) -> Sheet:
+    """Return a table without some of the lines above it."""
+    return replace(table, headings=[line for line in table.headings if line not in headings])
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:

@@ -62,7 +62,7 @@ class RunInputs:
         if not settings.released:
             # Numbers rest on the links of aligned words by a dictionary or by a shortlist.
             replaces = decoding is not None and self._settings.decodings[decoding].replace_unknown
-            has_shortlist = self._settings.models[model].architecture.selects_vocabulary
+            has_shortlist = self._settings.models[model].architecture.selection
             if (replaces and settings.has_dictionary) or has_shortlist:
                 inputs["aligner"] = settings.alignment.aligner
         if phrases is not None:

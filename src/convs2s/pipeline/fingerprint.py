@@ -1,6 +1,5 @@
 """What code a script runs, as a digest: an edit runs again what it can change, and no more."""
 
-import ast
 import hashlib
 import json
 import os
@@ -8,6 +7,8 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+
+from convs2s.config.extensions import code_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -81,12 +82,4 @@ def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
         for place in (folder, *(folder / name for name in re.findall(r"\w+", imported))):
             modules |= {place.with_suffix(".py"), place / "__init__.py"}
     found = frozenset(file for file in modules if file.is_file())
-    return ast.dump(_WithoutWords().visit(ast.parse(text))), found
-
-
-class _WithoutWords(ast.NodeTransformer):
-    """Drops docstrings, and the strings that describe a constant or a field."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        """Keep a statement unless it is a constant alone."""
-        return None if isinstance(node.value, ast.Constant) else node
+    return code_of(text), found

@@ -49,7 +49,7 @@ def release_stale_locks(folder: Path) -> IO[str]:
 
     Every process that runs the workflow here shares a lock of the kernel's, which dies with it. One
     that can have it alone is the only one: what Snakemake's own lock files say is then untrue, and
-    the same command goes on without ``--unlock``. The caller keeps open what is returned. A
+    the same command resumes without ``--unlock``. The caller keeps open what is returned. A
     UserError says that nothing can be written here, as Snakemake itself has to, also for a plan.
     """
     try:

@@ -180,7 +180,7 @@ def _ended_training(progress: Values, holder: str) -> Values:
     """Return how a training is that nobody works on, and that has left no record."""
     if not holder:
         if progress.get("phase") == "finished":
-            why = f"{progress.get('why')}; its record is not there: the same command writes it"
+            why = f"{progress.get('why')}; its record is missing: rerun to write it"
             return {"condition": "finished", "why": why}
         return {"condition": "not started"}
     owner, ended, stated = holder.partition(": ")

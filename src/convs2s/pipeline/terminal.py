@@ -27,7 +27,7 @@ INTERRUPTED = "Terminating processes on user request"
 DEAF_TO_INTERRUPTS = "set -euo pipefail; trap '' INT; "
 """Begins the shell of each job: Ctrl-C is for Snakemake, which ends jobs by SIGTERM."""
 
-GOES_ON = "interrupted: jobs that run are ended; the same command goes on with what is missing"
+TO_RESUME = "interrupted: running jobs are ended; rerun the same command to resume"
 
 
 class ShortMessages(logging.Filter):
@@ -66,7 +66,7 @@ class ShortFormat(logging.Formatter):
             now = time.strftime("%H:%M:%S")
             return f"[{now}] {stated['rule_name']}: {made}{self._shown.counts}"
         if record.getMessage().startswith(INTERRUPTED):
-            return GOES_ON
+            return TO_RESUME
         return self._whole.format(record)
 
 

@@ -6,10 +6,10 @@ the two entities that are the same in each crate: what stands here says what our
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
@@ -76,6 +76,11 @@ class Measurement:
 
     checksums: Mapping[str, str]
     versions: str
+
+    def without(self, folders: str) -> Self:
+        """Return the same with paths that do not begin with these folders, ended by a slash."""
+        paths = {path.removeprefix(folders): digest for path, digest in self.checksums.items()}
+        return replace(self, checksums=paths)
 
 
 def read_measurement(path: Path) -> Measurement | None:

@@ -7,7 +7,8 @@ model cards. Token stores, training states and models stay behind; their checksu
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from convs2s.errors import UserError
@@ -66,7 +67,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
             "snakemake results/TASK/bleu.txt"
         )
-    start = _start(folder, measured)
+    start, measured = _placed(folder, measured)
     with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
         _refuse_existing(output)  # another export may have written it meanwhile
         staged = scratch / output.name
@@ -118,12 +119,20 @@ def _kept(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _start(folder: Path, measured: dict[Path, Measurement]) -> Path:
-    """Return the folder that recorded paths start from, one above this: where the workflow ran."""
+def _placed(
+    folder: Path, measured: Mapping[Path, Measurement]
+) -> tuple[Path, dict[Path, Measurement]]:
+    """Return the folder above this that recorded paths start from, and their paths from there.
+
+    It is where the workflow ran. Where a storage plugin has brought the files, the records name the
+    local copies, whose folders are left out.
+    """
     recorded = next(iter(next(iter(measured.values())).checksums))
-    for start in folder.resolve().parents:
-        if (start / recorded).exists():
-            return start
+    for cut, start in product(range(recorded.count("/")), folder.resolve().parents):
+        below = recorded.split("/", cut)[-1]
+        if (start / below).exists():
+            copies = recorded.removesuffix(below)
+            return start, {path: one.without(copies) for path, one in measured.items()}
     raise UserError(
         f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "
         "the results where the workflow has made them"
@@ -140,7 +149,7 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
             if is_model and not path.exists():
                 continue
             if not path.is_file():
-                raise UserError(f"{path}: {score} was computed from it, but it is not there")
+                raise UserError(f"{path}: {score} was computed from it, but it is missing")
             if checked.setdefault(path, sha256(path)) != digest:
                 raise UserError(
                     f"{path}: has changed since {score} was computed from it: run snakemake again"

@@ -196,14 +196,6 @@ def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Stat
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 
 
-def bleu_of(statistics: Statistics) -> float:
-    """Return the tokenized BLEU of sentences, of shape (lines, 6); some may be drawn repeatedly."""
-    words, reference, *matches = statistics.sum(axis=0).tolist()
-    totals = [int(np.maximum(statistics[:, 0] - before, 0).sum()) for before in range(_ORDERS)]
-    score = BLEU.compute_bleu(matches, totals, words, reference, max_ngram_order=_ORDERS)
-    return float(score.score)
-
-
 def encode_statistics(statistics: Statistics) -> str:
     """Return statistics of shape (lines, 6) as text: by columns, compressed, in base64."""
     numbers = np.ascontiguousarray(statistics.T.reshape(-1), dtype="<u4")

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.options import LearnedMetric
 from convs2s.config.task import RougePart, RougeSettings
 from convs2s.files.text import write_json
@@ -62,7 +63,8 @@ class BleuEvaluation:
     """BLEU and its relatives of one run on one test set: what its JSON file says."""
 
     AVERAGED: ClassVar = (
-        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "learned"),
+        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words"),
+        *("learned", "further"),
     )
     SHARED: ClassVar = ("lines",)
 
@@ -76,11 +78,12 @@ class BleuEvaluation:
     manifest: Mapping[str, object]  # what the numbers rest on
     sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
     learned: LearnedScore | None = None
+    further: Mapping[str, Score] = field(default_factory=dict)  # by extensions' metrics
 
     def scores(self) -> dict[str, Score]:
         """Return each score by the name that reports print."""
         learned = {self.learned.title: self.learned} if self.learned else {}
-        return {**self.bleu.by_name(), "chrF": self.chrf, **learned}
+        return {**self.bleu.by_name(), "chrF": self.chrf, **learned, **self.further}
 
     def scores_before(self) -> dict[str, Score]:
         """Return those scores that there are before unknown words were replaced."""
@@ -167,6 +170,7 @@ def evaluate_bleu(
     test_set: str,
     manifest: Mapping[str, object],
     learned_metric: LearnedMetric | None = None,
+    metrics: Sequence[str] = (),
 ) -> None:
     """Score the decoder's JSON lines by BLEU and chrF and write the `BleuEvaluation` as JSON.
 
@@ -199,8 +203,15 @@ def evaluate_bleu(
             ),
         },
         learned=learned,
+        further={name: further_score(name, text, plain) for name in metrics},
     )
     write_json(output, evaluation)
+
+
+def further_score(name: str, text: Sequence[str], *references: Sequence[str]) -> Score:
+    """Score plain text against its references by an extension's metric."""
+    metric = check_added("metric", "METRICS", name)
+    return Score(float(metric(text, *references)), f"{name}|code:{digest_of_extension(metric)}")
 
 
 def bleu_scores(

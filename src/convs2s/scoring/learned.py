@@ -33,16 +33,6 @@ class LearnedScore(Score):
         return self.signature.partition("|")[0]
 
 
-@dataclass(frozen=True)
-class _Package:
-    """A metric's title, the module to import, the package to install, and what scores lines."""
-
-    title: str
-    module: str
-    distribution: str
-    score: Callable[[LearnedMetric, Texts, Texts, Texts], Sequence[float]]
-
-
 def learned_score(
     metric: LearnedMetric, sources: Texts, hypotheses: Texts, references: Texts
 ) -> LearnedScore:
@@ -50,23 +40,23 @@ def learned_score(
 
     A UserError refuses a package or model that is missing, and lists of different lengths.
     """
-    package = _PACKAGES[metric.name]
+    title, module, distribution, score = _PACKAGES[metric.name]
     if not hypotheses or not len(sources) == len(hypotheses) == len(references):
         raise UserError(
-            f"{package.title} scores lines one by one, but there are {len(sources)} sources, "
+            f"{title} scores lines one by one, but there are {len(sources)} sources, "
             f"{len(hypotheses)} translations and {len(references)} references"
         )
     model = Path(metric.model)
     if not model.exists():
-        raise UserError(f"{model}: no such model of {package.title}; nothing is downloaded for it")
+        raise UserError(f"{model}: no such model of {title}; nothing is downloaded for it")
     try:
-        import_module(package.module)
+        import_module(module)
     except ModuleNotFoundError as error:
         raise UserError(
-            f"learned_metric: {metric.name} needs the package {package.distribution} ({error}): "
+            f"learned_metric: {metric.name} needs the package {distribution} ({error}): "
             "install it, or leave learned_metric out"
         ) from None
-    mean = fmean(map(float, package.score(metric, sources, hypotheses, references)))
+    mean = fmean(map(float, score(metric, sources, hypotheses, references)))
     if model.is_file():
         digest = sha256(model)
     else:  # a folder: of the names and the digests of its files
@@ -74,8 +64,7 @@ def learned_score(
         lines = (f"{sha256(path)}  {path.relative_to(model)}\n" for path in files)
         digest = hashlib.sha256("".join(lines).encode()).hexdigest()
     name = f"{model.name}@{digest[:8]}"
-    signature = f"{package.title}|version:{version(package.distribution)}|model:{name}"
-    return LearnedScore(mean, signature)
+    return LearnedScore(mean, f"{title}|version:{version(distribution)}|model:{name}")
 
 
 def _comet(
@@ -100,7 +89,9 @@ def _bleurt(
     return scores
 
 
-_PACKAGES: dict[LearnedMetricName, _Package] = {
-    "comet": _Package("COMET", "comet", "unbabel-comet", _comet),
-    "bleurt": _Package("BLEURT", "bleurt.score", "BLEURT", _bleurt),
+_Scorer = Callable[[LearnedMetric, Texts, Texts, Texts], Sequence[float]]
+# Its title, the module to import, the package to install, and what scores lines.
+_PACKAGES: dict[LearnedMetricName, tuple[str, str, str, _Scorer]] = {
+    "comet": ("COMET", "comet", "unbabel-comet", _comet),
+    "bleurt": ("BLEURT", "bleurt.score", "BLEURT", _bleurt),
 }

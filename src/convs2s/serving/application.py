@@ -1,32 +1,39 @@
-"""The server's answers: a page, its health, translations; every fault is a line of JSON."""
+"""The server's answers: a page, its state, translations; every fault is a line of JSON."""
 
 import asyncio
 import sys
+import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from urllib.parse import urlsplit
 
+import prometheus_client as prometheus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.messages import validated
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.pages.render import Program, asset, policy_digest, render_page
+from convs2s.serving.libretranslate import KEYS, LibreTranslateRequest, read_form
 from convs2s.serving.requests import (
     Batches,
     BusyError,
     CheckedRequest,
     RequestOptions,
     TooLargeError,
+    check_request,
     check_search,
-    parse_request,
     read_body,
+    read_json,
 )
 from convs2s.serving.settings import ServerSettings, is_loopback
 
@@ -34,12 +41,15 @@ BAD, FORBIDDEN_HOST, SLOW, TOO_LARGE, NOT_JSON, FAULT, BUSY = 400, 421, 408, 413
 
 GONE = 499  # noted where the client has closed the connection; nobody reads it
 
+FORM, HTML = "application/x-www-form-urlencoded", "text/html; charset=utf-8"
+
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
 
+METHODS = {"/translate": "POST"}
 STATUSES = {BusyError: BUSY, TooLargeError: TOO_LARGE}
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -74,13 +84,16 @@ def application(
 
     handlers = _Handlers(translator, search, settings, batches)
     routes = [
-        Route("/", handlers.checked(handlers.page)),
-        Route("/health", handlers.checked(handlers.health)),
-        Route("/translate", handlers.checked(handlers.translate), methods=["POST"]),
+        Route(path, handlers.checked(path, answer), methods=[METHODS.get(path, "GET")])
+        for path, answer in handlers.answers.items()
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes, lifespan=translating, exception_handlers={HTTPException: _http_fault}
     )
+    if settings.allow_origin:
+        allowed = [settings.allow_origin], ["GET", "POST"], ["Content-Type"]
+        app.add_middleware(CORSMiddleware, *allowed)
+    return app
 
 
 class _Handlers:
@@ -94,17 +107,42 @@ class _Handlers:
         batches: Batches,
     ) -> None:
         self._search, self._settings, self._batches = search, settings, batches
-        languages = translator.languages
+        self._languages = languages = translator.languages
         self._model = {"name": repr(translator), **languages}
         shown = {
             **{**settings.model_dump(), **search.model_dump(), **languages},
             "title": f"convs2s: {languages['source']} to {languages['target']}",
             "attention": "checked" if translator.attends else "disabled",
         }
-        self._page, self._policy = served_page(shown)
+        page, policy = served_page(shown)
+        content = asset("openapi.json")
+        source = {"code": languages["source"], "name": languages["source"]}
+        self.answers: dict[str, Response | Handler] = {
+            "/": Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML),
+            "/openapi.json": Response(content, media_type="application/json"),
+            "/languages": JSONResponse([{**source, "targets": [languages["target"]]}]),
+            "/health": self.health,
+            "/metrics": self.metrics,
+            "/translate": self.translate,
+        }
+        self._registry = prometheus.CollectorRegistry()
+        make, labels = partial(prometheus.Counter, registry=self._registry), ("endpoint", "status")
+        self._requests = make("convs2s_requests", "Requests answered", labels)
+        self._seconds = make("convs2s_request_seconds", "Seconds to the answers", labels[:1])
+        self._sentences = make("convs2s_sentences", "Sentences translated")
+        waiting = prometheus.Gauge("convs2s_waiting", "Sentences waiting", registry=self._registry)
+        waiting.set_function(lambda: batches.waiting)
 
-    def checked(self, handler: Handler) -> Handler:
+    def checked(self, path: str, handler: Response | Handler) -> Handler:
         """Return a handler that answers only requests to this server's own name, faults as JSON."""
+
+        async def counted(request: Request) -> Response:
+            started = time.monotonic()
+            response = await answer(request)
+            response.headers.update(HEADERS)
+            self._seconds.labels(path).inc(time.monotonic() - started)
+            self._requests.labels(path, str(response.status_code)).inc()
+            return response
 
         async def answer(request: Request) -> Response:
             """Give the handler's answer, or say what is wrong."""
@@ -116,7 +154,7 @@ class _Handlers:
             if is_loopback(self._settings.host) and not is_loopback(host):
                 return _fault(FORBIDDEN_HOST, "this server answers on this machine alone")
             try:
-                return await handler(request)
+                return handler if isinstance(handler, Response) else await handler(request)
             except UserError as error:
                 return _fault(STATUSES.get(type(error), BAD), str(error))
             except ClientDisconnect:
@@ -125,25 +163,27 @@ class _Handlers:
                 traceback.print_exc(file=sys.stderr)
                 return _fault(FAULT, "a fault of the server: its log says more")
 
-        return answer
-
-    async def page(self, _: Request) -> Response:
-        """Give the page."""
-        headers = {**HEADERS, "Content-Security-Policy": self._policy}
-        return Response(self._page, media_type="text/html; charset=utf-8", headers=headers)
+        return counted
 
     async def health(self, _: Request) -> Response:
         """Say that the server lives, how many sentences wait, and what it takes."""
-        bounds = self._settings.model_dump(exclude={"host", "port"})
+        bounds = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
         waiting = self._batches.waiting
         content = {"status": "ok", "waiting": waiting, "model": self._model, "bounds": bounds}
-        return JSONResponse(content, headers=HEADERS)
+        return JSONResponse(content)
+
+    async def metrics(self, _: Request) -> Response:
+        """Give the counts, for Prometheus."""
+        content = prometheus.generate_latest(self._registry)
+        return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
     async def translate(self, request: Request) -> Response:
         """Translate what a request asks, together with others."""
-        settings = self._settings
-        # Browsers send another site's form or text without asking, JSON never.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        settings, headers = self._settings, request.headers
+        kind = headers.get("content-type", "").partition(";")[0]
+        # Browsers send another site's form or text without asking, JSON never; they say so.
+        is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
+        if kind != "application/json" and not is_form:
             return _fault(NOT_JSON, "request: expected the header Content-Type: application/json")
         try:
             async with asyncio.timeout(settings.request_seconds):
@@ -151,13 +191,20 @@ class _Handlers:
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(SLOW, message, {"Connection": "close"})
-        checked = parse_request(body, settings, self._search)
+        stated, asked = read_form(body) if is_form else read_json(body), None
+        if KEYS & stated.keys():
+            asked = validated(LibreTranslateRequest, stated, "request")
+            stated = asked.as_own(self._languages, self._search.most_n_best)
+        checked = check_request(stated, settings, self._search, self._languages["source"])
         try:
             translations = await _await_translations(request, self._batches, checked)
         except BusyError:
             raise
         except UserError as error:  # of the model: the request has been checked
             return _fault(FAULT, str(error))
+        self._sentences.inc(len(checked[0].sentences))
+        if asked:
+            return JSONResponse(asked.answer(translations))
         rows = []
         for translation in translations:
             row = translation.as_json()
@@ -165,7 +212,7 @@ class _Handlers:
             if translation.attention is not None:
                 row["attention"] = translation.attention.as_json()
             rows.append(row)
-        return JSONResponse({"translations": rows}, headers=HEADERS)
+        return JSONResponse({"translations": rows})
 
 
 async def _await_translations(
@@ -177,25 +224,27 @@ async def _await_translations(
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    translated = asyncio.create_task(batches.translate(*checked))
+    lines, options = checked
+    texts = [sentence for _, sentence in lines.sentences]
+    translated = asyncio.create_task(batches.translate(texts, options))
     left = asyncio.create_task(leaving())
     try:
         await asyncio.wait({translated, left}, return_when=asyncio.FIRST_COMPLETED)
         if not translated.done():
             raise ClientDisconnect
-        return translated.result()
+        return lines.joined(translated.result())
     finally:
         translated.cancel()
         left.cancel()
 
 
 def _fault(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": message}, status, headers={**HEADERS, **(headers or {})})
+    return JSONResponse({"error": message}, status, headers)
 
 
 def _http_fault(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _fault(error.status_code, error.detail, dict(error.headers or {}))
+    return _fault(error.status_code, error.detail, {**HEADERS, **(error.headers or {})})
 
 
 def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:

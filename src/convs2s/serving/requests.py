@@ -7,7 +7,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ from convs2s.api.translator import check_texts
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
+from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
@@ -41,10 +42,11 @@ class BusyError(UserError):
 class _Request(Section):
     """A client's request."""
 
-    texts: list[str]  # sentences
+    texts: list[str]  # raw texts, each on one line
     beam: PositiveInt  # hypotheses kept at each step
     n_best: PositiveInt = 1  # how many of the best hypotheses each translation has
     attention: bool = False  # whether each translation has its attention
+    split_sentences: bool = True  # whether each sentence is translated by itself
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class RequestOptions:
     attention: bool
 
 
-CheckedRequest = tuple[list[str], RequestOptions]
+CheckedRequest = tuple[SplitLines, RequestOptions]
 Translate = Callable[[list[str], RequestOptions], list[Translation]]
 
 
@@ -90,14 +92,8 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(body)
 
 
-def parse_request(
-    body: bytes, settings: ServerSettings, search: DecodingSettings
-) -> CheckedRequest:
-    """Return what a request in JSON asks, searched by ``search`` where it does not say otherwise.
-
-    A UserError names what is not UTF-8 or JSON, unknown keys and values out of bounds; one text too
-    many, or too long, is a TooLargeError.
-    """
+def read_json(body: bytes) -> dict[str, object]:
+    """Return the object that a body in JSON is; a UserError says that it is none, or not UTF-8."""
     try:
         stated = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -109,6 +105,17 @@ def parse_request(
         raise UserError(f"request: not JSON: {error}: send " + '{"texts": ["..."]}') from None
     if not isinstance(stated, dict):
         raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
+    return stated
+
+
+def check_request(
+    stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings, language: str
+) -> CheckedRequest:
+    """Return what a request asks, searched by ``search`` where it does not say otherwise.
+
+    Its texts in a language are split into sentences where that is wanted. A UserError names unknown
+    keys and values out of bounds; a text too many, or too long, is a TooLargeError.
+    """
     request = validated(_Request, {"beam": search.beam, **stated}, "request")
     if request.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
@@ -126,7 +133,14 @@ def parse_request(
             "the most: send one sentence at a time"
         )
     texts = check_texts(request.texts, "request: texts", settings.longest_text)
-    return texts, RequestOptions(search, request.n_best, request.attention)
+    splits = settings.split_sentences and request.split_sentences
+    lines = SplitLines(list(enumerate(texts, start=1)), language if splits else None)
+    if len(lines.sentences) > settings.most_waiting:
+        raise TooLargeError(
+            f"request: {len(lines.sentences)} sentences, and {settings.most_waiting} is the most: "
+            "send them in several requests"
+        )
+    return lines, RequestOptions(search, request.n_best, request.attention)
 
 
 @dataclass(frozen=True)

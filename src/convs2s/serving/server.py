@@ -32,7 +32,7 @@ def serve(
 ) -> None:
     """Answer requests until the process gets SIGTERM or SIGINT; then finish those that are there.
 
-    A UserError names a file that is no model, or an address that cannot be listened at.
+    A UserError names a file that is no model, or an address that cannot be used.
     """
     with listen(settings) as listening:
         translator = Translator.load(
@@ -44,6 +44,8 @@ def serve(
             cuda_graphs=search.cuda_graphs,
             pretokenized=pretokenized,
         )
+        if pretokenized:  # which has no sentences to split
+            settings = settings.model_copy(update={"split_sentences": False})
         app = application(translator, search, settings)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         if not is_loopback(settings.host):
@@ -85,7 +87,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         )
     except OSError as error:
         raise UserError(
-            f"--host {settings.host} --port {settings.port}: cannot be listened at: "
+            f"--host {settings.host} --port {settings.port}: cannot listen there: "
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
     # Else the second part of an answer waits 40 ms for the first one's delayed acknowledgment.

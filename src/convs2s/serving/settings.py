@@ -27,6 +27,10 @@ class ServerSettings(Section):
     """Sentences of a request at most."""
     most_waiting: PositiveInt = 512
     """Sentences that wait at most; a request beyond that is told to come again."""
+    split_sentences: bool = True
+    """Translate each sentence of a text by itself (docs/translating.md); a request may say no."""
+    allow_origin: str = ""
+    """Origin, such as https://example.org, whose pages may ask (CORS), * for any; empty: none."""
     request_seconds: PositiveFloat = 30.0
     """Seconds that a client has to send its request."""
     stop_seconds: PositiveInt = 30

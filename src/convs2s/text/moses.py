@@ -3,16 +3,16 @@
 sacremoses 0.2.0 equals ``tokenizer.perl`` and ``detokenizer.perl`` of mosesdecoder b8de7c352 on
 real text in English, German, French and Romanian; docs/preparation.md says where it does not.
 
-It is loaded in a fraction of the time that it takes by itself: at its import it compiles all its
+It is loaded in 0.09 s of a core, where by itself it takes 0.34 s: at its import it compiles all its
 expressions, some of which list each letter of Unicode, and loads joblib for work on several
 processes, for which it is never asked here.
 """
 
+import builtins
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -33,30 +33,36 @@ class LazyExpression:
         return attribute
 
 
-@contextmanager
-def _light_import() -> Iterator[None]:
-    """Have sacremoses compile nothing while it is imported, and find an empty joblib."""
-    compile_now = re.compile
-    empty = ModuleType("joblib")
-    empty.__dict__.update(Parallel=None, delayed=None)
-
-    def compile_later(pattern: Any, flags: Any = 0) -> Any:
-        caller = sys._getframe(1).f_globals["__name__"]
-        is_sacremoses = caller.startswith("sacremoses.")
-        return LazyExpression(pattern, flags) if is_sacremoses else compile_now(pattern, flags)
-
-    re.compile = compile_later
-    loaded = sys.modules.setdefault("joblib", empty)
-    try:
-        yield
-    finally:
-        re.compile = compile_now
-        if loaded is empty:
-            del sys.modules["joblib"]
+_RE, _JOBLIB = ModuleType("re"), ModuleType("joblib")
+_RE.__dict__.update(vars(re), compile=LazyExpression)
+_JOBLIB.__dict__.update(Parallel=None, delayed=None)
 
 
-with _light_import():
-    from sacremoses import MosesDetokenizer, MosesTokenizer
+def _import(name: str, *rest: Any) -> Any:
+    """Import a module for sacremoses, which sees these two in place of the process's own."""
+    return {"re": _RE, "joblib": _JOBLIB}.get(name) or builtins.__import__(name, *rest)
+
+
+class _LightLoader(SourceFileLoader):
+    """Finds and loads sacremoses' modules, with an ``import`` of their own; changes no other."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        is_ours = name.partition(".")[0] == "sacremoses"
+        spec = PathFinder.find_spec(name, path) if is_ours else None
+        if spec:
+            spec.loader = cls(name, str(spec.origin))
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = vars(builtins) | {"__import__": _import}
+        super().exec_module(module)
+
+
+sys.meta_path.insert(0, _LightLoader)
+from sacremoses import MosesDetokenizer, MosesTokenizer  # noqa: E402
+
+sys.meta_path.remove(_LightLoader)
 
 # Perl's white space does not include U+001C to U+001F, Python's does: delete what Perl deletes
 # before sacremoses can split a word there.
@@ -110,6 +116,7 @@ class Tokenizer:
         """
         self._aggressive, self._escape = aggressive, escape
         self._moses = _FastTokenizer(language)
+        self.is_abbreviation = self._moses.is_abbreviation
 
     def __call__(self, line: str) -> str:
         """Return the line's words, joined by single spaces."""
@@ -153,12 +160,17 @@ class _FastTokenizer(MosesTokenizer):  # type: ignore[misc]
                 prefix, following = word[:-1], words[index + 1] if index + 1 < len(words) else ""
                 if not (
                     ("." in prefix and not _ALPHA.isdisjoint(prefix))
-                    or prefix in self._nonbreaking
                     or following[:1] in _LOWER
-                    or (prefix in self._numeric_only and following[:1] in _DIGITS)
+                    or self.is_abbreviation(prefix, following)
                 ):
                     words[index] = prefix + " ."
         return " ".join(words)
+
+    def is_abbreviation(self, prefix: str, following: str) -> bool:
+        """Return whether the language's list has a word, without its full stop, before another."""
+        return prefix in self._nonbreaking or (
+            prefix in self._numeric_only and following[:1] in _DIGITS
+        )
 
 
 class _Currency:

@@ -5,12 +5,10 @@ carries the names, so that it can be given raw text.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
-from typing import get_args
 
-from convs2s.config.corpus import PreparationRecipe
-from convs2s.errors import UserError
+from convs2s.config.corpus import PREPARATIONS
+from convs2s.config.extensions import check_added
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import remove_bars
 from convs2s.text.moses import Detokenizer, Tokenizer
@@ -22,9 +20,6 @@ from convs2s.text.normalize import (
 )
 
 Step = Callable[[str], str]
-
-
-PREPARATIONS: tuple[str, ...] = get_args(PreparationRecipe)
 
 
 def _steps(name: str, language: str) -> tuple[Step, ...]:
@@ -47,13 +42,8 @@ def _steps(name: str, language: str) -> tuple[Step, ...]:
             return Tokenizer(language, aggressive=False), str.lower
         case "lowercase_test":
             return straighten_apostrophes, *_steps("lowercase", language)
-        case "none":  # text that comes tokenized (Gigaword, DUC), with its # and <unk>
+        case _:  # none: text that comes tokenized (Gigaword, DUC), with its # and <unk>
             return (join_words,)
-    near = get_close_matches(name, PREPARATIONS, n=1)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    raise UserError(
-        f"preparation '{name}' is unknown: {hint}choose one of {', '.join(PREPARATIONS)}"
-    )
 
 
 def join_words(line: str) -> str:
@@ -75,15 +65,20 @@ class Preparation:
     """A named preparation for one language. Cheap to construct, and it can be pickled."""
 
     def __init__(self, name: str, language: str) -> None:
-        """Build the steps for one of ``PREPARATIONS`` and a task's language.
+        """Build the steps for one of ``PREPARATIONS``, or an extension's, and a task's language.
 
         What stands before an underscore is what the text is tokenized as: en_title is English.
         """
-        self.name = name
-        self.language = language
+        self.name, self.language = name, language
+        self._steps: tuple[Step, ...]
+        self._detokenize: Step
         code = language.partition("_")[0]
+        if extension := check_added("preparation", "PREPARATIONS", name, PREPARATIONS):
+            made = extension(code)
+            self._steps, self._detokenize = (made.prepare,), made.restore
+            return
         self._steps = _steps(name, code)
-        self._detokenize: Step = join_words if name == "none" else Detokenizer(code)
+        self._detokenize = join_words if name == "none" else Detokenizer(code)
 
     def prepare(self, line: str) -> str:
         """Return the words of a raw line, joined by single spaces."""

@@ -113,7 +113,7 @@ def read_shortlist(
         UserError: the model selects and there are no candidates, or the other way round, or its
             vocabulary is of pieces of words, which the alignment does not have.
     """
-    wanted = architecture.vocabulary_selection
+    wanted = architecture.selection
     if wanted is None:
         if candidates is not None:
             raise UserError(f"--candidates {candidates}: this model selects no vocabulary")

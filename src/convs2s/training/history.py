@@ -12,7 +12,7 @@ from convs2s.errors import failures_of_file
 from convs2s.files.text import read_lines
 
 IGNORED_BELOW = 1.2
-"""A source is as good as ignored where those of other pairs raise perplexity less than so often."""
+"""A network hardly uses its source if the sources of other pairs raise perplexity by less."""
 
 LARGEST_LOSS = 700.0  # Nats per token; e to the power of more is no number of a computer's
 

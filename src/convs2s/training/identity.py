@@ -43,7 +43,7 @@ class TrainingJob:
     # the alignment's candidates where the model selects its vocabulary, or None
     candidates: Path | None = None
     time_limit: float | None = None  # minutes after which a scheduler ends the job, or None
-    # who computes float32 products on a CPU; ``auto``: the fastest on this machine
+    # library of float32 products on a CPU; ``auto``: the fastest on this machine
     products: Products = "auto"
     # those of source and target, to put into the model file, or None
     truecasers: Sequence[Path] | None = None
@@ -88,6 +88,7 @@ def recipe_identity(architecture: Architecture, recipe: Recipe) -> dict[str, obj
     return {
         "architecture": architecture.model_dump(mode="json", exclude_none=True),
         "training": stated | {"schedule": stated["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
+        **architecture.code(),
     }
 
 

@@ -16,7 +16,7 @@ LOG_NAME = "train.log"  # Name of the log of all tries, in the folder of the sta
 
 @dataclass
 class _Speaker:
-    """Who speaks in this process: its lines' label, and the log that outlives its tries."""
+    """The speaker of this process: its lines' label, and the log that outlives its tries."""
 
     label: str = ""
     quiet: bool = False

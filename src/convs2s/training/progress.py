@@ -105,7 +105,7 @@ class Watch:
         self.progress, self._history, self._events = progress, history, events
 
     def begin(self, epochs: Sequence[EpochRecord], best_epoch: int, updates: int) -> None:
-        """Say where a training begins, or goes on: after these epochs and updates."""
+        """Say where a training begins, or resumes: after these epochs and updates."""
         self.progress.update(updates=updates)
         self._write_epochs(epochs, best_epoch)
         if self._events is not None:

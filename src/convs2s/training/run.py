@@ -36,7 +36,7 @@ from convs2s.training.workers import Workers, is_worker, joined, worker_count
 
 
 def train(job: TrainingJob) -> None:
-    """Train, or go on from where an earlier process was killed, and write the model file.
+    """Train, or resume where an earlier process was killed, and write the model file.
 
     A finished training is exported again, never repeated. Several workers train together.
 
@@ -111,8 +111,8 @@ def choose_kernel(
 ) -> None:
     """Have this process compute products as the training's first worker says.
 
-    Kernels round differently, so a training goes on with the one that it began with, wherever it
-    goes on.
+    Kernels round differently, so a training keeps the one that it began with, wherever it
+    resumes.
 
     Raises:
         UserError: this machine does not have the kernel.
@@ -126,8 +126,8 @@ def choose_kernel(
         begun, known = read_json(folder.kernels), [{"products": kernel} for kernel in kernels]
         if begun not in known:
             raise UserError(
-                f"{folder.kernels}: says {begun}, which this machine has not: remove it, and the "
-                "training goes on with another kernel, which rounds differently"
+                f"{folder.kernels}: says {begun}, which this machine does not have: remove it to "
+                "resume with another kernel, which rounds differently"
             )
         number = known.index(begun)
     (total,) = workers.totals([float(number)])  # the first one's: all others have 0
@@ -180,11 +180,11 @@ def place_line(job: TrainingJob, device: str, workers: int) -> str:
 
 
 def log_start(trainer: Trainer) -> None:
-    """Log which states of other trainings are left alone, and where this one goes on and why."""
+    """Log which states of other trainings are left alone, and where this one resumes and why."""
     for line in trainer.folder.differences():
         log(f"{line}: not loaded")
     if trainer.state.updates:
-        log(f"going on in epoch {trainer.state.epoch} from {trainer.folder.last}")
+        log(f"resuming in epoch {trainer.state.epoch} from {trainer.folder.last}")
 
 
 def log_end(trainer: Trainer, result: TrainingResult) -> None:

@@ -19,7 +19,7 @@ _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 """What of an architecture neither the weights nor what they compute depend on."""
 
 _MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum_epochs")
-"""What of a recipe says how a training goes on, where it goes on from a model."""
+"""The keys of a recipe that may differ when a training continues from a model."""
 
 _MOST_SHOWN = 3  # Keys that differ, with their values
 
@@ -141,7 +141,7 @@ def _epochs_before(
     ]
     if changed := _changes(*kept):
         raise UserError(
-            f"{path}: its training cannot go on with other data or another recipe: {changed}; "
+            f"{path}: its training cannot continue with other data or another recipe: {changed}; "
             "state the same, or start from it by `as: initialise`"
         )
     average = job.recipe.average is not None
@@ -149,6 +149,6 @@ def _epochs_before(
     if job.recipe.maximum_epochs is not None and epochs >= job.recipe.maximum_epochs:
         raise UserError(
             f"{path}: is of epoch {epochs}, and maximum_epochs is {job.recipe.maximum_epochs:g}: "
-            "raise it for the training to go on"
+            "raise it to continue the training"
         )
     return epochs

@@ -1,4 +1,4 @@
-"""The training loop: epochs of updates, validation, and states to go on from.
+"""The training loop: epochs of updates, validation, and states to resume from.
 
 Paper, section 4.2. The order of the data and every dropout mask are functions of the seed, the
 epoch and the batch alone, so that a training which was killed anywhere ends with the same bytes.
@@ -190,7 +190,7 @@ class Trainer:
             UnfinishedError(
                 f"training is not finished: {reason or 'another worker was told to stop'}; "
                 f"saved in epoch {self.state.epoch} after update {self.state.updates}: "
-                "run the same command again to go on"
+                "rerun the same command to resume"
             )
         )
 

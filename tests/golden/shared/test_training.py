@@ -27,7 +27,7 @@ from tests.support.fairseq import PERPLEXITY
 from workloads import FAIRSEQ
 
 FAIRSEQ_LIMIT = MaximumLength(factor=0.0, offset=200)
-"""Of an output's length; how it scores is printed alone (docs/benchmarks.md)."""
+"""Of an output's length; how it scores is printed alone (docs/notes/2026-11-21-multi30k.md)."""
 
 SETTINGS = {
     "description": "fairseq's settings",
@@ -41,7 +41,7 @@ SETTINGS = {
         "velocity": "rescale",
         "maximum_epochs": 8,
         "threads": 1,
-        # Within 0.1% of fp32's perplexity (docs/benchmarks.md), in half of its time.
+        # Within 0.1% of fp32's perplexity (docs/notes/2026-11-21-multi30k.md), in half of its time.
         "precision": "bf16",
     },
 }

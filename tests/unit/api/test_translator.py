@@ -214,7 +214,7 @@ def test_what_the_page_says_runs(
     monkeypatch.chdir(tmp_path)
     page = (root / "docs/python.md").read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)

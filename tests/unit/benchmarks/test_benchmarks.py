@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
 
+import compare
 from gpu import missed
-from gpu_docs import BEGIN, END, PAGE, write_docs
+from gpu_docs import SECTION, write_docs
+from page import PAGE, marks
+
+BEGIN, END = marks(SECTION)
 
 
 def run(root: Path, *arguments: str, script: str = "gpu.py") -> "subprocess.CompletedProcess[str]":
@@ -66,9 +69,10 @@ def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:
     assert text.endswith(f"{END}\nafter\n")
 
 
-def test_the_page_has_a_place_for_a_gpus_figures() -> None:
+@pytest.mark.parametrize("section", [compare.SECTION, SECTION])
+def test_the_page_has_a_place_for_what_is_written_into_it(section: str) -> None:
     text = PAGE.read_text("utf-8")
-    assert text.count(BEGIN) == text.count(END) == 1
+    assert [text.count(mark) for mark in marks(section)] == [1, 1]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
@@ -90,24 +94,6 @@ def test_the_lstms_benchmark_prints_its_speed_beside_the_kernels(root: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_comparison_with_others_runs_in_the_small(root: Path) -> None:
-    done = run(root, "--quick", script="compare.py")
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures["processor"]
-    assert figures["gemm_gflops"]["fp32"] > 0
-    tiny, has_ctranslate2 = figures["tiny"], find_spec("ctranslate2") is not None
-    sizes = tiny["parameters"]
-    assert abs(sizes["this project"] / sizes["Transformer"] - 1) < 0.2
-    for kind in ("beam 1", "beam 5", "one at a time, beam 5", "training"):
-        assert all(one["per_processor_second"] > 0 for one in tiny[kind].values())
-        systems = {name.partition(",")[0] for name in tiny[kind]}
-        assert "this project" in systems
-        assert ("CTranslate2" in systems) == (kind != "training" and has_ctranslate2)
-    assert {name.partition(",")[0] for name in tiny["training"]} > {"this project"}
-
-
-@pytest.mark.slow
 def test_scaling_runs_in_the_small(root: Path) -> None:
     done = run(root, "processes", "lengths", "beams", "--most", "2", "--quick", script="scaling.py")
     assert done.returncode == 0, done.stderr
@@ -117,15 +103,3 @@ def test_scaling_runs_in_the_small(root: Path) -> None:
     costs = {**figures["lengths"], **figures["beams"]}
     assert len(costs) == 4
     assert all(one["ms"] > 0 for one in costs.values())
-
-
-@pytest.mark.slow
-def test_the_servers_benchmark_prints_its_speed_beside_batch_decoding(root: Path) -> None:
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
-    asked = ("--clients", "4", "--seconds", "5", "--beam", "1", "--threads", "1")
-    done = run(root, *asked, script="serve.py")
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures["requests"] > 0
-    assert 0 < figures["p50_seconds"] <= figures["p95_seconds"]
-    assert figures["served_of_batch"] > 0

@@ -51,7 +51,7 @@ def test_a_training_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert code == 75
     assert re.fullmatch(
         r"convs2s: training is not finished: SIGINT was received; saved in epoch \d+ after update "
-        r"\d+: run the same command again to go on",
+        r"\d+: rerun the same command to resume",
         said[-1],
     )
     rows = [json.loads(line) for line in history.open()]
@@ -85,7 +85,7 @@ def test_a_translation_says_what_is_written_and_goes_on(
     assert code == 75
     stated = re.fullmatch(
         rf"convs2s: translation is not finished: {sent.name} was received; (\d+) of 2000 lines are "
-        r"in (\S+)\.part: run the same command again to go on",
+        r"in (\S+)\.part: rerun the same command to resume",
         said[-1],
     )
     assert stated is not None, said[-1]

@@ -37,13 +37,14 @@ def test_attention_of_each_block(attention: object, attends: tuple[bool, ...]) -
 
 def test_positions_are_rows_of_tables() -> None:
     one = network(positions=Positions(target=False, maximum=16))
-    assert (one.source_positions, one.target_positions) == (16, None)
+    assert (one.positions.rows("source"), one.positions.rows("target")) == (16, None)
 
 
 def test_a_vocabulary_is_selected_where_it_is_said() -> None:
-    assert not network().selects_vocabulary
-    assert network(vocabulary_selection=VocabularySelection()).selects_vocabulary
-    assert not LstmArchitecture(kind="lstm").selects_vocabulary
+    assert network().selection is None
+    selection = VocabularySelection()
+    assert network(vocabulary_selection=selection).selection == selection
+    assert LstmArchitecture(kind="lstm").selection is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The values of the configuration that comes with the project, against what others state."""
 
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -7,11 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import yaml
+from packaging.licenses import canonicalize_license_expression
 
-from convs2s.config.corpus import PreparationRecipe
+from convs2s.config.corpus import PREPARATIONS, PreparationRecipe
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.settings import Settings
-from convs2s.text.preparation import PREPARATIONS
 
 
 def test_the_preparations_are_those_of_the_text_package() -> None:
@@ -28,6 +29,34 @@ def test_every_address_of_a_corpus_is_in_the_list_of_downloads(settings: Setting
     assert {one for one in addresses if one.startswith("http")} <= set(settings.downloads)
 
 
+LICENSES = {  # what the registry says -> what it is called here
+    "research": "LicenseRef-WMT",
+    "see upstream": "LicenseRef-WMT",
+    "free (European Parliament)": "LicenseRef-Europarl",
+    "non-commercial research": "LicenseRef-Multi30k",
+    "BSD/MIT, see upstream": "MIT",  # fairseq's own, which holds for its models too
+}
+
+
+def test_licenses_are_named_and_the_page_explains_those_without_an_identifier(
+    settings: Settings, root: Path
+) -> None:
+    named = {str(entry.licence) for entry in settings.downloads.values()}
+    assert {canonicalize_license_expression(name) for name in named} == named
+    page = (root / "docs/data.md").read_text("utf-8")
+    own = {name for name in named if name.startswith("LicenseRef-")}
+    assert set(re.findall(r"^\| `(LicenseRef-\w+)` \|", page, re.MULTILINE)) == own
+
+
+def test_the_page_counts_the_files_without_a_checksum(settings: Settings, root: Path) -> None:
+    entries = settings.downloads.values()
+    without = [entry for entry in entries if not entry.sha256]
+    page = (root / "docs/data.md").read_text("utf-8")
+    assert f"{len(entries) - len(without)} of its {len(entries)} files have a SHA-256" in page
+    assert f"Of the other {len(without)} no" in page
+    assert sum(entry.md5 is not None for entry in without) == 4
+
+
 def test_the_list_of_downloads_has_what_registries_state(settings: Settings, shared: Path) -> None:
     rows = (shared / "spec/archives.tsv").read_text("utf-8").splitlines()
     header, *stated = [row.split("\t") for row in rows if not row.startswith("#")]
@@ -35,7 +64,8 @@ def test_the_list_of_downloads_has_what_registries_state(settings: Settings, sha
     for row in stated:
         fields = dict(zip(header, row, strict=True))
         entry = settings.downloads[fields["url"]]
-        for name in ("bytes", "sha256", "md5", "licence"):
+        assert entry.licence == LICENSES[fields["licence"]]
+        for name in ("bytes", "sha256", "md5"):
             known = None if fields[name] == "?" else fields[name]
             ours = getattr(entry, name)
             assert (None if ours is None else str(ours)) == known, fields["url"]

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from convs2s.config.load import load, option_files
+from convs2s.config.load import load
 from convs2s.config.settings import Settings
+from convs2s.config.yaml_file import option_files
 from tests.support.user_task import TASK
 from tests.unit.config.writing import write
 

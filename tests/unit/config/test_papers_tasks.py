@@ -223,6 +223,7 @@ def test_tasks(paper: Settings, name: str) -> None:
     shown = task.model_dump(mode="json", exclude=left_out)
     assert shown == {
         "rouge": {},
+        "metrics": [],
         "n_best": {},
         "titles": None,
         "vocabulary_of": None,

@@ -214,7 +214,7 @@ def test_papers_are_files_of_the_task(settings: Settings) -> None:
     assert placed.titles
     assert placed.titles.files[0] == "elsewhere"
     sources = titles.dataset_metadata(settings.downloads, None).sources
-    assert {source.licence for source in sources if source.sha256} == {"CC0 1.0 (arXiv's metadata)"}
+    assert {source.licence for source in sources if source.sha256} == {"CC0-1.0"}
 
 
 def test_the_pages_summarizer_is_a_task(root: Path) -> None:

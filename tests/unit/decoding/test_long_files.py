@@ -162,7 +162,7 @@ def test_an_interrupted_translation_says_what_is_kept(
         translate_file(interrupted, tmp_path)
     assert str(error.value) == (
         f"translation is not finished: SIGTERM was received; 32 of 50 lines are in {tmp_path}/out"
-        ".part: run the same command again to go on"
+        ".part: rerun the same command to resume"
     )
 
 
@@ -238,7 +238,7 @@ def test_a_killed_process_is_gone_on_with(
     assert not (tmp_path / "out").exists()
     main(started[3:])
     again = capsys.readouterr().err
-    assert "out: going on after line " in again
+    assert "out: resuming after line " in again
     expected = [one.text for one in translated(model, sentences(400))]
     assert list(read_lines(tmp_path / "out")) == expected
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import Hypothesis, beam_search
@@ -20,7 +21,7 @@ from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.models.steps import Average
-from convs2s.text.preparation import PREPARATIONS, Preparation
+from convs2s.text.preparation import Preparation
 from tests.support.networks import assert_incremental_equals_full, batch, lstm, network, options
 
 

@@ -23,7 +23,8 @@ from convs2s.paper.evidence import entries_by_cell
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
 from convs2s.paper.run_inputs import fingerprint_of
 from convs2s.scoring import significance
-from convs2s.scoring.bleu import bleu_of, encode_statistics
+from convs2s.scoring.bleu import encode_statistics
+from tests.support.statistics import bleu_of
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
 BEFORE = "bleu_tokenized_before_replacement"

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -116,3 +117,13 @@ def test_columns_are_narrowed_until_they_fit() -> None:
     assert fitted(columns, 100) == [40, 10, 1]
     assert fitted(columns, 40) == [25, 10, 1]
     assert fitted(columns, 20) == [14, 10, 1]  # no word so short is broken
+
+
+@pytest.mark.parametrize(
+    ("texts", "common"), [("aab", {"n": "a"}), ("aabb", {}), (["a", "b", ""], {}), (["", ""], {})]
+)
+def test_rows_share_what_more_than_half_of_them_have(
+    texts: Sequence[str], common: dict[str, str]
+) -> None:
+    sheet = Sheet([], [{"n": text} for text in texts], "n", {}, {}, (), shared={"n": "{}"})
+    assert sheet.common == common

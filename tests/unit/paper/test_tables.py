@@ -93,8 +93,8 @@ def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str)
     assert {file: rows for file, rows in papers.items() if len(rows) > 1} == {}
 
 
-@pytest.mark.parametrize("scale", ["multi30k", "demo"])
-def test_every_cell_of_ours_is_made_where_the_paper_has_a_stand_in(root: Path, scale: str) -> None:
+@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
+def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     for name, printed in settings.paper.items():
         made = {(cell.address.row, cell.address.column) for cell in cells(settings, name)}

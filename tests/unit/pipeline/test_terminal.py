@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.pipeline.terminal import GOES_ON, ShortFormat, ShortMessages, outlive_reader
+from convs2s.pipeline.terminal import TO_RESUME, ShortFormat, ShortMessages, outlive_reader
 
 
 class Kind(Enum):
@@ -51,7 +51,7 @@ def test_errors_stay_whole_until_ctrl_c() -> None:
     assert said(shown, "Error in rule a", **error) == "whole: Error in rule a"
     shown.is_interrupted = True
     assert said(shown, "Error in rule a", **error) == ""
-    assert said(shown, "Terminating processes on user request, this might take") == GOES_ON
+    assert said(shown, "Terminating processes on user request, this might take") == TO_RESUME
 
 
 def test_a_terminal_that_nobody_reads_falls_silent() -> None:

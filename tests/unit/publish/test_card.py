@@ -47,7 +47,7 @@ def test_a_copied_model_file_alone_says_where_it_comes_from(
     assert "learning_rate: 0.25" in found["Recipe"]
     assert "embedding: 16" in found["Architecture"]
     assert (
-        f"train.en.gz: sha256 `{'a' * 64}`; license: research"
+        f"train.en.gz: sha256 `{'a' * 64}`; license: LicenseRef-WMT"
         in found["Files that the text came from"]
     )
     assert found["Checksums (SHA-256) of what training read"].count("`") == 2 * 4

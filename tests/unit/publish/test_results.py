@@ -98,6 +98,31 @@ def test_the_metadata_is_a_crate(exported: Path) -> None:
         assert entity["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def test_the_library_rocrate_reads_all_of_it(exported: Path) -> None:
+    read = pytest.importorskip("rocrate.rocrate").ROCrate(exported)
+    written = graph(exported)
+    assert {entity.id for entity in read.get_entities()} == set(written)
+    assert {one.id for one in read.root_dataset["hasPart"]} < files(exported)
+    score = read.get(f"{RUN}/test.beam5.bleu.json")
+    assert score["sha256"] == written[score.id]["sha256"]
+    making = read.get(f"#making-{score.id}")
+    assert making["result"] is score
+    assert f"{RUN}/test.beam5.jsonl" in {one.id for one in making["object"]}
+    assert making["instrument"]["name"] == "convs2s"
+
+
+def test_files_of_a_storage_are_named_without_the_folders_of_their_local_copies(
+    results: Path, exported: Path, tmp_path: Path
+) -> None:
+    score = results / "models/small/seed1/test.beam5.bleu.json"
+    copies = ".snakemake/storage/s3/bucket/results/"
+    score.write_text(score.read_text("utf-8").replace('"results/', f'"{copies}'), "utf-8")
+    assert copies in score.read_text("utf-8")
+    export_results(results, tmp_path / "of_storage")
+    assert files(tmp_path / "of_storage") == files(exported)
+    assert set(graph(tmp_path / "of_storage")) == set(graph(exported))
+
+
 def test_every_reference_of_the_metadata_leads_somewhere(exported: Path) -> None:
     entities = graph(exported)
     outside = {"https://w3id.org/ro/crate/1.1"}
@@ -123,7 +148,7 @@ def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> 
     versions = entities[making["instrument"]["@id"]]["softwareRequirements"]
     assert any(one.startswith("sacrebleu ") for one in versions)
     source = next(one for one in entities.values() if one.get("name", "").endswith("train.en.gz"))
-    assert (source["sha256"], source["usageInfo"]) == ("a" * 64, "research")
+    assert (source["sha256"], source["usageInfo"]) == ("a" * 64, "LicenseRef-WMT")
 
 
 def test_an_archive_holds_the_same_and_its_bytes_stay_the_same(
@@ -170,7 +195,7 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
     export_results(results, tmp_path / "exported")
     assert f"{RUN}/card.md" not in files(tmp_path / "exported")
     (results / "corpus/tok/test.target.zst").unlink()
-    with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is not there"):
+    with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is missing"):
         export_results(results, tmp_path / "again")
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
-from convs2s.scoring.bleu import bleu_of, decode_statistics, detokenized_bleu, tokenized_bleu
+from convs2s.scoring.bleu import decode_statistics, detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu
 from convs2s.scoring.summary import mean_and_deviation, summarize_runs
 from convs2s.scoring.translations import write_examples
+from tests.support.statistics import bleu_of
 
 NAMED = {"task": "demo_en_fr", "model": "demo", "decoding": "beam5", "scale": "demo"}
 
@@ -295,3 +296,20 @@ def test_examples_need_their_own_reference(tmp_path: Path) -> None:
     test_set = TestSet(tmp_path, [replaced(1)], lines=2)
     with pytest.raises(UserError, match=r"test\.jsonl has 1 lines but .*test\.fr has 2"):
         write_examples(test_set.translations, test_set.raw, tmp_path / "examples.txt")
+
+
+def test_what_the_page_of_formats_reads_is_there(
+    root: Path,
+    evaluations: dict[tuple[str, str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "results/demo_en_fr"
+    folder.mkdir(parents=True)
+    report(evaluations, folder)
+    monkeypatch.chdir(tmp_path)
+    page = (root / "docs/file_formats.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec(block, {})
+    assert "tok:13a" in capsys.readouterr().out

@@ -100,6 +100,8 @@ def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> 
     for part in ("recall", "precision", "f1"):
         scores = [found["rouge"]["rouge_1"][part]["score"] for found in (one, both)]
         assert scores[0] == scores[1] > 0
+        signatures = [found["rouge"]["rouge_1"][part]["signature"] for found in (one, both)]
+        assert ["|empty:skipped|" in signature for signature in signatures] == [False, True]
     assert one["length_ratio"] == both["length_ratio"] > 0
 
 

@@ -10,12 +10,12 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.scoring import bleu
 from convs2s.scoring.bleu import (
-    bleu_of,
     decode_statistics,
     encode_statistics,
     statistics_of,
     tokenized_bleu,
 )
+from tests.support.statistics import bleu_of
 
 HYPOTHESES = ["the cat sits on the mat", "a dog ran", "", "one two three four five"]
 REFERENCES = [

@@ -9,20 +9,42 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.errors import UserError
-from convs2s.serving.requests import RequestOptions, TooLargeError, parse_request, read_body
+from convs2s.serving.requests import (
+    CheckedRequest,
+    RequestOptions,
+    TooLargeError,
+    check_request,
+    read_body,
+    read_json,
+)
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 SETTINGS = ServerSettings(longest_text=20, most_texts=3, largest_beam=6)
 SEARCH = DecodingSettings(beam=4, minimum_length=2)
 
 
+def parse(body: bytes) -> CheckedRequest:
+    return check_request(read_json(body), SETTINGS, SEARCH, "en")
+
+
 def test_what_is_not_stated_has_a_default() -> None:
-    texts, options = parse_request(b'{"texts": ["w1"]}', SETTINGS, SEARCH)
-    assert texts == ["w1"]
+    lines, options = parse(b'{"texts": ["w1"]}')
+    assert lines.sentences == [(1, "w1")]
     assert options == RequestOptions(SEARCH, n_best=1, attention=False)
     stated = b'{"texts": [], "beam": 2, "n_best": 2, "attention": true}'
     narrow = DecodingSettings(beam=2, minimum_length=2)
-    assert parse_request(stated, SETTINGS, SEARCH)[1] == RequestOptions(narrow, 2, True)
+    assert parse(stated)[1] == RequestOptions(narrow, 2, True)
+
+
+def test_texts_are_split_unless_the_request_or_the_server_says_no() -> None:
+    stated: dict[str, object] = {"texts": ["One. Two.", "Three."]}
+    split = [(1, "One."), (1, "Two."), (2, "Three.")]
+    assert check_request(stated, SETTINGS, SEARCH, "en")[0].sentences == split
+    whole = [(1, "One. Two."), (2, "Three.")]
+    other = SETTINGS.model_copy(update={"split_sentences": False})
+    assert check_request(stated, other, SEARCH, "en")[0].sentences == whole
+    stated["split_sentences"] = False
+    assert check_request(stated, SETTINGS, SEARCH, "en")[0].sentences == whole
 
 
 BAD = {
@@ -46,7 +68,7 @@ BAD = {
 @pytest.mark.parametrize("body", BAD, ids=lambda body: body[:30].decode("latin-1"))
 def test_a_bad_request_is_told_so_in_one_line(body: bytes) -> None:
     with pytest.raises(UserError, match=r"^request: ") as raised:
-        parse_request(body, SETTINGS, SEARCH)
+        parse(body)
     assert BAD[body] in str(raised.value)
     assert not isinstance(raised.value, TooLargeError)
 
@@ -60,12 +82,12 @@ def test_a_bad_request_is_told_so_in_one_line(body: bytes) -> None:
 )
 def test_a_request_has_bounds(texts: list[str], message: str) -> None:
     with pytest.raises(TooLargeError, match=message):
-        parse_request(json.dumps({"texts": texts}).encode(), SETTINGS, SEARCH)
+        parse(json.dumps({"texts": texts}).encode())
 
 
 def test_the_longest_text_counts_bytes() -> None:
     with pytest.raises(UserError, match="a text of 22 bytes, and 20 is the most"):
-        parse_request(json.dumps({"texts": ["é" * 11]}).encode(), SETTINGS, SEARCH)
+        parse(json.dumps({"texts": ["é" * 11]}).encode())
 
 
 def test_an_overlong_body_is_read_but_not_kept() -> None:

@@ -239,7 +239,7 @@ def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
     pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        with pytest.raises(SystemExit, match=rf"--port {port}: cannot be listened at: Address"):
+        with pytest.raises(SystemExit, match=rf"--port {port}: cannot listen there: Address"):
             run("serve", sharp, "--port", port)
 
 

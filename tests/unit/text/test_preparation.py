@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.corpus import PreparationRecipes
+from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import tidy, tokenize_and_filter
-from convs2s.text.preparation import PREPARATIONS, Preparation, tokenize_file
+from convs2s.text.preparation import Preparation, tokenize_file
 
 MOSES = [name for name in PREPARATIONS if name != "none"]
 
@@ -135,10 +135,10 @@ def test_comma_rule_of_every_language_but_english_and_czech() -> None:
 
 @pytest.mark.parametrize(
     ("name", "answer"),
-    [("mose_train", "did you mean 'moses_train'[?] choose one"), ("raw", "choose one")],
+    [("mose_train", "did you mean 'moses_train'[?]"), ("raw", "expected one of lowercase, ")],
 )
 def test_unknown_preparation_is_named(name: str, answer: str) -> None:
-    message = f"^preparation '{name}' is unknown: {answer} of {', '.join(PREPARATIONS)}$"
+    message = f"^preparation: unknown preparation '{name}'; {answer}.*docs/extending.md"
     with pytest.raises(UserError, match=message):
         Preparation(name, "en")
 

@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,28 @@ def test_a_frozen_worker_is_killed_once(
     monkeypatch.setattr(heartbeat, "SECONDS_BETWEEN_BEATS", 60.0)
     with beating({HEARTBEATS: str(tmp_path)}), ending_frozen_workers(tmp_path):
         time.sleep(1.0)
+    assert killed == [(os.getpid(), signal.SIGKILL)]
+
+
+def test_looks_are_counted_from_each_beat(
+    tmp_path: Path, killed: Killed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Callable[[], None]] = []
+
+    @contextmanager
+    def by_hand(action: Callable[[], None], _: float) -> Iterator[None]:
+        looks.append(action)
+        yield
+
+    monkeypatch.setattr(heartbeat, "_repeating", by_hand)
+    with beating({HEARTBEATS: str(tmp_path)}), ending_frozen_workers(tmp_path):
+        beat, look = looks
+        for _ in range(2):
+            beat()
+            for _ in range(20):  # the first one sees the beat
+                look()
+        assert killed == []
+        look()
     assert killed == [(os.getpid(), signal.SIGKILL)]
 
 

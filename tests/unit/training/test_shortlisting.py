@@ -369,7 +369,7 @@ def test_models_that_select_alike_alone_form_an_ensemble(
 
 def test_the_ablations_select_their_vocabulary_and_no_other_model_does(root: Path) -> None:
     models = load(root).models
-    selecting = {name for name, model in models.items() if model.architecture.vocabulary_selection}
+    selecting = {name for name, model in models.items() if model.architecture.selection}
     assert selecting == {
         name for name in models if name == "ablation" or name.startswith("ablation_")
     }

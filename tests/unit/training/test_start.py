@@ -161,7 +161,7 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     other = tiny.prepare_pairs(tmp_path / "other", backwards, held_out=20, mark="x")
     assert TrainingData.read(other).types == TrainingData.read(task).types
     said = refused(job(other, model, output, "continue", maximum_epochs=4))
-    assert "cannot go on with other data or another recipe: data.dataset/train.arrow is" in said
+    assert "cannot continue with other data or another recipe: data.dataset/train.arrow is" in said
     said = refused(job(task, model, output, "continue", maximum_epochs=4, clip=0.5))
     assert "training.clip is 0.1, not 0.5; state the same" in said
     said = refused(job(task, model, output, "continue"))

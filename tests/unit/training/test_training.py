@@ -256,7 +256,7 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
         assert process.exitcode == -signal.SIGKILL
     assert not killed.exists()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "going on in epoch" in done.stderr
+    assert "resuming in epoch" in done.stderr
     assert re.search(r"process \d+ on \S+: 1 worker on the CPU, fp32\n", done.stderr)
     assert sha256(killed) == sha256(undisturbed)
 
@@ -329,7 +329,7 @@ def test_a_state_of_another_configuration_is_not_loaded(
     train(job(task, path, maximum_epochs=1, clip=0.2))
     output = capfd.readouterr().err
     assert "is a state of another training (training.clip: 0.1 -> 0.2): not loaded" in output
-    assert "going on" not in output
+    assert "resuming" not in output
 
 
 def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:

@@ -43,9 +43,11 @@ def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | Non
         if padding is not None:
             x = x.masked_fill(padding.unsqueeze(2), 0.0)
         return functional.dropout(x, probability, training)
-    keep = (random_bits(x.numel()) >= dropped - _LEVELS // 2).view(x.shape)
+    # A mask of another type than x would be cast before each product with it.
+    keep = torch.ge(random_bits(x.numel()), dropped - _LEVELS // 2, out=x.new_empty(x.numel()))
+    keep = keep.view(x.shape)
     if padding is not None:
-        keep.masked_fill_(padding.unsqueeze(2), False)
+        keep *= (~padding).to(x.dtype).unsqueeze(2)
     masked: Tensor = _Mask.apply(x, keep, _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
     return masked
 

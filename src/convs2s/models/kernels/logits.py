@@ -102,7 +102,7 @@ def block_loss(
     loss = normalizer.sum(dtype=torch.float64)
     loss -= (1.0 - smoothing) * logits.view(-1)[truth].sum(dtype=torch.float64)
     if smoothing:
-        loss -= smoothing / types * logits.sum(dtype=precision).double()
+        loss -= smoothing / types * logits.sum(1).sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
     return loss, shares

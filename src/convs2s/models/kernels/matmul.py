@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Kernel = Literal["blas", "onednn"]
-"""Who computes float32 products where they are learned from: torch's library for matrices (MKL on
+"""The library of float32 products where they are learned from: torch's library for matrices (MKL on
 x86), or oneDNN, as convolutions of width 1. One is up to twice as fast, which depends on the
 processor."""
 
@@ -72,12 +72,9 @@ class _Windows(torch.autograd.Function):
         """Map (B, n, d) to (B, n, kernel * d)."""
         ctx.kernel, ctx.left = kernel, left
         batch, positions, width = x.shape
-        windows = x.new_empty(batch, positions, kernel * width)
+        windows = x.new_zeros(batch, positions, kernel * width)
         for columns, inside, read in _offsets(positions, width, kernel, left):
-            block = windows[:, :, columns]
-            block[:, inside] = x[:, read]
-            block[:, : inside.start] = 0.0
-            block[:, inside.stop :] = 0.0
+            windows[:, inside, columns] = x[:, read]
         return windows
 
     @staticmethod
@@ -88,7 +85,7 @@ class _Windows(torch.autograd.Function):
         width //= ctx.kernel
         summed = gradient.new_zeros(batch, positions, width)
         for columns, inside, read in _offsets(positions, width, ctx.kernel, ctx.left):
-            summed[:, read] += gradient[:, inside, columns]
+            summed[:, read].add_(gradient[:, inside, columns])  # += would copy it as well
         return summed, None, None
 
 

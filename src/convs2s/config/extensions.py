@@ -1,0 +1,115 @@
+"""Files of the user's own that add networks, preparations and metrics (docs/extending.md).
+
+Only what ``extensions`` of the user's configuration names is run. A plan runs each file down to its
+first import of torch, which it does without; what builds a network runs the rest.
+"""
+
+import ast
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from convs2s.config.messages import unknown
+from convs2s.config.yaml_file import option_files, read_yaml
+from convs2s.errors import UserError
+
+VARIABLE = "CONVS2S_EXTENSIONS"
+"""Of the environment: the files, by which jobs of the workflow know what its configuration says."""
+
+Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
+"""What an extension may define: a mapping from the names that it adds."""
+
+_TORCH = "import torch", "from torch"
+
+
+def export_extensions(files: Iterable[str], root: Path) -> None:
+    """Have this process, and those that it starts, know these files, named from ``root``."""
+    paths = [(root / file).absolute() for file in files]
+    for path in paths:
+        if not path.is_file():
+            raise UserError(f"extensions: {path}: no such file")
+    os.environ[VARIABLE] = os.pathsep.join(map(str, paths))
+
+
+def extension_files() -> list[Path]:
+    """Return the files that were exported, else those of config.yaml in the current folder."""
+    if VARIABLE not in os.environ:
+        stated: Any = ()
+        for name in option_files(Path.cwd()):
+            content = read_yaml(Path(name), name)
+            stated = content.get("extensions", stated) if isinstance(content, dict) else stated
+        export_extensions(stated, Path.cwd())
+    return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
+
+
+def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
+    """Return what extensions add; a UserError refuses names that the package (``own``) has."""
+    found: dict[str, object] = {}
+    for path in extension_files():
+        names = getattr(_module(path, path.read_text("utf-8")), registry, {})
+        for name in sorted(names.keys() & {*own, *found}):
+            raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
+        found |= names
+    return found
+
+
+def check_added(where: str, registry: Registry, name: str | None, own: Collection[str] = ()) -> Any:
+    """Return what an extension has under a name, None of the package's ``own``, or of no name.
+
+    A UserError begins with ``where`` and says that nothing has the name.
+    """
+    if name is None or name in own:
+        return None
+    known = added(registry, own)
+    if name not in known:
+        words = unknown(registry.lower().removesuffix("s"), name, [*own, *known])
+        raise UserError(f"{where}: {words} (docs/extending.md: extensions of config.yaml)")
+    return known[name]
+
+
+def run_rest(section: type) -> None:
+    """Run what follows the first import of torch in the file of a class, unless it has been run."""
+    module = sys.modules[section.__module__]
+    _run(module, module.__dict__.pop("_rest", []))
+
+
+def digest_of_extension(of: type | Callable[..., object]) -> str | None:
+    """Return a digest of the code of the extension that something is from; None: of none."""
+    if not of.__module__.endswith(".py"):
+        return None
+    code = code_of(Path(of.__module__).read_text("utf-8"))
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def code_of(text: str) -> str:
+    """Return what a file of Python runs: its syntax tree without comments and docstrings."""
+    return ast.dump(_WithoutWords().visit(ast.parse(text)))
+
+
+class _WithoutWords(ast.NodeTransformer):
+    """Drops docstrings, and the strings that describe a constant or a field."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        """Keep a statement unless it is a constant alone."""
+        return None if isinstance(node.value, ast.Constant) else node
+
+
+@cache
+def _module(path: Path, text: str) -> ModuleType:
+    """Return an extension as a module that goes by its path, its part without torch run."""
+    statements = ast.parse(text, path).body
+    needs_torch = [ast.unparse(each).startswith(_TORCH) for each in statements]
+    own = [*needs_torch, True].index(True)
+    module = sys.modules[str(path)] = ModuleType(str(path))  # where pydantic looks for it
+    module.__dict__.update(__file__=str(path), _rest=statements[own:])
+    _run(module, statements[:own])
+    return module
+
+
+def _run(module: ModuleType, statements: list[ast.stmt]) -> None:
+    exec(compile(ast.Module(statements, []), module.__name__, "exec"), module.__dict__)

@@ -1,0 +1,82 @@
+"""Lines of several sentences: each sentence is translated by itself, and a line stays a line."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from convs2s.decoding.inspection import AttentionMap
+from convs2s.decoding.parallel import Chunk
+from convs2s.decoding.translate import Translation
+from convs2s.text.splitting import split_sentences
+
+
+class SplitLines:
+    """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
+
+    def __init__(self, lines: Chunk, language: str | None) -> None:
+        """Split lines of raw text in a language; without one, each line counts as a sentence.
+
+        A UserError refuses a line that is too long to be split.
+        """
+        split = [
+            (number, split_sentences(line, language) if language else [line])
+            for number, line in lines
+        ]
+        self._lines = [
+            (line, len(found)) for (_, line), (_, found) in zip(lines, split, strict=True)
+        ]
+        self.sentences: Chunk = [(number, one) for number, found in split for one in found]
+
+    def joined(self, translations: Iterable[Translation]) -> list[Translation]:
+        """Return a translation for each line, of those of its sentences in their order."""
+        rest = iter(translations)
+        return [
+            replace(join(list(islice(rest, count)), " "), source=line)
+            for line, count in self._lines
+        ]
+
+
+def join(parts: Sequence[Translation], separator: str) -> Translation:
+    """Return the translation of a text from those of its parts, between which is a separator.
+
+    Words and tokens follow each other, and places among them count on. The score is the sum of the
+    parts' scores. The n-th best hypothesis joins the n-th best of the parts, the last one of a part
+    that has fewer. Attention lies in blocks: a part looks at its own source alone.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    lists = ("source_words", "source_tokens", "words", "words_before", "tokens")
+    fields: dict[str, Any] = {name: [] for name in (*lists, "alignment", "replacements")}
+    for part in parts:
+        before = {"position": len(fields["words"]), "source_position": len(fields["source_words"])}
+        fields["replacements"] += [
+            row | {name: count + row[name] for name, count in before.items()}
+            for row in part.replacements
+        ]
+        tokens_before = len(fields["source_tokens"])
+        fields["alignment"] += [tokens_before + place for place in part.alignment or ()]
+        for name in lists:
+            fields[name] += getattr(part, name)
+    if first.alignment is None:
+        fields["alignment"] = None
+    for name in ("source", "text", "text_before"):
+        fields[name] = separator.join(getattr(part, name) for part in parts)
+    fields["n_best"] = [
+        join([part.n_best[min(rank, len(part.n_best) - 1)] for part in parts], separator)
+        for rank in range(max(len(part.n_best) for part in parts))
+    ]
+    maps = [part.attention for part in parts if part.attention is not None]
+    if maps:
+        from scipy.linalg import block_diag  # takes longer to load than a sentence to translate
+
+        layers = zip(*(one.weights for one in maps), strict=True)
+        fields["attention"] = AttentionMap(
+            np.stack([block_diag(*layer) for layer in layers]),
+            [token for one in maps for token in one.source],
+            [token for one in maps for token in one.target],
+        )
+    return replace(first, score=sum(part.score for part in parts), **fields)

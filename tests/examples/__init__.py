@@ -1,0 +1,1 @@
+"""The examples of docs/extending.md, as a user runs them."""

@@ -1,0 +1,115 @@
+"""Extensions: which are known, what of them is run, and what an edit changes."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.config import extensions
+from convs2s.config.architecture import NetworkSettings, parse_architecture
+from convs2s.config.extensions import added, check_added, export_extensions
+from convs2s.config.load import load
+from convs2s.errors import UserError
+from convs2s.models.build import build_network
+
+NETWORK = """
+from typing import Literal
+from convs2s.config.architecture import NetworkSettings
+
+class Settings(NetworkSettings):
+    "Of a network that is none."
+    kind: Literal["tiny"]
+    width: int = 2
+
+    def build(self, source_types, target_types):
+        return torch.zeros(self.width, source_types)
+
+ARCHITECTURES = {"tiny": Settings}
+import torch
+LOADED = True
+"""
+METRIC = "METRICS = {'lines': lambda translations, references: len(translations)}\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write an extension, and have this process know it and those that were written before."""
+    known: list[str] = []
+
+    def file(text: str, name: str = "own.py") -> Path:
+        (tmp_path / name).write_text(text, "utf-8")
+        known[:] = dict.fromkeys([*known, name])
+        export_extensions(known, tmp_path)
+        return tmp_path / name
+
+    return file
+
+
+def test_nothing_is_known_where_nothing_is_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(extensions.VARIABLE, raising=False)
+    (tmp_path / "own.py").write_text(METRIC)
+    assert added("METRICS", ()) == {}
+
+
+def test_the_options_of_the_current_folder_name_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(extensions.VARIABLE, raising=False)
+    (tmp_path / "own.py").write_text(METRIC)
+    (tmp_path / "config.yaml").write_text("extensions: [other.py]")
+    (tmp_path / "config.local.yaml").write_text("extensions: [own.py]")
+    assert list(added("METRICS", ())) == ["lines"]
+
+
+def test_a_missing_file_is_named(root: Path) -> None:
+    with pytest.raises(UserError, match=r"extensions: .*/missing.py: no such file"):
+        load(root, {"extensions": ["missing.py"]})
+
+
+def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Path]) -> None:
+    write(METRIC)
+    path = write(METRIC, "again.py")
+    with pytest.raises(UserError, match=f"{path}: METRICS: the name 'lines' is taken"):
+        added("METRICS", ())
+    own = write("PREPARATIONS = {'none': None}")
+    with pytest.raises(UserError, match=r"own\.py: PREPARATIONS: the name 'none' is taken"):
+        load(root, {"extensions": [str(own)]})
+
+
+def test_an_unknown_name_is_answered_with_those_that_are_known(write: Callable[..., Path]) -> None:
+    write(METRIC)
+    with pytest.raises(UserError, match="here: unknown metric 'line'; did you mean 'lines'"):
+        check_added("here", "METRICS", "line")
+
+
+def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(write: Callable[..., Path]) -> None:
+    path = write(NETWORK)
+    settings = parse_architecture({"kind": "tiny", "width": 3})
+    assert isinstance(settings, NetworkSettings)
+    module = sys.modules[str(path)]
+    assert not hasattr(module, "LOADED")
+    assert build_network(settings, 4, 5).shape == (3, 4)
+    assert hasattr(module, "LOADED")
+    assert settings.model_dump() == {"kind": "tiny", "width": 3}
+
+
+def test_settings_of_an_extension_are_checked_as_all_are(write: Callable[..., Path]) -> None:
+    write(NETWORK)
+    with pytest.raises(UserError, match="of kind tiny: unknown key 'wdith'; did you mean 'width'"):
+        parse_architecture({"kind": "tiny", "wdith": 3})
+
+
+def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> None:
+    def digest(text: str) -> str:
+        write(text)
+        return parse_architecture({"kind": "tiny"}).code()["code"]
+
+    first = digest(NETWORK)
+    assert digest(NETWORK.replace("that is none", "of nothing") + "# a comment") == first
+    assert digest(NETWORK.replace("torch.zeros", "torch.ones")) != first
+    assert parse_architecture({"kind": "lstm"}).code() == {}

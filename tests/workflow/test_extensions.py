@@ -1,0 +1,122 @@
+"""The examples of docs/extending.md, added to a user's own language pair and run as typed."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from convs2s.config.extensions import VARIABLE
+from convs2s.errors import UserError
+from convs2s.model_file import describe_model
+from tests.support.checkout import Checkout, Done
+
+MODEL = "results/mine_en_nl/models/transformer/seed1"
+SCORE = f"{MODEL}/test.greedy.bleu.json"
+WORDS = "results/characters_en_nl/corpus/tok/test.source.zst"
+TOKENIZED = "\npreparation: {train: characters, test: characters}\nvocabulary: {kind: word}\n"
+TINY = {"architecture": {"layers": 1, "width": 16, "heads": 2}, "training": {"maximum_epochs": 2}}
+
+
+@pytest.fixture(scope="module")
+def extended(
+    root: Path, first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Checkout, Done]:
+    """The pair with a metric and a network of extensions, its text in characters, an exhibit."""
+    original, done = first_run
+    assert done.code == 0, done.said
+    checkout = original.copy(tmp_path_factory.mktemp("extended"))
+    text = {path.name: path.read_text("utf-8") for path in root.glob("examples/*.*")}
+    checkout.write("config/tasks/characters_en_nl.yaml", text["task.yaml"] + TOKENIZED)
+    additions = {
+        "tasks/mine_en_nl.yaml": "metrics: [WER]\n",
+        "models.yaml": text["models.yaml"],
+        "paper.yaml": text["exhibit.yaml"],
+    }
+    for file, more in additions.items():
+        before = (checkout / f"config/{file}").read_text("utf-8")
+        checkout.write(f"config/{file}", f"{before}\n{more}")
+    extensions = [f"examples/{name}" for name in text if name.endswith(".py")]
+    for file in extensions:
+        checkout.write(file, text[Path(file).name])
+    options = yaml.safe_load((checkout / "config.local.yaml").read_text("utf-8"))
+    options["overrides"]["models"]["transformer"] = TINY
+    checkout.configure({**options, "extensions": extensions})
+    return checkout, checkout.snakemake(SCORE, WORDS, "results/paper/vaswani_table2.md")
+
+
+@pytest.fixture
+def finished(extended: tuple[Checkout, Done]) -> Checkout:
+    checkout, done = extended
+    assert done.code == 0, done.said
+    return checkout
+
+
+def test_nothing_else_is_made_again(extended: tuple[Checkout, Done]) -> None:
+    _, done = extended
+    made = {"train_model", "write_model_settings", "decode_test_set", "evaluate_bleu"}
+    assert done.planned.keys() == made | {"extract_corpus", "tokenize_file", "write_table"}
+
+
+def test_the_score_is_of_the_network_and_by_the_metric(finished: Checkout) -> None:
+    score = json.loads((finished / SCORE).read_text("utf-8"))
+    assert score["further"]["WER"]["score"] > 0
+    assert score["further"]["WER"]["signature"].startswith("WER|code:")
+    settings = json.loads((finished / f"{MODEL}/../settings.json").read_text("utf-8"))
+    assert settings["architecture"]["kind"] == "transformer"
+    training = json.loads((finished / f"{MODEL}/training.json").read_text("utf-8"))
+    assert training["manifest"]["identity"]["code"] == settings["code"]
+
+
+def test_the_exhibit_has_the_printed_values(finished: Checkout) -> None:
+    table = (finished / "results/paper/vaswani_table2.md").read_text("utf-8")
+    assert "Vaswani et al. (2017), Attention Is All You Need" in table
+    assert "| ConvS2S | 40.46 |" in table
+    assert re.search(r"\| Transformer \(base\)[^|]*\| 38\.10 \|", table)
+
+
+def test_an_edit_runs_what_depends_on_it_and_nothing_else(
+    finished: Checkout, tmp_path: Path
+) -> None:
+    copy = finished.copy(tmp_path)
+    for name, old, new in (
+        ("word_error_rate", "100 *", "1 *"),
+        ("characters", "2581", "2582"),
+        ("transformer", "# A plan", "# Comments aside, a plan"),
+    ):
+        path = copy / f"examples/{name}.py"
+        text = path.read_text("utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), "utf-8")
+    done = copy.snakemake("--dry-run", SCORE, WORDS)
+    assert done.planned == {"evaluate_bleu": 1, "extract_corpus": 1, "tokenize_file": 1}, done.said
+
+
+def test_commands_find_the_extensions_of_the_folder(
+    finished: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A user's shell has no such variable; another test's settings may have left one here.
+    monkeypatch.delenv(VARIABLE, raising=False)
+    translate = f"head -2 data/mine/test.en | convs2s translate {MODEL}/model.safetensors --beam 1"
+    score = "convs2s score bleu --metric WER --reference data/mine/test.nl < data/mine/test.nl"
+    tokenize = "echo 'a b' | convs2s tokenize --language en --preparation characters"
+    done = finished.shell(f"{translate} && {score} && {tokenize}")
+    assert done.code == 0, done.said
+    *translated, scored, words = done.said.splitlines()
+    assert translated == (finished / f"{MODEL}/test.greedy.txt").read_text().splitlines()[:2]
+    assert scored.startswith("WER = 0.00  WER|code:")
+    assert words == "a \u2581 b"
+
+
+def test_a_model_is_refused_where_its_extension_is_not_configured(
+    finished: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    names = "unknown architecture 'transformer'; expected one of convs2s, lstm .*docs/extending.md"
+    with pytest.raises(UserError, match=rf"model.safetensors: architecture: {names}"):
+        describe_model(finished / f"{MODEL}/model.safetensors")
+    monkeypatch.setenv(VARIABLE, os.fspath(finished / "examples/transformer.py"))
+    assert describe_model(finished / f"{MODEL}/model.safetensors").task == "mine_en_nl"

@@ -1,0 +1,133 @@
+"""Results in a storage that a plugin of Snakemake's reads and writes, as docs/cloud.md types it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support import own_pair
+from tests.support.checkout import Checkout, check_out
+from tests.support.processes import wait_for
+
+PAGE = "docs/cloud.md"
+RUN = "results/demo_en_fr/models/demo/seed1"
+SCORE = "results/demo_en_fr/bleu.txt"
+
+
+def typed(root: Path, provider: str) -> str:
+    """The options by which the page names a storage."""
+    page = (root / PAGE).read_text("utf-8")
+    (found,) = re.finditer(rf"^ +snakemake demo (.*{provider} .*)$", page, re.MULTILINE)
+    return found[1]
+
+
+def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
+    """The page's options, with a test's values in place of those that it shows."""
+    words = typed(root, provider).split()
+    values = {"--default-storage-prefix": place, **stated}
+    return [values.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+
+
+@pytest.fixture
+def small(root: Path, tmp_path: Path) -> Checkout:
+    """The configuration of `.test`, three epochs of it, where commands are typed."""
+    checkout = check_out(root, tmp_path)
+    stated = (root / ".test/config/config.yaml").read_text("utf-8")
+    three = stated.replace("maximum_epochs: 1", "maximum_epochs: 3")
+    checkout.write("config.local.yaml", f"{three}shards: 1\n")
+    return checkout
+
+
+@pytest.fixture
+def folder(root: Path, tmp_path: Path) -> list[str]:
+    """The options for a folder elsewhere as the storage."""
+    pytest.importorskip("snakemake_storage_plugin_fs")
+    if not shutil.which("rsync"):
+        pytest.skip("the plugin fs copies by rsync, which is not here")
+    return options(root, "fs", str(tmp_path / "store"))
+
+
+def local_copies(checkout: Checkout) -> Path:
+    """The folder in which this checkout's copies of the results lie."""
+    (models,) = (checkout / ".snakemake/storage").rglob(RUN)
+    return models.parents[4]
+
+
+def kill_in_training(checkout: Checkout, storage: list[str]) -> None:
+    """Start the workflow, and kill all of it when the training has saved a state."""
+    state = f"storage/**/{RUN}/state/*/last.safetensors"
+    with subprocess.Popen(
+        [sys.executable, "-m", "snakemake", SCORE, *storage],
+        cwd=checkout.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        wait_for(lambda: any((checkout / ".snakemake").glob(state)) or process.poll() is not None)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
+    small: Checkout, folder: list[str], tmp_path: Path
+) -> None:
+    kill_in_training(small, folder)
+    assert not (tmp_path / "store" / RUN / "model.safetensors").exists()
+    done = small.snakemake(SCORE, *folder)
+    assert done.code == 0, done.said
+    log = (tmp_path / "store/results/logs/demo_en_fr/demo/seed1/train.log").read_text("utf-8")
+    assert "resuming in epoch" in log
+    assert (tmp_path / "store" / SCORE).read_text("utf-8").startswith("task      demo_en_fr")
+    assert not (small / "results").exists()
+    assert [path.name for path in local_copies(small).joinpath(RUN).glob("[!.]*")] == ["state"]
+    # What another machine has stored since is read, whatever was noted of the copy here.
+    assert small.snakemake(SCORE, *folder).nothing_to_do
+    with (tmp_path / "store" / SCORE).open("a", encoding="utf-8") as score:
+        score.write("of another machine\n")
+    page = SCORE.replace(".txt", ".html")
+    done = small.snakemake(page, *folder)
+    assert (done.code, done.planned) == (0, {"show_score": 1}), done.said
+    assert "of another machine" in (tmp_path / "store" / page).read_text("utf-8")
+    # The archive of results names the files without the folders of the local copies.
+    exported = small.shell(f"convs2s export-results {tmp_path}/store/results {tmp_path}/out")
+    assert exported.code == 0, exported.said
+    assert ".snakemake" not in (tmp_path / "out/ro-crate-metadata.json").read_text("utf-8")
+
+
+def test_a_users_own_files_are_looked_for_in_the_storage(
+    root: Path, small: Checkout, folder: list[str], tmp_path: Path
+) -> None:
+    own_pair.write_text(small)
+    own_pair.write_tasks(root, small)
+    command = ["-n", "results/mine_en_nl/bleu.txt", *folder]
+    missing = small.snakemake(*command)
+    assert missing.code == 1
+    assert "missing files: " in missing.said
+    shutil.move(small / "data", tmp_path / "store/data")
+    assert small.snakemake(*command).code == 0
+
+
+@pytest.mark.slow
+def test_the_demo_runs_in_a_bucket(
+    root: Path, small: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("snakemake_storage_plugin_s3")
+    moto = pytest.importorskip("moto.server")
+    keys = {"ACCESS_KEY": "testing", "SECRET_KEY": "testing"}
+    for name, value in keys.items():
+        monkeypatch.setenv(f"SNAKEMAKE_STORAGE_S3_{name}", value)
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        address = "http://{}:{}".format(*server.get_host_and_port())
+        urls: Mapping[str, str] = {"--storage-s3-endpoint-url": address}
+        bucket = options(root, "s3", "s3://convs2s-demo", **urls)
+        assert small.snakemake(SCORE, *bucket).code == 0
+        assert small.snakemake(SCORE, *bucket).nothing_to_do
+    finally:
+        server.stop()
