@@ -58,7 +58,7 @@ class OnnxEnsemble:
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
-        limits = [getattr(one, f"{side}_positions") for one in self._architectures]
+        limits = [architecture.positions.rows(side) for architecture in self._architectures]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def start_search(

@@ -64,7 +64,7 @@ class Weights:
     def output(self) -> tuple[Array, Array]:
         """Return the output layer's weight (types, features) and bias (types,), the last ones."""
         shape = self.types[1], self.architecture.output_embedding
-        if self.architecture.selects_vocabulary:
+        if self.architecture.selection:
             table = self.take("decoder.output.table", *shape)
             weight, bias = table, self.take("decoder.output.bias", shape[0])
         else:
@@ -150,7 +150,7 @@ class _Builder:
         name, a = f"{('encoder', 'decoder')[side]}.embedding", weights.architecture
         table = self.constant(weights.take(f"{name}.tokens", weights.types[side], a.embedding))
         embedded = self.op("Gather", table, tokens)
-        rows = (a.source_positions, a.target_positions)[side]
+        rows = a.positions.rows(("source", "target")[side])
         if rows is None:
             return embedded
         table = self.constant(weights.take(f"{name}.positions", rows, a.embedding))

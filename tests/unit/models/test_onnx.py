@@ -8,6 +8,7 @@ import pytest
 from convs2s.data.vocabulary import END
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models import onnx_ensemble as by_onnx
+from convs2s.models import onnx_graphs as graphs
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.onnx_graphs import Weights
@@ -19,7 +20,7 @@ NETWORKS: list[dict[str, Any]] = [
     {},
     {"kernels": (1, 1, 1)},
     {"kernels": (1, 2, 1), "attention": (False, True, False)},
-    {"positions": {"source": False, "target": False}},
+    {"positions": {"source": False, "maximum": 30}},
     {"attention": (True, True, False), "attention_weights": "shared"},
     {"vocabulary_selection": {}},
 ]
@@ -56,6 +57,16 @@ def test_fp32_is_torchs(stated: dict[str, Any], search: dict[str, Any]) -> None:
     assert_alike(beam_search(ours, source, options(**search)), expected)
 
 
+def test_a_network_without_positions_is_torchs() -> None:
+    """Its states repeat themselves in long outputs, of which many are equally probable."""
+    stated: dict[str, Any] = {"positions": {"source": False, "target": False}}
+    model, source, search = soft(**stated), batch(9, 2, 5), options(beam=1)
+    ours = onnx_ensemble([model], architecture_of(**stated))
+    assert ours.positions("target") is None
+    expected = beam_search(Ensemble([model]), source, search)
+    assert_alike(beam_search(ours, source, search), expected)
+
+
 @pytest.mark.parametrize("average", ["probabilities", "log_probabilities"])
 def test_an_ensemble_is_torchs(average: Average) -> None:
     models, source = [soft(seed) for seed in range(3)], batch(9, 2, 5)
@@ -65,11 +76,32 @@ def test_an_ensemble_is_torchs(average: Average) -> None:
     assert_alike(beam_search(ours, source, options(beam=3)), expected)
 
 
-def test_a_shortlist_is_torchs() -> None:
-    model, source = soft(), batch(9, 2)
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have more groups of types than a step looks into, and parts of a batch of one sentence."""
+    for module in (by_onnx, graphs):
+        monkeypatch.setattr(module, "GROUP", 2)
+    monkeypatch.setattr(by_onnx, "PART_NUMBERS", 1)
+    monkeypatch.setattr(by_onnx, "PART_ROWS", 1)
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_groups_hold_the_best_types(search: dict[str, Any]) -> None:
+    model, source = soft(), batch(9, 2, 5)
+    expected = beam_search(Ensemble([model]), source, options(**search))
+    ours = onnx_ensemble([model], architecture_of())
+    assert_alike(beam_search(ours, source, options(**search)), expected)
+
+
+@pytest.mark.parametrize("fixture", [None, "small_groups"])
+def test_a_shortlist_is_torchs(fixture: str | None, request: pytest.FixtureRequest) -> None:
+    if fixture is not None:
+        request.getfixturevalue(fixture)
+    model, source = soft(), batch(9, 2, 5)
     types = np.array([*range(END + 3), 7, 9, 12])
-    mask = np.zeros((2, len(types)), bool)
-    mask[1, -2] = True
+    mask = np.zeros((3, len(types)), bool)
+    mask[1, -2] = mask[2, -1] = True
     chosen = source, options(beam=3), Shortlisted(types, mask)
     found = beam_search(onnx_ensemble([model], architecture_of()), *chosen)
     assert_alike(found, beam_search(Ensemble([model]), *chosen))
