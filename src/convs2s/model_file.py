@@ -24,6 +24,7 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.files.checksums import check_noted
 from convs2s.files.tensors import (
     WITHOUT_DIGEST,
+    Fields,
     load_arrays,
     load_description,
     load_tensors,
@@ -174,7 +175,7 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
     return model.eval(), description
 
 
-def _described(path: Path, weights: dict[str, Any], fields: dict[str, Any]) -> ModelDescription:
+def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
     """Return the description of tensors or arrays; what is not the network's is taken out."""
     description = _description(path, fields)
     architecture = description.architecture
@@ -221,9 +222,7 @@ def _shown(tensor: "Tensor") -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _shortlist(
-    path: Path, weights: dict[str, Any], frequent: int, sizes: tuple[int, int]
-) -> Shortlist:
+def _shortlist(path: Path, weights: Fields, frequent: int, sizes: tuple[int, int]) -> Shortlist:
     """Take the table of candidates out of the weights."""
     expected = "its table of candidates is damaged"
     with failures_of_file(str(path), expected):
@@ -287,7 +286,7 @@ def recorded_identity(record: Path) -> Mapping[str, object]:
         return identity
 
 
-def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
+def _description(path: Path, fields: Fields) -> ModelDescription:
     stated = fields.pop("format", None)
     if stated not in (FORMAT, WITHOUT_DIGEST):
         raise UserError(

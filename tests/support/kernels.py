@@ -8,13 +8,13 @@ from torch import Tensor
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.onnx_ensemble import OnnxEnsemble
-from convs2s.models.onnx_graphs import FLOATS, Weights, _Builder
+from convs2s.models.onnx_graphs import FLOATS, Graph, Weights
 from convs2s.models.steps import Average, Precision
 
 
 def onnx_map(weight: Tensor, bias: Tensor, precision: Precision) -> Callable[[Tensor], Tensor]:
     """Return the map of a weight (outputs, inputs) and a bias (outputs,)."""
-    graph = _Builder(precision)
+    graph = Graph(precision)
     x = graph.input("x", FLOATS, "rows", weight.shape[1])
     graph.output("y", graph.linear(x, weight.numpy(), bias.numpy()))
     session = graph.session()

@@ -9,11 +9,10 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
@@ -30,6 +29,7 @@ from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
 
 if TYPE_CHECKING:
+    from convs2s.config.architecture import ConvS2SArchitecture
     from convs2s.decoding.inspection import AttentionMap
     from convs2s.models.ensemble import Ensemble
     from convs2s.models.network import Network
@@ -285,8 +285,9 @@ def load_searched(
 
     Errors are those of ``load_ensemble``, and a UserError for int8 where there is none.
     """
-    kinds = {describe_model(path).architecture.kind for path in models}
-    runs_onnx, precision = device == "cpu" and kinds == {"convs2s"}, settings.precision
+    precision = settings.precision
+    have_graphs = (describe_model(path).architecture.runs_onnx for path in models)
+    runs_onnx = device == "cpu" and all(have_graphs)
     if precision == "auto":
         from convs2s.devices import has_bf16
 
@@ -304,9 +305,8 @@ def load_searched(
     loaded = [load_weights(path) for path in models]
     _check_alike(models, [description for _, description in loaded])
     networks = [
-        Weights(arrays, one.architecture, one.sizes)
+        Weights(arrays, cast("ConvS2SArchitecture", one.architecture), one.sizes)
         for arrays, one in loaded
-        if isinstance(one.architecture, ConvS2SArchitecture)
     ]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]

@@ -19,6 +19,9 @@ from convs2s.files.atomic import atomic_path
 if TYPE_CHECKING:
     from torch import Tensor
 
+Fields = dict[str, Any]
+"""What JSON states, by name; or arrays or tensors, by theirs."""
+
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
 
@@ -73,20 +76,20 @@ def save_tensors(
         stream.write(_header(tensors, {**stated, DIGEST: _combined(tensors, stated, digests)}))
 
 
-def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], Fields]:
     """Read the tensors and the description that ``save_tensors`` wrote; else it is a UserError."""
     tensors, description = _load(path, "pt")
     return {name: tensor.to(device) for name, tensor in tensors.items()}, description
 
 
-def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], Fields]:
     """Do as ``load_tensors``, without torch."""
     import ml_dtypes  # noqa: F401, by which numpy knows bfloat16
 
     return _load(path, "numpy")
 
 
-def _load(path: Path, framework: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
     with _opened(path, framework) as stored:
         description = _description(path, stored)
         names = list(stored.keys())
@@ -101,7 +104,7 @@ def _load(path: Path, framework: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return tensors, description
 
 
-def load_description(path: Path) -> dict[str, Any]:
+def load_description(path: Path) -> Fields:
     """Read the description alone, which takes no time; errors are those of ``load_tensors``."""
     with _opened(path) as stored:
         description = _description(path, stored)
@@ -121,7 +124,7 @@ def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
 
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
     """Return what a file begins with (github.com/huggingface/safetensors, "Format")."""
-    parts: dict[str, Any] = {"__metadata__": {METADATA_KEY: _json(description)}}
+    parts: Fields = {"__metadata__": {METADATA_KEY: _json(description)}}
     end = 0
     for name in _order(tensors):
         tensor, start = tensors[name], end
@@ -177,7 +180,7 @@ def _type_of(tensor: Any) -> str:
     return f"torch.{str(tensor.dtype).removeprefix('torch.')}"
 
 
-def _description(path: Path, stored: Any) -> dict[str, Any]:
+def _description(path: Path, stored: Any) -> Fields:
     metadata = stored.metadata() or {}
     if METADATA_KEY not in metadata:
         raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")

@@ -4,24 +4,13 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S ta
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.onnx_graphs import (
-    BARRED,
-    GROUP,
-    SQRT_HALF,
-    Array,
-    InferenceSession,
-    OrtValue,
-    Weights,
-    decoder_session,
-    encoder_session,
-    output_session,
-)
+from convs2s.models import onnx_graphs as graphs
+from convs2s.models.onnx_graphs import BARRED, GROUP, AnyArray, InferenceSession, OrtValue, Weights
 from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
 
 VECTOR, VECTORS = 16, 64
@@ -49,12 +38,13 @@ class OnnxEnsemble:
         """
         self.precision, self._average = precision, average
         self._architectures = [network.architecture for network in networks]
-        self._encoder, sources = encoder_session(networks, precision)
-        self.decoder, self.states = decoder_session(networks, precision, sources)
+        encoder, parts = graphs.encoder(networks, precision)
+        decoder, self.states = graphs.decoder(networks, precision, parts)
+        self._encoder, self.decoder = encoder.session(), decoder.session()
         self._layers = [network.output() for network in networks]
-        self._sources = list(sources)
-        self._types = np.arange(networks[0].types[1])
-        self._output = output_session(self._layers, precision, average, False)
+        self._parts = ["words", *parts]
+        self._types = np.arange(networks[0].types["target"])
+        self._output = graphs.output(self._layers, precision, average, False).session()
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
@@ -68,25 +58,15 @@ class OnnxEnsemble:
         length = source.shape[1]
         whole = VECTOR if length <= VECTORS else VECTORS
         source = np.pad(source, ((0, 0), (0, -length % whole)), constant_values=PADDING)
-        is_token = (source != PADDING)[:, :, None]  # (B, m, 1)
-        lengths = is_token.sum(1, keepdims=True, dtype=np.float32)  # (B, 1, 1)
-        given = {
-            "source": source,
-            "positions": np.arange(source.shape[1]),
-            "present": is_token.astype(np.float32),
-            "bias": np.where(is_token, np.float32(0), -np.inf),
-            "scale": np.sqrt(lengths) * np.float32(SQRT_HALF),
-        }
-        encoded = zip(self._sources, self._encoder.run(self._sources, given), strict=True)
-        is_word = (source != PADDING) & (source != END)
-        sources = {"words": np.where(is_word, np.float32(0), -np.inf)[:, None], **dict(encoded)}
+        encoded = self._encoder.run(self._parts, {"source": source})
+        parts = dict(zip(self._parts, encoded, strict=True))
         if shortlist is None:
-            return OnnxDecoder(self, sources, hypotheses, self._output, self._types, None)
+            return OnnxDecoder(self, parts, hypotheses, self._output, self._types, None)
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
-        output = output_session(layers, self.precision, self._average, True)
+        output = graphs.output(layers, self.precision, self._average, True).session()
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
         masked = np.where(mask, np.float32(BARRED), np.float32(0))
-        return OnnxDecoder(self, sources, hypotheses, output, shortlist.types, masked)
+        return OnnxDecoder(self, parts, hypotheses, output, shortlist.types, masked)
 
 
 class OnnxDecoder:
@@ -97,28 +77,27 @@ class OnnxDecoder:
     def __init__(
         self,
         ensemble: OnnxEnsemble,
-        sources: dict[str, Array],
+        parts: dict[str, AnyArray],
         hypotheses: int,
         output: InferenceSession,
         types: Indices,
         mask: Numbers | None,
     ) -> None:
-        """Take what the decoder reads of B sentences, and the output layers of types (S,).
+        """Take what the encoder made of B sentences, and the output layers of types (S,).
 
         ``mask`` (B, S) is BARRED where a sentence may not use a type, else 0; None: it may use all.
         """
-        self._sources, self._types, self._mask = sources, types, mask
-        self._hypotheses, self._position = hypotheses, 0
-        self._decoder, self._output = ensemble.decoder, output
+        self._types, self._mask, self._hypotheses = types, mask, hypotheses
+        self._decoder, self._output, self._position = ensemble.decoder, output, 0
         self._binding = self._decoder.io_binding()
-        self._rows = np.arange(len(sources["words"]) * hypotheses)
-        self._bind(sources)
+        rows = len(parts["words"]) * hypotheses
+        self._rows, self._parts, self._states = np.arange(rows), parts, list(ensemble.states)
+        self._bind(parts)
         for name, width in ensemble.states.items():
-            self._bind({name: np.zeros((len(self._rows), width), np.float32)})
-        self._states = list(ensemble.states)
+            self._bind({name: np.zeros((rows, width), np.float32)})
         self._features = [f"{number}.features" for number in range(len(self._states))]
 
-    def _bind(self, arrays: Mapping[str, Array]) -> None:
+    def _bind(self, arrays: Mapping[str, AnyArray]) -> None:
         for name, array in arrays.items():
             self._binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
 
@@ -128,25 +107,20 @@ class OnnxDecoder:
         ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
         most ``count`` are returned.
         """
-        batch, beam = previous.shape
+        batch, width = previous.shape
         places, *features = self._read(previous)
-        values, tokens, end = self._predict(features, beam, count + SPECIAL)
-        values, tokens = values.reshape(batch, beam, -1), tokens.reshape(batch, beam, -1)
-        _limit(values, tokens, end.reshape(batch, beam), limits)
+        values, tokens, end = self._predict(features, width, count + SPECIAL)
+        values, tokens = values.reshape(batch, width, -1), tokens.reshape(batch, width, -1)
+        _limit(values, tokens, end.reshape(batch, width), limits)
         totals = (values + scores[:, :, None]).reshape(batch, -1)
         order = np.argsort(-totals, axis=1, kind="stable")[:, :count]
         sentences = np.arange(batch)[:, None]
         chosen = self._types[tokens.reshape(batch, -1)[sentences, order]]
         return Candidates(totals[sentences, order], order // values.shape[2], chosen, places)
 
-    def _read(self, previous: Indices) -> list[Array]:
+    def _read(self, previous: Indices) -> list[AnyArray]:
         """Return the places (B, K) with the most attention, and what enters each output layer."""
-        step = {
-            "previous": previous.reshape(-1),
-            "position": np.array(self._position),
-            "grouped": np.array([*previous.shape, -1]),
-            "rows": self._rows,
-        }
+        step = {"previous": previous, "position": np.array(self._position), "rows": self._rows}
         self._bind(step)
         results = ["places", *self._features]
         for name in [*results, *(f"{state}.next" for state in self._states)]:
@@ -159,21 +133,21 @@ class OnnxDecoder:
         self._rows = np.arange(previous.size)
         return [value.numpy() for value in found[: len(results)]]
 
-    def _predict(self, features: Sequence[Array], beam: int, count: int) -> list[Array]:
+    def _predict(self, features: Sequence[AnyArray], width: int, count: int) -> list[AnyArray]:
         """Return log-probabilities and types (R, count), and </s>'s log-probability (R,).
 
         It goes through the batch in parts that stay in the cache.
         """
         groups = min(count, -(-len(self._types) // GROUP))
-        given: dict[str, Any] = {"groups": np.array([groups])}
+        given: dict[str, AnyArray] = {"groups": np.array([groups])}
         given["count"] = np.array([min(count, groups * GROUP, len(self._types))])
-        sentences = max(1, max(PART_ROWS, PART_NUMBERS // len(self._types)) // beam)
+        sentences = max(1, max(PART_ROWS, PART_NUMBERS // len(self._types)) // width)
         parts = []
-        for start in range(0, len(features[0]), sentences * beam):
-            rows = slice(start, start + sentences * beam)
+        for start in range(0, len(features[0]), sentences * width):
+            rows = slice(start, start + sentences * width)
             if self._mask is not None:
-                own = self._mask[start // beam : start // beam + sentences]
-                given["mask"] = np.repeat(own, beam, 0)
+                own = self._mask[start // width : start // width + sentences]
+                given["mask"] = np.repeat(own, width, 0)
             given |= {name: x[rows] for name, x in zip(self._features, features, strict=True)}
             parts.append(self._output.run(["values", "tokens", "end"], given))
         return (
@@ -189,8 +163,8 @@ class OnnxDecoder:
     def keep(self, sentences: Indices) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
         self._rows = self._rows.reshape(-1, self._hypotheses)[sentences].reshape(-1)
-        self._sources = {name: one[sentences] for name, one in self._sources.items()}
-        self._bind(self._sources)
+        self._parts = {name: one[sentences] for name, one in self._parts.items()}
+        self._bind(self._parts)
         self._mask = None if self._mask is None else self._mask[sentences]
 
     def release(self) -> None:
