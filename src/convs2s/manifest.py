@@ -10,7 +10,16 @@ from pathlib import Path
 from convs2s import __version__
 from convs2s.files.checksums import sha256
 
-PACKAGES = ("torch", "numpy", "sacremoses", "subword-nmt", "eflomal", "sacrebleu", "snakemake")
+PACKAGES = (
+    "torch",
+    "onnxruntime",
+    "numpy",
+    "sacremoses",
+    "subword-nmt",
+    "eflomal",
+    "sacrebleu",
+    "snakemake",
+)
 
 
 INSTRUCTION_SETS = {

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
 from convs2s.config.corpus import PREPARATIONS, PreparationName
@@ -23,12 +22,25 @@ from convs2s.data.shortlist import Shortlist
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.checksums import check_noted
-from convs2s.files.tensors import WITHOUT_DIGEST, load_description, load_tensors, save_tensors
-from convs2s.models.build import build_network, shapes_alone
-from convs2s.models.network import EMBEDDING_TABLES, Network
+from convs2s.files.tensors import (
+    WITHOUT_DIGEST,
+    Fields,
+    load_arrays,
+    load_description,
+    load_tensors,
+    save_tensors,
+)
 from convs2s.text.bpe import check_codes
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from convs2s.models.network import Network
+
 FORMAT = "convs2s model 3"
+
+EMBEDDING_TABLES = {"source": "encoder.embedding.tokens", "target": "decoder.embedding.tokens"}
+"""The weights of every network that have a row for each type of a side's vocabulary."""
 
 CANDIDATE_TENSORS = "candidates.offsets", "candidates.targets"
 """Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
@@ -104,13 +116,20 @@ class ModelDescription:
         """Return the target vocabulary."""
         return Vocabulary(self.target_types)
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The types of both vocabularies."""
+        return len(self.source_vocabulary()), len(self.target_vocabulary())
 
-def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDescription) -> None:
+
+def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription) -> None:
     """Write a model file."""
     names = [field.name for field in dataclasses.fields(description)]
     fields = {name: getattr(description, name) for name in names}
     del fields["shortlist"]
     fields["architecture"] = description.architecture.model_dump(mode="json")
+    import torch
+
     tensors = dict(weights)
     if description.shortlist is not None:
         arrays = description.shortlist.offsets, description.shortlist.candidates
@@ -121,33 +140,34 @@ def save_model(path: Path, weights: Mapping[str, Tensor], description: ModelDesc
     save_tensors(path, tensors, {"format": FORMAT, **fields})
 
 
-def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescription]:
+def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
+    """Read a model file without torch; its network has not been checked.
+
+    Raises:
+        UserError: the file is missing, is no model, or its vocabularies do not match its weights.
+    """
+    weights, fields = load_arrays(path)
+    return weights, _described(path, weights, fields)
+
+
+def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
     """Read a model file.
 
     Raises:
         UserError: the file is missing, is no model, or its vocabularies do not match its weights.
     """
-    weights, fields = load_tensors(path, device)
-    description = _description(path, fields)
-    architecture = description.architecture
-    sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
-    selects = architecture.selection
-    if selects is not None:
-        shortlist = _shortlist(path, weights, selects.frequent, sizes)
-        description = replace(description, shortlist=shortlist)
-    tables = (weights.get(EMBEDDING_TABLES[side]) for side in ("source", "target"))
-    rows = tuple(table.shape[0] if table is not None and table.dim() else 0 for table in tables)
-    if sizes != rows:
-        raise UserError(
-            f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
-            f"({rows[0]} and {rows[1]})"
-        )
+    from torch import nn
+
+    from convs2s.models.build import build_network, shapes_alone
+
+    weights, fields = load_tensors(path)
+    description = _described(path, weights, fields)
     with shapes_alone():  # what a file states takes no memory until it is there
-        model = build_network(architecture, *sizes)
+        model = build_network(description.architecture, *description.sizes)
     check_weights(weights, model, str(path))
     dtypes = {name: tensor.dtype for name, tensor in model.state_dict().items()}
     # Copies: what safetensors returns is the file, which another process may write anew.
-    own = {name: tensor.to(dtypes[name], copy=True) for name, tensor in weights.items()}
+    own = {name: tensor.to(device, dtypes[name], copy=True) for name, tensor in weights.items()}
     model.load_state_dict(own, assign=True)
     for layer in model.modules():
         if isinstance(layer, nn.RNNBase):  # a GPU would copy its weights at every step otherwise
@@ -155,7 +175,26 @@ def load_model(path: Path, device: str = "cpu") -> tuple[Network, ModelDescripti
     return model.eval(), description
 
 
-def check_weights(weights: Mapping[str, Tensor], network: Network, name: str) -> None:
+def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
+    """Return the description of tensors or arrays; what is not the network's is taken out."""
+    description = _description(path, fields)
+    architecture = description.architecture
+    sizes = description.sizes
+    selects = architecture.selection
+    if selects is not None:
+        shortlist = _shortlist(path, weights, selects.frequent, sizes)
+        description = replace(description, shortlist=shortlist)
+    tables = map(weights.get, EMBEDDING_TABLES.values())
+    rows = tuple(len(table) if table is not None and table.ndim else 0 for table in tables)
+    if sizes != rows:
+        raise UserError(
+            f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
+            f"({rows[0]} and {rows[1]})"
+        )
+    return description
+
+
+def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
     """Check that weights are those of a network, by its names, and numbers.
 
     The network's own weights are not read. Messages begin with ``name``.
@@ -163,6 +202,8 @@ def check_weights(weights: Mapping[str, Tensor], network: Network, name: str) ->
     Raises:
         UserError: a weight is missing or left over, of another shape or type, or not finite.
     """
+    import torch
+
     expected = network.state_dict()
     for weight in sorted(weights.keys() ^ expected.keys()):
         verb = "lacks" if weight in expected else "has"
@@ -177,17 +218,15 @@ def check_weights(weights: Mapping[str, Tensor], network: Network, name: str) ->
             raise UserError(f"{name}: {weight!r} holds what is not a finite number: train it again")
 
 
-def _shown(tensor: Tensor) -> str:
+def _shown(tensor: "Tensor") -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _shortlist(
-    path: Path, weights: dict[str, Tensor], frequent: int, sizes: tuple[int, int]
-) -> Shortlist:
+def _shortlist(path: Path, weights: Fields, frequent: int, sizes: tuple[int, int]) -> Shortlist:
     """Take the table of candidates out of the weights."""
     expected = "its table of candidates is damaged"
     with failures_of_file(str(path), expected):
-        offsets, candidates = (weights.pop(name).cpu().numpy() for name in CANDIDATE_TENSORS)
+        offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
         steps = np.diff(offsets)
         ends = offsets[0], offsets[-1]
         if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
@@ -247,7 +286,7 @@ def recorded_identity(record: Path) -> Mapping[str, object]:
         return identity
 
 
-def _description(path: Path, fields: dict[str, Any]) -> ModelDescription:
+def _description(path: Path, fields: Fields) -> ModelDescription:
     stated = fields.pop("format", None)
     if stated not in (FORMAT, WITHOUT_DIGEST):
         raise UserError(

@@ -182,7 +182,7 @@ def test_metadata_of_another_shape_is_named(
 def test_weights_that_cannot_translate_are_refused(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tensors._TYPES, torch.complex64, "C64")  # other writers have it
+    monkeypatch.setitem(tensors._TYPES, "torch.complex64", "C64")  # other writers have it
     weights, fields = load_tensors(model)
     name = "encoder.embedding.tokens"
     for changed, message in (

@@ -1,24 +1,36 @@
-"""The arithmetic that this machine has, each kernel of it for tests of its own."""
+"""Maps and networks by ONNX Runtime, of torch's weights."""
 
-from typing import cast
+from collections.abc import Callable, Sequence
 
-import pytest
+import torch
+from torch import Tensor
 
-from convs2s.models.kernels import quantized_linear
-from convs2s.models.kernels.quantized_linear import Precision
-
-NEEDS_VNNI = pytest.mark.skipif(not quantized_linear.has_vnni(), reason="needs a CPU with VNNI")
-NEEDS_INT8 = pytest.mark.skipif(not quantized_linear.runs_int8(), reason="needs an x86 CPU")
-INT8 = [
-    pytest.param("int8", marks=NEEDS_VNNI),
-    pytest.param("int8 of seven bits", marks=NEEDS_INT8),
-]
-"""int8 as processors with VNNI and without it have it."""
+from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.onnx_ensemble import OnnxEnsemble
+from convs2s.models.onnx_graphs import FLOATS, Graph, Weights
+from convs2s.models.steps import Average, Precision
 
 
-def precision_of(arithmetic: str, patch: pytest.MonkeyPatch) -> Precision:
-    """Return a precision by its name, or int8 in one of the two ways."""
-    if arithmetic == "int8 of seven bits":
-        patch.setattr(quantized_linear, "has_vnni", lambda: False)
-        return "int8"
-    return cast(Precision, arithmetic)
+def onnx_map(weight: Tensor, bias: Tensor, precision: Precision) -> Callable[[Tensor], Tensor]:
+    """Return the map of a weight (outputs, inputs) and a bias (outputs,)."""
+    graph = Graph(precision)
+    x = graph.input("x", FLOATS, "rows", weight.shape[1])
+    graph.output("y", graph.linear(x, weight.numpy(), bias.numpy()))
+    session = graph.session()
+    return lambda rows: torch.from_numpy(session.run(["y"], {"x": rows.numpy()})[0])
+
+
+def onnx_ensemble(
+    models: Sequence[ConvS2S],
+    architecture: ConvS2SArchitecture,
+    precision: Precision = "fp32",
+    average: Average = "probabilities",
+) -> OnnxEnsemble:
+    """Return an ensemble of networks in float32 of one architecture."""
+    weights = []
+    for model in models:
+        arrays = {name: tensor.numpy() for name, tensor in model.float().state_dict().items()}
+        tables = (side.embedding.tokens for side in (model.encoder, model.decoder))
+        weights.append(Weights(arrays, architecture, tuple(map(len, tables))))  # type: ignore[arg-type]
+    return OnnxEnsemble(weights, precision, average)

@@ -39,18 +39,29 @@ def assert_incremental_equals_full(model: Network, source: Tensor, previous: Ten
                 torch.testing.assert_close(attention[:, 0], mean, atol=1e-9, rtol=0)
 
 
-def network(
-    seed: int = 0, kernels: tuple[int, ...] = (3, 1, 2), attention: tuple[bool, ...] = (True,) * 3
-) -> ConvS2S:
+def architecture_of(
+    kernels: tuple[int, ...] = (3, 1, 2),
+    attention: tuple[bool, ...] = (True,) * 3,
+    **settings: object,
+) -> ConvS2SArchitecture:
     decoder = zip((12, 12, 8), kernels, strict=True)
-    architecture = convs2s(
+    return convs2s(
         ((12, 3), (8, 5), (8, 1)),
         tuple(decoder),
         embedding=10,
         output_embedding=6,
         attention=[number for number, attends in enumerate(attention, 1) if attends],
-        positions={"maximum": 30},
+        **{"positions": {"maximum": 30}, **settings},
     )
+
+
+def network(
+    seed: int = 0,
+    kernels: tuple[int, ...] = (3, 1, 2),
+    attention: tuple[bool, ...] = (True,) * 3,
+    **settings: object,
+) -> ConvS2S:
+    architecture = architecture_of(kernels, attention, **settings)
     torch.manual_seed(seed)
     model = ConvS2S(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():  # sharper than an untrained network

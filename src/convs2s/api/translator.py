@@ -1,12 +1,11 @@
 """A model in memory, for programs and notebooks: texts in, translations and scores out."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self, get_args
-
-import torch
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.messages import validated
@@ -18,8 +17,7 @@ from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
-from convs2s.models.ensemble import Average
-from convs2s.models.kernels.quantized_linear import Precision
+from convs2s.models.steps import Average, Precision
 
 OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""
@@ -55,7 +53,7 @@ class Translator:
     @cached_property
     def _scorer(self) -> PairScorer:
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
-        return PairScorer(self._lines.ensemble, self._lines.description, self.device, form)
+        return PairScorer.load(self._lines.models, self.device, form)
 
     @classmethod
     def load(
@@ -74,7 +72,7 @@ class Translator:
         Args:
             path: the file, or a list of files.
             device: where to compute; auto: on a GPU where there is one.
-            threads: CPU threads of this whole process; None: as torch has it.
+            threads: batches that are searched at a time; None: as many as there are cores.
             precision: of the arithmetic of a search; ``auto`` is the fastest here.
             ensemble: what an ensemble averages at each step.
             cuda_graphs: whether a GPU records a step and replays it.
@@ -85,7 +83,7 @@ class Translator:
                 machine has no such device or no arithmetic of this precision.
         """
         if threads is not None:
-            torch.set_num_threads(validated(CommandOptions, {"threads": threads}, "load").threads)
+            threads = validated(CommandOptions, {"threads": threads}, "load").threads
         stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
         stated["replace_unknown"] = False
         settings = validated(DecodingSettings, stated, "load")
@@ -97,7 +95,9 @@ class Translator:
         if not models:
             raise UserError("load: expected a model file, found an empty list")
         lines = LineTranslator(
-            *(models, settings, name), pretokenized=pretokenized, threads=torch.get_num_threads()
+            *(models, settings, name),
+            pretokenized=pretokenized,
+            threads=threads or os.cpu_count() or 1,
         )
         return cls(lines, name)
 
@@ -179,7 +179,7 @@ class Translator:
 
     def __repr__(self) -> str:
         """Say what it is: task, languages, how many networks, where."""
-        description, networks = self._lines.description, len(self._lines.ensemble.networks)
+        description, networks = self._lines.description, len(self._lines.models)
         languages = f"{self.languages['source']}-{self.languages['target']}"
         return f"<Translator {description.task} {languages}, {networks} x, {self.device}>"
 

@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,10 @@ from convs2s.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from convs2s.paper.attention_maps import ExampleAttention
+
+DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
+"""Without any of these files and variables there is no GPU to look for."""
 
 
 def add_translate(command: argparse.ArgumentParser) -> None:
@@ -74,20 +79,22 @@ def _count(text: str) -> int:
 
 def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
-    from convs2s.devices import held_device
-
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
         raise UserError("--split-sentences: not with --pretokenized, nor --n-best without --json")
+    drivers = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
+    if arguments.device == "cpu" or (arguments.device == "auto" and not drivers):
+        _translate_on("cpu", arguments)  # to ask torch for a GPU would take a second
+        return
+    from convs2s.devices import held_device
+
     with held_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 
 
 def _translate_on(device: str, arguments: argparse.Namespace) -> None:
-    import torch
-
     from convs2s.decoding.long_files import identity_of, translate_long_file
     from convs2s.decoding.streams import ChunkTranslator, translate_stream
     from convs2s.decoding.translate import LineTranslator
@@ -99,8 +106,6 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         raise UserError(
             "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
         )
-    # Workers are forked, and a pool of threads does not survive a fork: each makes its own.
-    torch.set_num_threads(arguments.threads if arguments.workers == 1 else 1)
     translator = LineTranslator(
         *(arguments.model, settings, device),
         pretokenized=arguments.pretokenized,

@@ -89,6 +89,7 @@ class NetworkSettings(Section):
     """The settings of a network, and what plans ask of them; extensions add subclasses."""
 
     has_attention: ClassVar[bool] = True  # which unknown-word replacement and its plots need
+    runs_onnx: ClassVar[bool] = False  # whether ``convs2s.models.onnx_graphs`` has its graphs
 
     kind: str
 
@@ -121,6 +122,8 @@ class NetworkSettings(Section):
 
 class ConvS2SArchitecture(NetworkSettings):
     """The convolutional network (Gehring et al. 2017), all but its vocabularies."""
+
+    runs_onnx: ClassVar[bool] = True
 
     kind: Literal["convs2s"] = "convs2s"
     """Convolutions with attention (Gehring et al. 2017)."""

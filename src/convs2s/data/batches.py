@@ -6,14 +6,16 @@ Paper, section 4.2: batches of sentences of similar length; each epoch shuffles 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from convs2s.config.model import BatchLimits
-from convs2s.data.store import Lengths, TokenStore
 from convs2s.data.vocabulary import END, PADDING
+
+if TYPE_CHECKING:
+    from convs2s.data.store import Lengths, TokenStore
 
 Indices = npt.NDArray[np.int64]
 Order = npt.NDArray[np.signedinteger[Any]]
@@ -58,8 +60,8 @@ class EpochPlan(Sequence[Indices]):
 
 
 def plan_batches(
-    source_lengths: Lengths,
-    target_lengths: Lengths,
+    source_lengths: "Lengths",
+    target_lengths: "Lengths",
     limits: BatchLimits,
     generator: np.random.Generator,
 ) -> EpochPlan:
@@ -95,7 +97,7 @@ def plan_batches(
     return EpochPlan(order, starts, ends)
 
 
-def sort_by_length(order: Order, lengths: Lengths) -> Order:
+def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     """Return the rows of ``order`` by growing length; rows of equal length keep their order.
 
     A counting sort: apart from the result its memory is that of one chunk and one number for each
@@ -120,7 +122,7 @@ def sort_by_length(order: Order, lengths: Lengths) -> Order:
     return result
 
 
-def in_order(lengths: Lengths, order: Order) -> Lengths:
+def in_order(lengths: "Lengths", order: Order) -> "Lengths":
     """Return ``lengths[order]``, by chunks: numpy first copies 4-byte indices to 8-byte ones."""
     result = np.empty(len(order), lengths.dtype)
     for start in range(0, len(order), SORT_CHUNK):
@@ -129,7 +131,7 @@ def in_order(lengths: Lengths, order: Order) -> Lengths:
 
 
 def cut(
-    order: Indices, lengths: Lengths, sentences: int | None, tokens: int | None
+    order: Indices, lengths: "Lengths", sentences: int | None, tokens: int | None
 ) -> list[Indices]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
@@ -139,7 +141,7 @@ def cut(
     return [order[start:end] for start, end in pairwise([*starts, len(order)])]
 
 
-def cut_starts(lengths: Lengths, sentences: int | None, tokens: int | None) -> Indices:
+def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) -> Indices:
     """Return where each run of a greedy cut starts: every run takes all rows that it can hold.
 
     ``lengths`` is (N,), each at least 1. A run has so many rows and so many padded tokens at most;
@@ -164,7 +166,7 @@ def cut_starts(lengths: Lengths, sentences: int | None, tokens: int | None) -> I
 
 
 def collate(
-    store: TokenStore,
+    store: "TokenStore",
     rows: Sequence[int] | Indices,
     sources: Indices | None = None,
     multiple: int = 1,

@@ -11,11 +11,9 @@ from multiprocessing.process import BaseProcess
 from threading import Event, Thread
 from typing import TypeVar
 
-import torch
-
 from convs2s.errors import UserError
 from convs2s.files.interrupts import STOPPING
-from convs2s.models.kernels.measurements import one_thread
+from convs2s.models.kernels.threads import one_thread
 
 Searched = TypeVar("Searched")
 Translated = TypeVar("Translated")
@@ -43,12 +41,17 @@ def search_in_threads(
     ``search`` takes a batch, and an event that is set once nobody wants its result any more.
     """
     stopped = Event()
+
+    def search_alone(batch: Searched) -> Translated:
+        with one_thread():
+            return search(batch, stopped)
+
     with one_thread():  # around the pool as well: each of its threads sets what later ones inherit
         if threads == 1 or len(batches) < 2:
             return [search(batch, stopped) for batch in batches]
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             try:
-                return list(pool.map(lambda batch: search(batch, stopped), batches[::-1]))[::-1]
+                return list(pool.map(search_alone, batches[::-1]))[::-1]
             except BaseException:
                 stopped.set()  # or Ctrl-C would wait for the batches that are being searched
                 raise

@@ -9,8 +9,7 @@ counting ``</s>``.
 Sutskever et al. (2014, section 3.2) let a finished hypothesis leave the beam instead: nothing takes
 its place, so the beam is one narrower from then on.
 
-The network computes on its device. The bookkeeping of hypotheses is done in numpy, from a single
-transfer at each step, so that the device is waited for once.
+The bookkeeping of hypotheses is done in numpy, whatever the network computes with.
 
 Shapes: A active sentences, K beam, C candidates, S types, t tokens so far, m source length.
 """
@@ -18,17 +17,18 @@ Shapes: A active sentences, K beam, C candidates, S types, t tokens so far, m so
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.batches import Indices
-from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.ensemble import Ensemble, ShortlistedTypes
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.models.steps import Candidates, Limits, Shortlisted
+
+if TYPE_CHECKING:
+    from convs2s.models.ensemble import Ensemble
+    from convs2s.models.onnx_ensemble import OnnxEnsemble
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,11 @@ class Hypothesis:
     alignment: list[int] | None  # source places with most attention, never </s>
 
 
-@torch.inference_mode()
 def beam_search(
-    ensemble: Ensemble,
-    source: Tensor,
+    ensemble: "Ensemble | OnnxEnsemble",
+    source: ArrayLike,
     settings: DecodingSettings,
-    shortlist: ShortlistedTypes | None = None,
+    shortlist: Shortlisted | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[list[Hypothesis]]:
     """Return of each sentence its finished hypotheses, at most ``beam``, the best first.
@@ -62,34 +61,19 @@ def beam_search(
     return [sorted(hypotheses, key=lambda row: -row.score) for hypotheses in search.finished]
 
 
-Numbers = NDArray[np.float64]
-
-
-class _Candidates(NamedTuple):
-    """The best continuations of a step."""
-
-    scores: Numbers  # (A, C), log-likelihoods, the best first
-    parents: Indices  # (A, C), the hypothesis that each continues
-    tokens: Indices  # (A, C), the token that it continues it by
-    places: Indices | None  # (A, K), where each hypothesis has the most attention; None without any
-    totals: Tensor  # the scores on the network's device
-    previous: Tensor  # the tokens there
-
-
 class _Search:
     """The state of a search."""
 
     def __init__(
         self,
-        ensemble: Ensemble,
-        source: Tensor,
+        ensemble: "Ensemble | OnnxEnsemble",
+        source: ArrayLike,
         settings: DecodingSettings,
-        shortlist: ShortlistedTypes | None,
+        shortlist: Shortlisted | None,
     ) -> None:
+        source = np.asarray(source)  # (B, m)
         batch, beam = len(source), settings.beam
         self.decoder, self.settings = ensemble.start_search(source, beam, shortlist), settings
-        self.types = None if shortlist is None else shortlist.types  # (S,)
-        self.device = source.device
         self.sentences = np.arange(batch)  # (A,): active sentence -> place in the batch
         # (A,): a decoder that keeps all sentences has finished ones among the active ones.
         self.goes_on = np.ones(batch, bool)
@@ -97,12 +81,11 @@ class _Search:
         self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
         # (A, K, t): for each token the place with the most attention; None without attention.
         self.alignment = np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
-        self.previous = source.new_full((batch, beam), END)  # (A, K)
+        self.previous = np.full((batch, beam), END)  # (A, K)
         # Before the first step all hypotheses are the same one: only the first may go on.
-        self.scores = torch.full((batch, beam), -torch.inf, device=self.device)  # (A, K)
+        self.scores = np.full((batch, beam), -np.inf, np.float32)  # (A, K)
         self.scores[:, 0] = 0.0
-        self.no_word = (source == PADDING) | (source == END)  # (A, m)
-        words = (~self.no_word).sum(1).cpu().numpy()
+        words = ((source != PADDING) & (source != END)).sum(1)
         limit = settings.maximum_length
         maximum = (words * limit.factor).astype(np.int64) + limit.offset
         self.maximum = np.maximum(maximum, settings.minimum_length)  # (A,)
@@ -133,60 +116,17 @@ class _Search:
         if candidates.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, candidates.places[:, :, None]], 2)
             self.alignment = alignment[rows, parents]
-        self.decoder.select(self._to_device((rows * beam + parents).ravel()))
-        self.previous = self._to_device(tokens)
-        self.scores = self._to_device(np.where(ended, -np.inf, scores)).to(candidates.totals.dtype)
+        self.decoder.select((rows * beam + parents).ravel())
+        self.previous, self.scores = tokens, np.where(ended, -np.inf, scores)
         finished = np.array([len(self.finished[place]) for place in self.sentences])  # (A,)
         self._keep((finished < beam) & (self.maximum > length))
 
-    def _candidates(self, length: int, count: int) -> _Candidates:
-        """Return the best continuations, in one transfer from the device."""
-        totals, chosen, attention = self.decoder.best(
-            self.previous,
-            self.scores,
-            count,
-            lambda part, rows: self._constrain(part, rows, length),
-        )  # both (A, C); ``chosen`` counts through K * S
-        parents, tokens = chosen // self.decoder.types, chosen % self.decoder.types
-        if self.types is not None:
-            tokens = self.types[tokens]
-        # float64 holds each of these numbers as it is, indices too.
-        parts = [totals.double(), parents, tokens]
-        if attention is not None:
-            parts.append(attention.masked_fill(self.no_word.unsqueeze(1), -1.0).argmax(2))  # (A, K)
-        transferred = torch.cat(parts, 1).cpu().numpy()  # (A, 3C + K), or (A, 3C)
-        count = totals.shape[1]
-        indices = transferred[:, count:].astype(np.int64)
-        return _Candidates(
-            transferred[:, :count],
-            indices[:, :count],
-            indices[:, count : 2 * count],
-            None if attention is None else indices[:, 2 * count :],
-            totals,
-            tokens,
-        )
-
-    def _to_device(self, array: NDArray[Any]) -> Tensor:
-        """Return an array on the network's device, without waiting for it."""
-        return torch.from_numpy(array).to(self.device, non_blocking=True)
-
-    def _constrain(self, predictions: Tensor, sentences: slice, length: int) -> None:
-        """Bar from predictions (B', K, S) what may not come after ``length`` tokens.
-
-        The special tokens stand at their own indices among the types of a shortlist as well.
-        """
-        predictions.select(2, PADDING).fill_(-torch.inf)
-        if self.settings.unknown_penalty:
-            predictions.select(2, UNKNOWN).sub_(self.settings.unknown_penalty)
-        full = self.maximum[sentences] <= length  # (B',)
-        end = predictions.select(2, END)  # (B', K), a view
-        if length < self.settings.minimum_length:  # which may be more than the model has positions
-            end.index_fill_(0, self._to_device(np.flatnonzero(~full)), -torch.inf)
-        if full.any():  # nothing but </s> may follow
-            rows = self._to_device(np.flatnonzero(full))
-            ending = end.index_select(0, rows)
-            predictions.index_fill_(0, rows, -torch.inf)
-            end.index_copy_(0, rows, ending)
+    def _candidates(self, length: int, count: int) -> Candidates:
+        """Return the best continuations of ``length`` tokens."""
+        must_end = self.maximum <= length  # (A,)
+        may_end = length >= self.settings.minimum_length  # which may be more than there is room for
+        limits = Limits(self.settings.unknown_penalty, must_end, may_end)
+        return self.decoder.best(self.previous, self.scores, count, limits)
 
     def _finish(self, row: int, parent: int, total: float) -> None:
         """Keep a hypothesis (row, parent) that has ended, of a log-likelihood."""
@@ -207,10 +147,8 @@ class _Search:
         self.sentences, self.goes_on = self.sentences[going], self.goes_on[going]
         if not len(going):
             return
-        kept = self._to_device(going)
-        self.decoder.keep(kept)
-        self.previous, self.scores = self.previous[kept], self.scores[kept]
-        self.no_word = self.no_word[kept]
+        self.decoder.keep(going)
+        self.previous, self.scores = self.previous[going], self.scores[going]
         self.maximum, self.tokens = self.maximum[going], self.tokens[going]
         self.alignment = None if self.alignment is None else self.alignment[going]
 
@@ -228,5 +166,5 @@ class _GreedySearch(_Search):
         self.tokens = np.concatenate([self.tokens, candidates.tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
             self.alignment = np.concatenate([self.alignment, candidates.places[:, :, None]], 2)
-        self.previous, self.scores = candidates.previous, candidates.totals
+        self.previous, self.scores = candidates.tokens, candidates.scores
         self._keep(~ended & (self.maximum > length))

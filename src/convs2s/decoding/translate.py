@@ -1,32 +1,38 @@
 """Raw text in, text out: preparation, search, unknown words, and text again."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import torch
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
-from convs2s.decoding.inspection import AttentionMap, attention_map, layer_attention
 from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
-from convs2s.devices import check_precision, held_device
 from convs2s.errors import UserError
-from convs2s.model_file import ModelDescription, load_model
-from convs2s.models.ensemble import Ensemble, ShortlistedTypes
-from convs2s.models.kernels.choice import chosen_precision
-from convs2s.models.kernels.quantized_linear import runs_int8
+from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
+from convs2s.models.kernels.threads import one_thread
+from convs2s.models.onnx_ensemble import OnnxEnsemble
+from convs2s.models.onnx_graphs import Weights
+from convs2s.models.steps import Shortlisted
 from convs2s.text.bpe import join
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
+
+if TYPE_CHECKING:
+    from convs2s.config.architecture import ConvS2SArchitecture
+    from convs2s.decoding.inspection import AttentionMap
+    from convs2s.models.ensemble import Ensemble
+    from convs2s.models.network import Network
 
 LINES_PER_CHUNK = 2048
 """Lines that are read, sorted by length and translated together; memory does not grow further."""
@@ -73,7 +79,7 @@ class Translation:
     alignment: list[int] | None
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
-    attention: AttentionMap | None = field(default=None, compare=False, repr=False)
+    attention: "AttentionMap | None" = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
@@ -105,8 +111,8 @@ class LineTranslator:
         ``threads``. Models that do not fit together, and replacing unknown words where no model has
         attention, are refused with a UserError.
         """
-        self._name, self._first = " ".join(map(str, models)), models[0]
-        self.ensemble, self.description = load_ensemble(models, device, settings)
+        self.models, self._name = models, " ".join(map(str, models))
+        self.ensemble, self.description = load_searched(models, device, settings)
         self.device, self.pretokenized = device, pretokenized
         self.threads = threads if device == "cpu" else 1
         self._search_by(settings)
@@ -122,8 +128,8 @@ class LineTranslator:
     def _search_by(self, settings: DecodingSettings) -> None:
         if settings.replace_unknown and not self.ensemble.attends:
             raise UserError(
-                f"{self._first}: has no attention, by which unknown words are replaced: translate "
-                "with replace_unknown: false (--no-replace-unknown)"
+                f"{self.models[0]}: has no attention, by which unknown words are replaced: "
+                "translate with replace_unknown: false (--no-replace-unknown)"
             )
         self.settings = settings.model_copy(update={"precision": self.ensemble.precision})
         of_model = settings.vocabulary_selection == "model"
@@ -171,11 +177,17 @@ class LineTranslator:
             translations.append(best)
         return translations
 
-    def attention(self, translation: Translation) -> AttentionMap:
+    @cached_property
+    def _networks(self) -> "list[Network]":
+        return [load_model(path)[0] for path in self.models]
+
+    def attention(self, translation: Translation) -> "AttentionMap":
         """Return the attention of a translation; of an ensemble, that of network after network."""
-        attending = [network for network in self.ensemble.networks if network.attends]
+        from convs2s.decoding.inspection import attention_map, layer_attention
+
+        attending = [network for network in self._networks if network.attends]
         if not attending:
-            raise UserError(f"{self._first}: has no attention to show")
+            raise UserError(f"{self.models[0]}: has no attention to show")
         source, target = translation.source_tokens, translation.tokens
         indices = self.source.encode(source), self.target.encode(target)
         return attention_map(
@@ -193,12 +205,10 @@ class LineTranslator:
         that it finds none, are a UserError.
         """
         rows = [self.source.encode(sentence) for sentence in tokens]
-        source = torch.from_numpy(pad(rows)).to(self.device)  # (B, m)
-        shortlist: ShortlistedTypes | None = None
+        shortlist: Shortlisted | None = None
         if self.shortlist is not None:
-            arrays = map(torch.from_numpy, self.shortlist.of_sentences(rows))
-            shortlist = ShortlistedTypes(*(array.to(self.device) for array in arrays))
-        results = beam_search(self.ensemble, source, self.settings, shortlist, stopped.is_set)
+            shortlist = Shortlisted(*self.shortlist.of_sentences(rows))
+        results = beam_search(self.ensemble, pad(rows), self.settings, shortlist, stopped.is_set)
         if not all(results) and not stopped.is_set():
             raise UserError(
                 f"{self._name}: finds no translation: its scores are not finite numbers; train or "
@@ -261,46 +271,80 @@ class LineTranslator:
 def translator_of_job(
     models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
 ) -> Iterator[LineTranslator]:
-    """Yield the translator of a job, which holds its GPU, and give this process its threads."""
-    torch.set_num_threads(threads)
+    """Yield the translator of a job, which holds its GPU, with so many threads."""
+    from convs2s.devices import held_device
+
     with held_device(device) as own:
         yield LineTranslator(models, settings, own, threads=threads)
 
 
+def load_searched(
+    models: Sequence[Path], device: str, settings: DecodingSettings
+) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
+    """Load what a search asks, without torch where ONNX Runtime serves it: on a CPU, but for bf16.
+
+    Errors are those of ``load_ensemble``, and a UserError for int8 where there is none.
+    """
+    precision = settings.precision
+    have_graphs = (describe_model(path).architecture.runs_onnx for path in models)
+    runs_onnx = device == "cpu" and all(have_graphs)
+    if precision == "auto":
+        from convs2s.devices import has_bf16
+
+        has = device != "cpu" and has_bf16()
+        precision = "int8" if runs_onnx else "bf16" if has else "fp32"
+        print(f"precision: auto is {precision} here", file=sys.stderr)
+        settings = settings.model_copy(update={"precision": precision})
+    if precision == "int8" and not runs_onnx:
+        raise UserError(
+            f"{models[0]}: precision: int8 is for networks of kind: convs2s on a CPU: translate "
+            "with precision: bf16 (--precision bf16)"
+        )
+    if precision == "bf16" or not runs_onnx:
+        return load_ensemble(models, device, settings)
+    loaded = [load_weights(path) for path in models]
+    _check_alike(models, [description for _, description in loaded])
+    networks = [
+        Weights(arrays, cast("ConvS2SArchitecture", one.architecture), one.sizes)
+        for arrays, one in loaded
+    ]
+    try:
+        return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]
+    except ValueError:
+        return load_ensemble(models, device)  # says what is wrong
+
+
 def load_ensemble(
     models: Sequence[Path], device: str, settings: DecodingSettings | None = None
-) -> tuple[Ensemble, ModelDescription]:
-    """Load the model files of an ensemble, or a single one; without settings, by their defaults.
+) -> tuple["Ensemble", ModelDescription]:
+    """Load the model files of an ensemble for torch; without settings, by their defaults.
 
     A UserError refuses models that do not fit together or cannot compute in the precision here.
     """
+    from convs2s.devices import check_precision
+    from convs2s.models.ensemble import Ensemble
+
     settings = settings or DecodingSettings()
-    check_precision(settings.precision, device)
-    loaded = [load_model(path, device) for path in models]
-    networks, common = [network for network, _ in loaded], loaded[0][1]
-    precision = chosen_precision(settings, networks, device)
-    for path, (network, description) in zip(models, loaded, strict=True):
+    precision = "fp32" if settings.precision == "auto" else settings.precision
+    check_precision(precision, device)
+    with one_thread():  # a pool of threads would not survive the fork of workers
+        loaded = [load_model(path, device) for path in models]
+        networks = [network for network, _ in loaded]
+        _check_alike(models, [description for _, description in loaded])
+        of = networks, settings.ensemble, precision
+        if settings.cuda_graphs and device == "cuda" and all(one.replays_steps for one in networks):
+            from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
+
+            return RecordedEnsemble(*of), loaded[0][1]
+        return Ensemble(*of), loaded[0][1]
+
+
+def _check_alike(models: Sequence[Path], descriptions: Sequence[ModelDescription]) -> None:
+    for path, description in zip(models, descriptions, strict=True):
         for name in ALIKE:
-            if getattr(common, name) != getattr(description, name):
+            if getattr(descriptions[0], name) != getattr(description, name):
                 raise UserError(
                     f"{path}: cannot form an ensemble with {models[0]}: their {name} differ; an "
                     "ensemble's models differ in the seed of their training or in their network "
                     "alone"
                 )
-        if precision == "int8" and not network.has_int8:
-            raise UserError(
-                f"{path}: a model of kind {description.architecture.kind} has no int8: "
-                "translate with precision: bf16 (--precision bf16)"
-            )
-    if precision == "int8" and (device != "cpu" or not runs_int8()):
-        raise UserError(
-            "precision: int8 needs an x86 CPU, and this is "
-            f"{'one without' if device == 'cpu' else device}: translate with precision: bf16 "
-            "(--precision bf16), or on such a CPU (--device cpu)"
-        )
-    are_recorded = all(network.replays_steps for network in networks)
-    if settings.cuda_graphs and device == "cuda" and are_recorded:
-        from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
-
-        return RecordedEnsemble(networks, settings.ensemble, precision), common
-    return Ensemble(networks, settings.ensemble, precision), common

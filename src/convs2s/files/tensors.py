@@ -7,14 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import safe_open
-from torch import Tensor
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Fields = dict[str, Any]
+"""What JSON states, by name; or arrays or tensors, by theirs."""
 
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
@@ -26,23 +32,25 @@ WITHOUT_DIGEST = "convs2s model 2"
 """The former format of models, which is read as well: it lacks the digest alone."""
 
 _TYPES = {
-    torch.bool: "BOOL",
-    torch.uint8: "U8",
-    torch.int8: "I8",
-    torch.int16: "I16",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int32: "I32",
-    torch.float32: "F32",
-    torch.float64: "F64",
-    torch.int64: "I64",
+    "torch.bool": "BOOL",
+    "torch.uint8": "U8",
+    "torch.int8": "I8",
+    "torch.int16": "I16",
+    "torch.float16": "F16",
+    "torch.bfloat16": "BF16",
+    "torch.int32": "I32",
+    "torch.float32": "F32",
+    "torch.float64": "F64",
+    "torch.int64": "I64",
 }
 """Types of tensors -> their names in a file, in the order of its format."""
 
 _PIECE_BYTES = 16 << 20  # bytes that one thread sums up at a time
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
+def save_tensors(
+    path: Path, tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]
+) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 
     They are those of safetensors' own writer, which takes all tensors at once from the memory of
@@ -68,9 +76,21 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], description: Mapping
         stream.write(_header(tensors, {**stated, DIGEST: _combined(tensors, stated, digests)}))
 
 
-def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], Fields]:
     """Read the tensors and the description that ``save_tensors`` wrote; else it is a UserError."""
-    with _opened(path) as stored:
+    tensors, description = _load(path, "pt")
+    return {name: tensor.to(device) for name, tensor in tensors.items()}, description
+
+
+def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], Fields]:
+    """Do as ``load_tensors``, without torch."""
+    import ml_dtypes  # noqa: F401, by which numpy knows bfloat16
+
+    return _load(path, "numpy")
+
+
+def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
+    with _opened(path, framework) as stored:
         description = _description(path, stored)
         names = list(stored.keys())
         tensors = {name: stored.get_tensor(name) for name in names}
@@ -81,10 +101,10 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], di
         raise UserError(
             f"{path}: damaged: its content is not what its digest says; fetch or make it again"
         )
-    return {name: tensor.to(device) for name, tensor in tensors.items()}, description
+    return tensors, description
 
 
-def load_description(path: Path) -> dict[str, Any]:
+def load_description(path: Path) -> Fields:
     """Read the description alone, which takes no time; errors are those of ``load_tensors``."""
     with _opened(path) as stored:
         description = _description(path, stored)
@@ -96,28 +116,34 @@ def _json(description: Mapping[str, Any]) -> str:
     return json.dumps(description, sort_keys=True, ensure_ascii=False)
 
 
-def _order(tensors: Mapping[str, Tensor]) -> list[str]:
+def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
     """Return the names as they follow in a file: widest types first, so that all are aligned."""
     types = list(_TYPES)
-    return sorted(tensors, key=lambda name: (-types.index(tensors[name].dtype), name))
+    return sorted(tensors, key=lambda name: (-types.index(str(tensors[name].dtype)), name))
 
 
-def _header(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> bytes:
+def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
     """Return what a file begins with (github.com/huggingface/safetensors, "Format")."""
-    parts: dict[str, Any] = {"__metadata__": {METADATA_KEY: _json(description)}}
+    parts: Fields = {"__metadata__": {METADATA_KEY: _json(description)}}
     end = 0
     for name in _order(tensors):
         tensor, start = tensors[name], end
         end += tensor.nbytes
-        kind, shape = _TYPES[tensor.dtype], list(tensor.shape)
+        kind, shape = _TYPES[str(tensor.dtype)], list(tensor.shape)
         parts[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
 
-def _content(tensor: Tensor) -> memoryview:
-    return tensor.reshape(-1).view(torch.uint8).numpy().data
+def _content(tensor: Any) -> memoryview:
+    """Return the bytes of a tensor, or of an array."""
+    flat = tensor.reshape(-1)
+    if isinstance(tensor, np.ndarray):
+        return memoryview(flat.view(np.uint8))
+    import torch  # which is there already
+
+    return memoryview(flat.view(torch.uint8).numpy())
 
 
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future[bytes]]:
@@ -127,7 +153,7 @@ def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future
     return [pool.submit(lambda piece: hashlib.sha256(piece).digest(), piece) for piece in pieces]
 
 
-def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> str:
+def _digest(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> str:
     """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         started = {name: _start_digests(pool, _content(part)) for name, part in tensors.items()}
@@ -136,13 +162,13 @@ def _digest(tensors: Mapping[str, Tensor], description: Mapping[str, Any]) -> st
 
 
 def _combined(
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, "Tensor"],
     description: Mapping[str, Any],
     digests: Mapping[str, Sequence[bytes]],
 ) -> str:
     """Return the digest by those of the pieces of each tensor."""
     ordered = sorted(tensors.items())
-    shapes = [[name, str(tensor.dtype), list(tensor.shape)] for name, tensor in ordered]
+    shapes = [[name, _type_of(tensor), list(tensor.shape)] for name, tensor in ordered]
     stated = _json({"description": description, "tensors": shapes})
     digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
     for name, _ in ordered:
@@ -150,7 +176,11 @@ def _combined(
     return digest.hexdigest()
 
 
-def _description(path: Path, stored: Any) -> dict[str, Any]:
+def _type_of(tensor: Any) -> str:
+    return f"torch.{str(tensor.dtype).removeprefix('torch.')}"
+
+
+def _description(path: Path, stored: Any) -> Fields:
     metadata = stored.metadata() or {}
     if METADATA_KEY not in metadata:
         raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
@@ -174,11 +204,11 @@ def _check_text(path: Path, description: Mapping[str, object]) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name the model file in it")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     expected = "not a model: expected a .safetensors file that convs2s wrote"
-    with failures_of_file(str(path), expected), safe_open(path, framework="pt") as stored:
+    with failures_of_file(str(path), expected), safe_open(path, framework=framework) as stored:
         yield stored

@@ -205,7 +205,6 @@ class ConvS2S(Network):
     """Convolutional encoder and decoder, joined by attention in the decoder's blocks."""
 
     attends = True
-    has_int8 = True  # all its maps are matrix products
     replays_steps = True  # a step has the same operations for every sentence
 
     encoder: ConvEncoder

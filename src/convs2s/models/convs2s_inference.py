@@ -25,9 +25,10 @@ from torch.nn import functional
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import Attention, Block, ConvS2S, length_scale
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.kernels.matmul import windows
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision, linear_map
 from convs2s.models.layers import SQRT_HALF, Embedding, WeightNormalized
+from convs2s.models.steps import Precision
 
 VECTOR = 16
 """Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded
@@ -45,7 +46,7 @@ def _scaled(layer: WeightNormalized, factor: float) -> tuple[Tensor, Tensor]:
 
 def _scaled_map(layer: WeightNormalized, precision: Precision, factor: float = 1.0) -> LinearMap:
     """Return a layer's map, its outputs times a factor."""
-    return linear_map(*_scaled(layer, factor), precision)
+    return LinearMap(*_scaled(layer, factor), precision)
 
 
 class InferenceEmbedding:
@@ -112,9 +113,9 @@ class InferenceAttention:
         self._query_bias = bias
         if self._is_folded:
             no_bias = bias.new_zeros(inputs)
-            self._in_projection = linear_map(weight.t().contiguous(), no_bias, precision)
+            self._in_projection = LinearMap(weight.t().contiguous(), no_bias, precision)
         else:
-            self._in_projection = linear_map(weight, bias, precision)
+            self._in_projection = LinearMap(weight, bias, precision)
         self._out_projection = _scaled_map(attention.out_projection, precision, HALF)
 
     def project(self, keys: Tensor, values: Tensor, bias: Tensor) -> BlockSource:
@@ -258,7 +259,7 @@ class InferenceConvS2S:
         ]
         self.out_projection = _scaled_map(decoder.out_projection, precision)
         output = network.output
-        self.output = linear_map(output.weight().detach(), output.bias.detach(), precision)
+        self.output = LinearMap(output.weight().detach(), output.bias.detach(), precision)
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SIncrementalState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""

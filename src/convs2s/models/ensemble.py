@@ -6,28 +6,24 @@ length, S target types that count (all, where there is no shortlist).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import singledispatch
-from typing import Literal, Protocol
+from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.convs2s_inference import InferenceConvS2S
-from convs2s.models.kernels.logits import topk_of_sums
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
-
-PART_NUMBERS, PART_ROWS = 1 << 19, 32
-"""Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
-rows, as a matrix product reads all weights however few its rows are."""
-
-Average = Literal["probabilities", "log_probabilities"]
-"""What of the networks is averaged at each step."""
+from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
 
 
 class IncrementalState(Protocol):
@@ -61,24 +57,13 @@ class InferenceNetwork(Protocol):
 def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
     """Return a network's weights as decoding needs them; they do not follow the network's.
 
-    ``fp32`` is the precision of its weights, ``int8`` is for ConvS2S alone.
+    ``fp32`` is the precision of its weights; ``int8`` is not torch's.
     """
     raise TypeError(f"no form for inference of {type(network).__name__}")
 
 
 for_inference.register(ConvS2S, InferenceConvS2S)
 for_inference.register(Lstm, InferenceLstm)
-
-
-@dataclass(frozen=True)
-class ShortlistedTypes:
-    """The types (S,), ascending and with the special tokens, that a batch's sentences may use.
-
-    ``mask`` (B, S) is True where a sentence may not use one.
-    """
-
-    types: Tensor
-    mask: Tensor
 
 
 class Ensemble:
@@ -95,6 +80,7 @@ class Ensemble:
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
         self._inference = [for_inference(network, precision) for network in networks]
+        self._device = next(networks[0].parameters()).device
 
     @property
     def attends(self) -> bool:
@@ -107,7 +93,7 @@ class Ensemble:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def start(
-        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None = None
+        self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
     ) -> "DecoderState":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each.
 
@@ -115,16 +101,18 @@ class Ensemble:
         """
         states = [network.start(source, hypotheses) for network in self._inference]
         outputs = [network.output for network in self._inference]
+        types = mask = None
         if shortlist is not None:
-            outputs = [output.of(shortlist.types) for output in outputs]
-        mask = None if shortlist is None else shortlist.mask
-        return DecoderState(states, outputs, mask, self._average)
+            types, mask = (torch.as_tensor(one, device=source.device) for one in shortlist)
+            outputs = [output.of(types) for output in outputs]
+        return DecoderState(states, outputs, source, self._average, types, mask)
 
+    @torch.inference_mode()
     def start_search(
-        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "DecoderState":
-        """Do as ``start``, for a search alone, which asks for ``best`` at each step."""
-        return self.start(source, hypotheses, shortlist)
+        """Do as ``start`` with a source on the CPU, for a search, which asks for ``best`` alone."""
+        return self.start(torch.from_numpy(source).to(self._device), hypotheses, shortlist)
 
 
 class DecoderState:
@@ -140,14 +128,19 @@ class DecoderState:
         self,
         states: Sequence[IncrementalState],
         outputs: Sequence[LinearMap],
-        mask: Tensor | None,
+        source: Tensor,
         average: Average,
+        types: Tensor | None = None,
+        mask: Tensor | None = None,
     ) -> None:
-        """Take what each network has read of the source, and its map to logits of S types.
+        """Take what each network has read of the source (B, m), and its map to logits of S types.
 
-        ``mask`` (B, S) is True where a sentence may not use a type; None: it may use all.
+        ``types`` (S,) are the shortlist's; None: all. ``mask`` (B, S) is True where a sentence may
+        not use one.
         """
-        self._states, self._outputs, self._mask, self._average = states, outputs, mask, average
+        self._states, self._outputs, self._average = states, outputs, average
+        self._no_word = (source == PADDING) | (source == END)  # (B, m)
+        self._types, self._mask = types, mask
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last token (B, K).
@@ -157,87 +150,105 @@ class DecoderState:
             averaged as such; and the attention (B, K, m), the mean over the networks that have
             attention, None where none has.
         """
-        features, attention = self._read(previous)
-        return self._predict(features, slice(None)), attention
+        steps = [state.step(previous) for state in self._states]
+        attentions = [attention for _, attention in steps if attention is not None]
+        mean = torch.stack(attentions).mean(0) if attentions else None
+        return self._predict([features for features, _ in steps]), mean
 
-    def best(
-        self,
-        previous: Tensor,
-        scores: Tensor,
-        count: int,
-        constrain: Callable[[Tensor, slice], None],
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    @torch.inference_mode()
+    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        A CPU goes through the batch in parts that stay in the cache, a GPU does it at once.
-
-        Args:
-            previous: (B, K), each hypothesis's last token.
-            scores: (B, K), the log-probability of each hypothesis.
-            count: of the continuations; at most K * S are returned.
-            constrain: changes predictions (B', K, S) of some of the sentences in place.
-
-        Returns:
-            Log-probabilities (B, count), the best first, their places in K * S, and the attention
-            as ``step`` has it.
+        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
+        most ``count`` are returned, in one transfer, so that the device is waited for once.
         """
-        features, attention = self._read(previous)
-        best = []  # log-probabilities and places, (B', count), of each part
-        rows = max(PART_ROWS, PART_NUMBERS // self.types)
-        sentences = max(1, rows // previous.shape[1])
-        if previous.device.type != "cpu":
-            sentences = len(previous)
-        for start in range(0, len(previous), sentences):
-            part = slice(start, start + sentences)
-            predictions = self._predict([tensor[part] for tensor in features], part)
-            constrain(predictions, part)
-            best.append(topk_of_sums(predictions, scores[part], count))
-        if len(best) == 1:
-            return *best[0], attention
-        totals, places = (torch.cat(parts) for parts in zip(*best, strict=True))
-        return totals, places, attention
+        predictions, attention = self.step(self._to_device(previous))
+        return self._best(predictions, attention, scores, count, limits)
+
+    def _best(
+        self,
+        predictions: Tensor,
+        attention: Tensor | None,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
+        """Return what a search reads of predictions (B, K, S), which are changed."""
+        self._limit(predictions, limits)
+        sums = predictions + self._to_device(scores).to(predictions.dtype).unsqueeze(2)
+        totals, chosen = sums.flatten(1).topk(min(count, sums[0].numel()))  # (B, C)
+        tokens = chosen % self.types
+        if self._types is not None:
+            tokens = self._types[tokens]
+        # float64 holds each of these numbers as it is, indices too.
+        parts = [totals.double(), chosen // self.types, tokens]
+        if attention is not None:
+            parts.append(attention.masked_fill(self._no_word.unsqueeze(1), -1.0).argmax(2))
+        transferred = torch.cat(parts, 1).cpu().numpy()  # (B, 3C + K), or (B, 3C)
+        count = totals.shape[1]
+        indices = transferred[:, count:].astype(np.int64)
+        places = None if attention is None else indices[:, 2 * count :]
+        parents, chosen_tokens = indices[:, :count], indices[:, count : 2 * count]
+        return Candidates(transferred[:, :count], parents, chosen_tokens, places)
+
+    def _limit(self, predictions: Tensor, limits: Limits) -> None:
+        """Bar from predictions (B, K, S) what may not come next.
+
+        The special tokens stand at their own indices among the types of a shortlist as well.
+        """
+        predictions.select(2, PADDING).fill_(-torch.inf)
+        if limits.unknown_penalty:
+            predictions.select(2, UNKNOWN).sub_(limits.unknown_penalty)
+        end = predictions.select(2, END)  # (B, K), a view
+        if not limits.may_end:
+            end.index_fill_(0, self._to_device(np.flatnonzero(~limits.must_end)), -torch.inf)
+        if limits.must_end.any():  # nothing but </s> may follow
+            rows = self._to_device(np.flatnonzero(limits.must_end))
+            ending = end.index_select(0, rows)
+            predictions.index_fill_(0, rows, -torch.inf)
+            end.index_copy_(0, rows, ending)
+
+    def _to_device(self, array: NDArray[np.generic]) -> Tensor:
+        """Return an array on the networks' device, without waiting for it."""
+        return torch.from_numpy(array).to(self._no_word.device, non_blocking=True)
 
     @property
     def types(self) -> int:
         """S, the number of types to choose from."""
         return self._outputs[0].outputs
 
-    def _read(self, previous: Tensor) -> tuple[list[Tensor], Tensor | None]:
-        """Return what enters each output layer, and the mean attention."""
-        steps = [state.step(previous) for state in self._states]
-        attentions = [attention for _, attention in steps if attention is not None]
-        if len(attentions) > 1:
-            attentions = [torch.stack(attentions).mean(0)]
-        return [features for features, _ in steps], next(iter(attentions), None)
-
-    def _predict(self, features: Sequence[Tensor], part: slice) -> Tensor:
-        """Return log-probabilities (B', K, S) of a part of the sentences."""
+    def _predict(self, features: Sequence[Tensor]) -> Tensor:
+        """Return log-probabilities (B, K, S)."""
         predictions = []
         for x, output in zip(features, self._outputs, strict=True):
-            logits = output(x)  # (B', K, S)
+            logits = output(x)  # (B, K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
             if self._mask is not None:
-                logits = logits.masked_fill(self._mask[part].unsqueeze(1), -torch.inf)
+                logits = logits.masked_fill(self._mask.unsqueeze(1), -torch.inf)
             predictions.append(functional.log_softmax(logits, dim=2))
         if len(predictions) == 1:
             return predictions[0]
-        stacked = torch.stack(predictions)  # (networks, B', K, S)
+        stacked = torch.stack(predictions)  # (networks, B, K, S)
         if self._average == "log_probabilities":
             return stacked.mean(0)
         # The log of the mean probability.
         return torch.logsumexp(stacked, 0) - math.log(len(predictions))
 
-    def select(self, rows: Tensor) -> None:
+    @torch.inference_mode()
+    def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
         for state in self._states:
-            state.select(rows)
+            state.select(self._to_device(rows))
 
-    def keep(self, sentences: Tensor) -> None:
+    @torch.inference_mode()
+    def keep(self, sentences: Indices) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
+        kept = self._to_device(sentences)
         for state in self._states:
-            state.keep(sentences)
+            state.keep(kept)
+        self._no_word = self._no_word[kept]
         if self._mask is not None:
-            self._mask = self._mask[sentences]
+            self._mask = self._mask[kept]
 
     def release(self) -> None:
         """Give up what others can use: nothing more is asked of this state."""

@@ -17,9 +17,10 @@ from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_s
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.quantized_linear import FEWEST_ROWS, Precision, linear_map
+from convs2s.models.kernels.linear_map import FEWEST_ROWS, LinearMap
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
+from convs2s.models.steps import Precision
 
 State = tuple[Tensor, Tensor]
 """A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""
@@ -166,12 +167,10 @@ class InferenceLstm:
     """The network itself; in bf16, torch rounds the layers' weights at each step."""
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
-        """Take a network for decoding in fp32 or bf16; there is no int8 for its layers."""
-        if precision == "int8":
-            raise NotImplementedError("an LSTM in int8")
+        """Take a network for decoding in fp32 or bf16."""
         self._network = network
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
-        self.output = linear_map(weight, bias, precision)
+        self.output = LinearMap(weight, bias, precision)
         self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
 
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":

@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-EMBEDDING_TABLES = {"source": "encoder.embedding.tokens", "target": "decoder.embedding.tokens"}
-"""The weights of every network that have a row for each type of a side's vocabulary."""
-
 
 class OutputLayer(Protocol):
     """The map from features to logits; ``weight()`` is (V, features), ``bias`` (V,)."""
@@ -31,12 +28,10 @@ def rows_of(output: OutputLayer, types: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 class Network(nn.Module, ABC):
-    """An encoder and a decoder; its weights hold those that ``EMBEDDING_TABLES`` names."""
+    """An encoder and a decoder; each with ``embedding.tokens``, a row a type."""
 
     attends: ClassVar[bool]
     """Whether there is attention, which unknown-word replacement and its plots need."""
-    has_int8: ClassVar[bool] = False
-    """Whether it is decoded in int8, on processors that have it."""
     replays_steps: ClassVar[bool] = False
     """Whether a GPU may record a step of its decoding and replay it."""
 

@@ -16,12 +16,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.convs2s_inference import VECTOR, ConvS2SIncrementalState, InferenceConvS2S
-from convs2s.models.ensemble import Average, DecoderState, Ensemble, ShortlistedTypes
-from convs2s.models.kernels.logits import topk_of_sums
-from convs2s.models.kernels.quantized_linear import LinearMap, Precision
+from convs2s.models.ensemble import DecoderState, Ensemble
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
+from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
 
 ROWS = 16
 """Sentences of a batch are filled up to a multiple of it."""
@@ -123,12 +124,16 @@ class RecordedEnsemble(Ensemble):
         self._convs2s, self._recording = convs2s, recording
         self._idle: dict[Shape, RecordedDecoder] = {}  # the last used at the end
 
+    @torch.inference_mode()
     def start_search(
-        self, source: Tensor, hypotheses: int, shortlist: ShortlistedTypes | None
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> DecoderState:
         """Encode the source; with a shortlist, which belongs to its batch, nothing is recorded."""
         if shortlist is not None:
-            return self.start(source, hypotheses, shortlist)
+            return super().start_search(source, hypotheses, shortlist)
+        return self._start(torch.from_numpy(source).to(self._device), hypotheses)
+
+    def _start(self, source: Tensor, hypotheses: int) -> DecoderState:
         missing = source.new_full((-len(source) % ROWS, source.shape[1]), PADDING)
         missing[:, 0] = END
         filled = torch.cat([source, missing])  # (B', m)
@@ -142,26 +147,25 @@ class RecordedEnsemble(Ensemble):
             when_done = partial(self._idle.__setitem__, shape)
             previous = source.new_full((len(filled), hypotheses), END)
             recorded = self._recording(), previous, when_done
-            decoder = RecordedDecoder(states, outputs, self._average, *recorded)
+            decoder = RecordedDecoder(states, outputs, source, self._average, *recorded)
         else:
-            decoder.restart(filled)
-        decoder.length = source.shape[1]
+            decoder.restart(source, filled)
         return decoder
 
 
 class RecordedDecoder(DecoderState):
     """A decoder whose first step is run, whose second is recorded, and whose others are replayed.
 
-    Its states have B' rows, of which the first B are sentences. ``length`` is m of their source.
+    Its states have B' rows, of which the first B are sentences.
     """
 
     keeps_all = True
-    length: int
 
     def __init__(
         self,
         states: Sequence[InPlaceConvS2SState],
         outputs: Sequence[LinearMap],
+        source: Tensor,
         average: Average,
         recording: Recording,
         previous: Tensor,
@@ -171,26 +175,22 @@ class RecordedDecoder(DecoderState):
 
         ``previous`` (B', K) is where a step reads each hypothesis's last token.
         """
-        super().__init__(states, outputs, None, average)
+        super().__init__(states, outputs, source, average)
         self._in_place, self._recording, self._when_done = states, recording, when_done
         self._previous, self._is_set_up = previous, False
         self._predicted: Predicted | None = None  # where a recorded step's results are
 
-    def restart(self, source: Tensor) -> None:
-        """Begin with another source (B', m) of as many rows and as many whole vectors."""
+    def restart(self, source: Tensor, filled: Tensor) -> None:
+        """Begin with another source (B, m), filled up to as many rows and whole vectors."""
+        self._no_word = (source == PADDING) | (source == END)
         for state in self._in_place:
-            state.restart(source)
+            state.restart(filled)
 
-    def best(
-        self,
-        previous: Tensor,
-        scores: Tensor,
-        count: int,
-        constrain: Callable[[Tensor, slice], None],
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    @torch.inference_mode()
+    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
         sentences = len(previous)
-        self._previous[:sentences].copy_(previous)
+        self._previous[:sentences].copy_(self._to_device(previous))
         if not self._is_set_up:  # the first step sets up what cannot be while recording
             self._is_set_up = True
             predictions, attention = self.step(self._previous)
@@ -199,12 +199,9 @@ class RecordedDecoder(DecoderState):
                 self._predicted = self._recording.record(lambda: self.step(self._previous))
             self._recording.replay()
             predictions, attention = self._predicted
-        predictions = predictions[:sentences]  # (B, K, S)
-        constrain(predictions, slice(None))
-        totals, places = topk_of_sums(predictions, scores, count)
         if attention is not None:
-            attention = attention[:sentences, :, : self.length]  # (B, K, m)
-        return totals, places, attention
+            attention = attention[:sentences, :, : self._no_word.shape[1]]  # (B, K, m)
+        return self._best(predictions[:sentences], attention, scores, count, limits)
 
     def release(self) -> None:
         """Leave the recording to another source."""

@@ -26,7 +26,6 @@ from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.interrupts import Interrupted
 from convs2s.files.text import bounded_lines, decode_lines, read_lines, write_lines
-from convs2s.models.kernels.quantized_linear import runs_int8
 from tests.support import tiny
 from tests.support.limits import without_locks
 from tests.support.memory import peak_memory
@@ -38,7 +37,7 @@ SHORT: dict[str, Any] = {"beam": 2, "maximum_length": {"factor": 0.2, "offset": 
 PRECISIONS = [
     "fp32",
     "bf16",
-    pytest.param("int8", marks=pytest.mark.skipif(not runs_int8(), reason="needs an x86 CPU")),
+    "int8",
 ]
 
 SHORT_OPTIONS = ("--beam", 2, "--maximum-length.factor", 0.2, "--maximum-length.offset", 2)

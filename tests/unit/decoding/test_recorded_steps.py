@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,9 +11,10 @@ from convs2s.data.vocabulary import END
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.translate import load_ensemble
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.ensemble import Ensemble, ShortlistedTypes
+from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.models.recorded_ensemble import MOST_RECORDINGS, ROWS, RecordedEnsemble
+from convs2s.models.steps import Shortlisted
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
 from tests.support.recordings import CpuRecording
 from tests.support.waiting import counted_waits
@@ -93,8 +95,8 @@ def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next() -> Non
 
 def test_a_shortlist_is_of_its_batch_and_recorded_by_nobody() -> None:
     model, source = network(), batch(6, 3)
-    types = torch.tensor([*range(END + 3), 7, 9, 12])
-    shortlist = ShortlistedTypes(types, torch.zeros(2, len(types), dtype=torch.bool))
+    types = np.array([*range(END + 3), 7, 9, 12])
+    shortlist = Shortlisted(types, np.zeros((2, len(types)), bool))
     recorded = Recorded(model)
     found = beam_search(recorded, source, options(), shortlist)
     assert_alike(found, beam_search(Ensemble([model]), source, options(), shortlist))
@@ -105,7 +107,7 @@ def test_a_step_waits_once() -> None:
     recorded, source = Recorded(network()), batch(6, 3)
     with counted_waits() as waits:
         beam_search(recorded, source, options(beam=3))
-    assert waits == {"cpu": recorded.made[0].replays + 1 + 1}  # the first step, and the lengths
+    assert waits == {"cpu": recorded.made[0].replays + 1}  # the first step
 
 
 def test_an_lstms_steps_are_not_recorded() -> None:

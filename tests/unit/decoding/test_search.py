@@ -9,13 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import _Search, beam_search
 from convs2s.models import ensemble
 from convs2s.models.ensemble import Ensemble, for_inference
-from convs2s.models.kernels.quantized_linear import Precision, linear_map
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.layers import PlainOutput
 from convs2s.models.network import Network
+from convs2s.models.steps import Precision
 from tests.support.networks import batch, lstm, network, options
 
 A, B, C = (max(END, PADDING, UNKNOWN) + number for number in (1, 2, 3))
@@ -67,7 +69,7 @@ class Bigrams(Network):
 class InferenceBigrams:
     def __init__(self, network: Bigrams, precision: Precision) -> None:
         self.features = network.features
-        self.output = linear_map(network.layer.table, network.layer.bias, precision)
+        self.output = LinearMap(network.layer.table, network.layer.bias, precision)
 
     def start(self, source: Tensor, hypotheses: int) -> "InferenceBigrams":
         return self
@@ -136,7 +138,7 @@ def test_a_greedy_search_ends_with_its_last_output(monkeypatch: pytest.MonkeyPat
     rows: list[int] = []
     best = ensemble.DecoderState.best
 
-    def counted(state: ensemble.DecoderState, previous: Tensor, *given: Any) -> Any:
+    def counted(state: ensemble.DecoderState, previous: Indices, *given: Any) -> Any:
         rows.append(len(previous))
         return best(state, previous, *given)
 
@@ -145,20 +147,6 @@ def test_a_greedy_search_ends_with_its_last_output(monkeypatch: pytest.MonkeyPat
     found = beam_search(Ensemble([Bigrams()]), batch(4, 2), long)  # each writes a and </s>
     assert [one.tokens for hypotheses in found for one in hypotheses] == [[A], [A]]
     assert rows == [2, 2]
-
-
-def test_the_parts_of_a_batch_keep_their_own_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = batch(9, 2, 5, 1)
-    searches = [options(), options(minimum_length=4, maximum_length={"factor": 1, "offset": 1})]
-    whole = [beam_search(Ensemble([network()]), source, one) for one in searches]
-    monkeypatch.setattr(ensemble, "PART_NUMBERS", 1)
-    monkeypatch.setattr(ensemble, "PART_ROWS", 1)  # a sentence at a time
-    for one, expected in zip(searches, whole, strict=True):
-        parts = beam_search(Ensemble([network()]), source, one)
-        for found, hypotheses in zip(parts, expected, strict=True):
-            assert [each.tokens for each in found] == [each.tokens for each in hypotheses]
-            scores = [each.score for each in hypotheses]
-            assert [each.score for each in found] == pytest.approx(scores)
 
 
 def test_the_beam_ends_with_as_many_hypotheses_as_it_began_with() -> None:

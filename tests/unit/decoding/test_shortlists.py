@@ -6,16 +6,17 @@ from torch import Tensor
 
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.build import build_network
-from convs2s.models.ensemble import Ensemble, ShortlistedTypes
+from convs2s.models.ensemble import Ensemble
+from convs2s.models.steps import Shortlisted
 from tests.support import networks, tiny
 
 TYPES, SENTENCES, LENGTH = 400, 24, 12
 
 
-def shortlist(own: Tensor) -> ShortlistedTypes:
+def shortlist(own: Tensor) -> Shortlisted:
     """Return that of a batch, of which each sentence has its own types (B, TYPES) as booleans."""
     types = torch.nonzero(own.any(0)).flatten()
-    return ShortlistedTypes(types, ~own[:, types])
+    return Shortlisted(types.numpy(), (~own[:, types]).numpy())
 
 
 def found(ensemble: Ensemble, source: Tensor, own: Tensor) -> list[list[Hypothesis]]:

@@ -18,8 +18,9 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
-from convs2s.models.ensemble import Average, Ensemble
+from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
+from convs2s.models.steps import Average
 from convs2s.text.preparation import Preparation
 from tests.support.networks import assert_incremental_equals_full, batch, lstm, network, options
 

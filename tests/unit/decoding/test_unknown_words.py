@@ -1,7 +1,7 @@
 """Unknown-word replacement against the faults that users of other toolkits ran into."""
 
-from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
@@ -9,13 +9,15 @@ import torch
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.test_sets import decode_test_set
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import replace_unknown
 from convs2s.files.text import read_lines, write_lines
-from convs2s.models.ensemble import Ensemble
+from convs2s.model_file import load_model, save_model
+from convs2s.models.ensemble import DecoderState, Ensemble
 from convs2s.scoring.translations import read_translations
 from convs2s.text.align import align_words
 from convs2s.text.dictionary import build_dictionary, read_dictionary
@@ -25,10 +27,9 @@ TYPES = 5
 
 
 class Staring:
-    """An ensemble and its session in one, which writes ``<unk>`` and always looks the same way."""
+    """An ensemble that writes ``<unk>`` and always looks the same way."""
 
     attends = True
-    types = TYPES
 
     def __init__(self, attention: list[list[float]]) -> None:
         self.attention = torch.tensor(attention)  # (B, m)
@@ -36,37 +37,26 @@ class Staring:
     def positions(self, side: str) -> None:
         return None
 
-    keeps_all = False
-
-    def filled(self, source: Tensor, selected: None) -> Tensor:
-        return source
-
-    def start_search(self, source: Tensor, hypotheses: int, selected: None) -> "Staring":
+    def start_search(self, source: Indices, hypotheses: int, selected: None) -> DecoderState:
         assert source.shape == self.attention.shape
-        self.hypotheses = hypotheses
-        return self
+        return StaringState(torch.from_numpy(source), self.attention)
 
-    def release(self) -> None:
-        """There is nothing to give back."""
 
-    def best(
-        self,
-        previous: Tensor,
-        scores: Tensor,
-        count: int,
-        constrain: Callable[[Tensor, slice], None],
-    ) -> tuple[Tensor, Tensor, Tensor]:
+class StaringState(DecoderState):
+    types = TYPES
+
+    def __init__(self, source: Tensor, attention: Tensor) -> None:
+        super().__init__([], [], source, "probabilities")
+        self.attention = attention
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         predictions = torch.full((*previous.shape, TYPES), -50.0)  # (B, K, V)
         predictions[:, :, UNKNOWN], predictions[:, :, END] = -0.1, -10.0
-        constrain(predictions, slice(None))
-        totals, places = (predictions + scores.unsqueeze(2)).flatten(1).topk(count)
-        return totals, places, self.attention.unsqueeze(1).expand(-1, self.hypotheses, -1)
+        return predictions, self.attention.unsqueeze(1).expand(-1, previous.shape[1], -1)
 
-    def select(self, parents: Tensor) -> None:
-        pass
-
-    def keep(self, sentences: Tensor) -> None:
-        self.attention = self.attention[sentences]
+    def keep(self, sentences: Indices) -> None:
+        super().keep(sentences)
+        self.attention = self.attention[torch.from_numpy(sentences)]
 
 
 def looked_at(source: list[list[int]], attention: list[list[float]], words: int) -> list[list[int]]:
@@ -82,10 +72,13 @@ def looked_at(source: list[list[int]], attention: list[list[float]], words: int)
 
 def unknowing(model: Path, **settings: Any) -> LineTranslator:
     """Return a translator whose outputs are ``<unk>`` 15 times: its 16 positions less the end's."""
-    chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
-    # A reward, which no configuration may state, is not validated.
-    chosen = chosen.model_copy(update={"unknown_penalty": -100.0})
-    return LineTranslator([model], chosen, "cpu")
+    network, description = load_model(model)
+    network.output.bias.data[UNKNOWN] += 100.0
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        save_model(path, network.state_dict(), description)
+        chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
+        return LineTranslator([path], chosen, "cpu")
 
 
 # Attention on the final full stop or </s>

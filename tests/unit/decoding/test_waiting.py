@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import load_ensemble
@@ -20,7 +20,7 @@ def test_a_step_waits_once(sharp: Path, monkeypatch: pytest.MonkeyPatch, beam: i
     steps: list[int] = []
     best = DecoderState.best
 
-    def counted(state: DecoderState, previous: Tensor, *given: Any) -> Any:
+    def counted(state: DecoderState, previous: Indices, *given: Any) -> Any:
         steps.append(len(previous))
         return best(state, previous, *given)
 
@@ -33,4 +33,4 @@ def test_a_step_waits_once(sharp: Path, monkeypatch: pytest.MonkeyPatch, beam: i
     with counted_waits() as waits:
         beam_search(ensemble, source, DecodingSettings(beam=beam))
     assert len(steps) > 10
-    assert waits == {"cpu": len(steps) + 1}  # and once for the sources' lengths
+    assert waits == {"cpu": len(steps)}

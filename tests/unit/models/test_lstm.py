@@ -21,8 +21,8 @@ from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
-from convs2s.models.kernels.quantized_linear import Precision
 from convs2s.models.lstm import InferenceLstm, Lstm, reverse_tokens
+from convs2s.models.steps import Precision
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
@@ -261,7 +261,7 @@ def test_replacement_without_attention_is_refused(saved: Path) -> None:
 
 
 def test_int8_is_refused(saved: Path) -> None:
-    with pytest.raises(UserError, match="a model of kind lstm has no int8"):
+    with pytest.raises(UserError, match="int8 is for networks of kind: convs2s"):
         translator(saved, precision="int8")
 
 

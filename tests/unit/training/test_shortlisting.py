@@ -25,11 +25,11 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
-from convs2s.models import ensemble
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.ensemble import Ensemble, ShortlistedTypes
+from convs2s.models.ensemble import Ensemble
 from convs2s.models.layers import OutputTable
+from convs2s.models.steps import Shortlisted
 from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, identity
@@ -146,8 +146,7 @@ def search(
 ) -> list[list[Hypothesis]]:
     selected = None
     if chosen is not None:
-        arrays = chosen.of_sentences(source.tolist())
-        selected = ShortlistedTypes(*map(torch.from_numpy, arrays))
+        selected = Shortlisted(*chosen.of_sentences(source.tolist()))
     return beam_search(Ensemble([model]), source, options(), selected)
 
 
@@ -177,15 +176,6 @@ def test_a_selection_does_not_depend_on_the_batch() -> None:
     source = batch(9, 2, 5)
     for row, found in zip(source, search(network(), source, shortlist()), strict=True):
         assert_same(found, search(network(), row[row != PADDING].unsqueeze(0), shortlist())[0])
-
-
-def test_the_parts_of_a_batch_keep_their_own_selections(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = batch(9, 2, 5)
-    whole = search(network(), source, shortlist())
-    monkeypatch.setattr(ensemble, "PART_NUMBERS", 1)
-    monkeypatch.setattr(ensemble, "PART_ROWS", 1)  # a sentence at a time
-    for found, other in zip(search(network(), source, shortlist()), whole, strict=True):
-        assert_same(found, other)
 
 
 def test_a_selection_of_everything_is_none() -> None:

@@ -1,4 +1,4 @@
-"""Few passes over the logits of the output layer: the loss of training, the best of a search.
+"""Few passes over the logits of the output layer: the loss of training.
 
 A batch's logits are its largest tensor by far, and softmax, loss and their gradients each pass
 over it from memory. In training a block of rows at a time is multiplied, turned into its gradient
@@ -6,7 +6,6 @@ in place while it is in the cache, and multiplied back, so that there never are 
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -26,8 +25,6 @@ LEAST_ROWS = 1024
 
 BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor]]
 """``block_loss``, or what torch.compile makes of it."""
-
-GROUP = 32  # Numbers of which the largest stands for all in the first pass of ``topk_of_sums``
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
@@ -133,38 +130,3 @@ def summed_cross_entropy(
             features, weight, bias, target, smoothing, torch.is_grad_enabled(), loss_of
         )
     return loss
-
-
-def topk_of_sums(numbers: Tensor, offsets: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the largest of a sentence's numbers, each with its row's offset added.
-
-    The largest lie in the groups with the largest maxima, and maxima of whole groups are what
-    vector instructions are good at: one pass reads everything, what follows reads little.
-
-    Numbers are (B, K, S), offsets (B, K). The sums (B, count) come the largest first, with their
-    places (B, count) in K * S, which bounds the count.
-    """
-    _, rows, total = numbers.shape
-    width = total // GROUP
-    if width < 4 * count:
-        return (numbers + offsets.unsqueeze(2)).flatten(1).topk(min(count, rows * total))
-    whole = numbers[:, :, : width * GROUP].unflatten(2, (GROUP, width))
-    maxima = whole.amax(2).add_(offsets.unsqueeze(2))  # (B, K, width)
-    groups = maxima.flatten(1).topk(count).indices  # (B, count) in K * width
-    first = groups + groups // width * (total - width)  # a group's first member in K * S
-    members, rest = _places(rows, total, numbers.device)
-    places = (first.unsqueeze(2) + members).flatten(1)
-    if len(rest):
-        places = torch.cat([places, rest.expand(len(places), -1)], 1)
-    sums = numbers.flatten(1).gather(1, places).add_(offsets.gather(1, places // total))
-    values, chosen = sums.topk(count)
-    return values, places.gather(1, chosen)
-
-
-@lru_cache(maxsize=8)
-def _places(rows: int, total: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return where a group's members lie beside its first one, and the places in no group."""
-    width = total // GROUP
-    members = torch.arange(0, width * GROUP, width, device=device)
-    rest = torch.arange(rows * total, device=device).view(rows, total)[:, width * GROUP :]
-    return members, rest.flatten()

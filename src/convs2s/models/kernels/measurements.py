@@ -3,8 +3,8 @@
 import json
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,14 +85,3 @@ def processor_seconds(work: Callable[[], object]) -> float:
     started = time.process_time()
     work()
     return time.process_time() - started
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Have this thread compute alone while the block runs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -1,0 +1,186 @@
+"""ConvS2S networks on a CPU, in fp32 or int8, by ONNX Runtime: without torch.
+
+Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S target types.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import END, PADDING, UNKNOWN
+from convs2s.models import onnx_graphs as graphs
+from convs2s.models.onnx_graphs import BARRED, GROUP, AnyArray, InferenceSession, OrtValue, Weights
+from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
+
+VECTOR, VECTORS = 16, 64
+"""Numbers of fp32 that a softmax adds up at a time: the widest vector's, and those of several once
+a row has as many. The source is padded to whole ones, or a row with more padding would be added up
+in another order: no sentence's rounding may depend on the others of its batch."""
+
+SPECIAL = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
+
+PART_NUMBERS, PART_ROWS = 1 << 19, 32
+"""Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
+rows, as a matrix product reads all weights however few its rows are."""
+
+
+class OnnxEnsemble:
+    """Networks over the same vocabularies; a single one is the common case."""
+
+    attends = True
+
+    def __init__(self, networks: Sequence[Weights], precision: str, average: str) -> None:
+        """Make sessions of the networks' weights, which are used up.
+
+        Raises:
+            ValueError: weights are not those of their architecture.
+        """
+        self.precision, self._average = precision, average
+        self._architectures = [network.architecture for network in networks]
+        encoder, parts = graphs.encoder(networks, precision)
+        decoder, self.states = graphs.decoder(networks, precision, parts)
+        self._encoder, self.decoder = encoder.session(), decoder.session()
+        self._layers = [network.output() for network in networks]
+        self._parts = ["words", *parts]
+        self._types = np.arange(networks[0].types["target"])
+        self._output = graphs.output(self._layers, precision, average, False).session()
+
+    def positions(self, side: str) -> int | None:
+        """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
+        limits = [architecture.positions.rows(side) for architecture in self._architectures]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def start_search(
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+    ) -> "OnnxDecoder":
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+        length = source.shape[1]
+        whole = VECTOR if length <= VECTORS else VECTORS
+        source = np.pad(source, ((0, 0), (0, -length % whole)), constant_values=PADDING)
+        encoded = self._encoder.run(self._parts, {"source": source})
+        parts = dict(zip(self._parts, encoded, strict=True))
+        if shortlist is None:
+            return OnnxDecoder(self, parts, hypotheses, self._output, self._types, None)
+        layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
+        output = graphs.output(layers, self.precision, self._average, True).session()
+        mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
+        masked = np.where(mask, np.float32(BARRED), np.float32(0))
+        return OnnxDecoder(self, parts, hypotheses, output, shortlist.types, masked)
+
+
+class OnnxDecoder:
+    """The incremental state of decoding one batch."""
+
+    keeps_all = False
+
+    def __init__(
+        self,
+        ensemble: OnnxEnsemble,
+        parts: dict[str, AnyArray],
+        hypotheses: int,
+        output: InferenceSession,
+        types: Indices,
+        mask: Numbers | None,
+    ) -> None:
+        """Take what the encoder made of B sentences, and the output layers of types (S,).
+
+        ``mask`` (B, S) is BARRED where a sentence may not use a type, else 0; None: it may use all.
+        """
+        self._types, self._mask, self._hypotheses = types, mask, hypotheses
+        self._decoder, self._output, self._position = ensemble.decoder, output, 0
+        self._binding = self._decoder.io_binding()
+        rows = len(parts["words"]) * hypotheses
+        self._rows, self._parts, self._states = np.arange(rows), parts, list(ensemble.states)
+        self._bind(parts)
+        for name, width in ensemble.states.items():
+            self._bind({name: np.zeros((rows, width), np.float32)})
+        self._features = [f"{number}.features" for number in range(len(self._states))]
+
+    def _bind(self, arrays: Mapping[str, AnyArray]) -> None:
+        for name, array in arrays.items():
+            self._binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
+
+    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
+        """Predict, and return the most probable continuations of each sentence's hypotheses.
+
+        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
+        most ``count`` are returned.
+        """
+        batch, width = previous.shape
+        places, *features = self._read(previous)
+        values, tokens, end = self._predict(features, width, count + SPECIAL)
+        values, tokens = values.reshape(batch, width, -1), tokens.reshape(batch, width, -1)
+        _limit(values, tokens, end.reshape(batch, width), limits)
+        totals = (values + scores[:, :, None]).reshape(batch, -1)
+        order = np.argsort(-totals, axis=1, kind="stable")[:, :count]
+        sentences = np.arange(batch)[:, None]
+        chosen = self._types[tokens.reshape(batch, -1)[sentences, order]]
+        return Candidates(totals[sentences, order], order // values.shape[2], chosen, places)
+
+    def _read(self, previous: Indices) -> list[AnyArray]:
+        """Return the places (B, K) with the most attention, and what enters each output layer."""
+        step = {"previous": previous, "position": np.array(self._position), "rows": self._rows}
+        self._bind(step)
+        results = ["places", *self._features]
+        for name in [*results, *(f"{state}.next" for state in self._states)]:
+            self._binding.bind_output(name)  # anew, as the last ones are read now
+        self._decoder.run_with_iobinding(self._binding)
+        found = self._binding.get_outputs()
+        for name, value in zip(self._states, found[len(results) :], strict=True):
+            self._binding.bind_ortvalue_input(name, value)
+        self._position += 1
+        self._rows = np.arange(previous.size)
+        return [value.numpy() for value in found[: len(results)]]
+
+    def _predict(self, features: Sequence[AnyArray], width: int, count: int) -> list[AnyArray]:
+        """Return log-probabilities and types (R, count), and </s>'s log-probability (R,).
+
+        It goes through the batch in parts that stay in the cache.
+        """
+        groups = min(count, -(-len(self._types) // GROUP))
+        given: dict[str, AnyArray] = {"groups": np.array([groups])}
+        given["count"] = np.array([min(count, groups * GROUP, len(self._types))])
+        sentences = max(1, max(PART_ROWS, PART_NUMBERS // len(self._types)) // width)
+        parts = []
+        for start in range(0, len(features[0]), sentences * width):
+            rows = slice(start, start + sentences * width)
+            if self._mask is not None:
+                own = self._mask[start // width : start // width + sentences]
+                given["mask"] = np.repeat(own, width, 0)
+            given |= {name: x[rows] for name, x in zip(self._features, features, strict=True)}
+            parts.append(self._output.run(["values", "tokens", "end"], given))
+        return (
+            parts[0]
+            if len(parts) == 1
+            else [np.concatenate(each) for each in zip(*parts, strict=True)]
+        )
+
+    def select(self, rows: Indices) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        self._rows = rows
+
+    def keep(self, sentences: Indices) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+        self._rows = self._rows.reshape(-1, self._hypotheses)[sentences].reshape(-1)
+        self._parts = {name: one[sentences] for name, one in self._parts.items()}
+        self._bind(self._parts)
+        self._mask = None if self._mask is None else self._mask[sentences]
+
+    def release(self) -> None:
+        """Give up what others can use, which is nothing."""
+
+
+def _limit(values: Numbers, tokens: Indices, end: Numbers, limits: Limits) -> None:
+    """Bar from log-probabilities (B, K, C) of tokens what may not come; ``end`` (B, K) is </s>'s.
+
+    The special tokens stand at their own indices among the types of a shortlist as well.
+    """
+    values[(tokens == PADDING) | (values < BARRED / 2)] = -np.inf
+    if limits.unknown_penalty:
+        values[tokens == UNKNOWN] -= limits.unknown_penalty
+    if not limits.may_end:
+        values[(tokens == END) & ~limits.must_end[:, None, None]] = -np.inf
+    if limits.must_end.any():
+        values[limits.must_end], tokens[limits.must_end] = -np.inf, END
+        values[limits.must_end, :, 0] = end[limits.must_end]

@@ -1,0 +1,46 @@
+"""What a search asks of a decoder at each step, as arrays: A sentences, K hypotheses of each."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convs2s.data.batches import Indices
+
+Numbers = NDArray[np.floating]
+Precision = Literal["fp32", "bf16", "int8"]
+Average = Literal["probabilities", "log_probabilities"]
+"""What of the networks is averaged at each step."""
+
+
+class Shortlisted(NamedTuple):
+    """The types (S,), ascending and with the special tokens, that a batch's sentences may use.
+
+    ``mask`` (B, S) is True where a sentence may not use one.
+    """
+
+    types: Indices
+    mask: NDArray[np.bool_]
+
+
+class Limits(NamedTuple):
+    """What may come next, beside padding, which never may.
+
+    Attributes:
+        unknown_penalty: is subtracted from the log-probability of ``<unk>``.
+        must_end: (A,), where nothing but ``</s>`` may follow.
+        may_end: whether the others may end.
+    """
+
+    unknown_penalty: float
+    must_end: NDArray[np.bool_]
+    may_end: bool
+
+
+class Candidates(NamedTuple):
+    """The best continuations of a step, C of each sentence."""
+
+    scores: Numbers  # (A, C), log-likelihoods, the best first
+    parents: Indices  # (A, C), the hypothesis that each continues
+    tokens: Indices  # (A, C), the token that it continues it by
+    places: Indices | None  # (A, K), where each hypothesis has the most attention; None without any
