@@ -44,9 +44,10 @@ from torch.nn import functional  # noqa: E402
 
 from convs2s.data.vocabulary import PADDING  # noqa: E402
 from convs2s.models.ensemble import for_inference  # noqa: E402
-from convs2s.models.kernels.quantized_linear import Precision, linear_map  # noqa: E402
+from convs2s.models.kernels.linear_map import LinearMap  # noqa: E402
 from convs2s.models.layers import PlainOutput  # noqa: E402
 from convs2s.models.network import Network  # noqa: E402
+from convs2s.models.steps import Precision  # noqa: E402
 
 # Shapes: B sentences, h heads, m source length, n target length, w width. Keys and values are
 # (B, h, m, w / h) each.
@@ -208,7 +209,7 @@ class InferenceTransformer:
         """Take a network for decoding in fp32 or bf16: `has_int8` of the class is False."""
         self.network = network
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
-        self.output = linear_map(weight, bias, precision)
+        self.output = LinearMap(weight, bias, precision)
         self.rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
 
     def start(self, source: Tensor, hypotheses: int) -> "State":

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -34,8 +35,8 @@ def test_a_search_steps_through_what_the_network_reads_at_once(network: Network)
         torch.testing.assert_close(found[:, 1], expected[:, number])
         assert where is not None
         torch.testing.assert_close(where[:, 0], attention[:, number])
-    state.select(torch.tensor([1, 0, 3, 3, 4, 5]))
-    state.keep(torch.tensor([0, 2]))
+    state.select(np.array([1, 0, 3, 3, 4, 5]))
+    state.keep(np.array([0, 2]))
     found, _ = state.step(both[[0, 2], :, 2])
     torch.testing.assert_close(found[:, 0], expected[[0, 2], 2])
     network.double()

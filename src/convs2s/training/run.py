@@ -71,7 +71,7 @@ def _train(job: TrainingJob) -> None:
         if job.recipe.best_by:
             from convs2s.training.validation_bleu import ValidationBleu  # loads sacrebleu
 
-            bleu = ValidationBleu(data, device, workers)
+            bleu = ValidationBleu(data, workers)
         trainer = Trainer(
             network,
             job.recipe,

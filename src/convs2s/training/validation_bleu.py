@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from convs2s.config.decoding import GREEDY
 from convs2s.data.batches import cut, pad
@@ -23,9 +22,9 @@ PAIRS = 2000  # that are translated, at most, evenly spread over the validation 
 class ValidationBleu:
     """Translates validation pairs, over all types, and scores their words as they are stored."""
 
-    def __init__(self, data: TrainingData, device: str, workers: Workers) -> None:
+    def __init__(self, data: TrainingData, workers: Workers) -> None:
         """Choose the pairs; each worker translates its share of their batches."""
-        self._store, self._device, self._workers = data.valid, device, workers
+        self._store, self._workers = data.valid, workers
         self._vocabulary, self._of_words = Vocabulary(data.types["target"]), data.bpe_codes is None
         lengths = self._store.lengths("source")
         rows = np.arange(0, len(lengths), -(-len(lengths) // PAIRS))
@@ -40,8 +39,7 @@ class ValidationBleu:
             part = np.zeros((len(rows), 6))
             if number % self._workers.count == self._workers.rank:
                 pairs = [self._store[int(row)] for row in rows]
-                source = torch.from_numpy(pad([pair[0] for pair in pairs])).to(self._device)
-                found = beam_search(ensemble, source, GREEDY)
+                found = beam_search(ensemble, pad([pair[0] for pair in pairs]), GREEDY)
                 hypotheses = [self._words(best[0].tokens if best else ()) for best in found]
                 references = [self._words(pair[1][:-1].tolist()) for pair in pairs]  # no </s>
                 part[:] = statistics_of(hypotheses, references)
