@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.cli.main import EXTRAS
 from tests.support.bare_python import closure, run_bare
 from tests.support.wheel import REPOSITORY_URL, Release
 
@@ -64,6 +65,31 @@ def test_a_model_file_and_the_wheel_translate(python: Path, trained: Path, tmp_p
     here = [sys.executable, "-m", "convs2s", *asked]
     assert done.stdout.split()
     assert done.stdout == subprocess.check_output(here, input="w1 w2\n\nw3\n", text=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "module", "extra"),
+    [
+        ("score bleu --reference test.fr", "sacrebleu", "report"),
+        ("status .", "rich", "train"),
+        ("serve model.safetensors", "uvicorn", "serve"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_lacks(
+    python: Path, tmp_path: Path, asked: str, module: str, extra: str
+) -> None:
+    command = str(python.with_name("convs2s"))
+    done = run_bare(python, command, *asked.split(), folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")
+    assert f"pip install 'convs2s[{extra}]'" in done.stderr
+
+
+def test_extras_bring_the_modules_that_commands_name(release: Release) -> None:
+    required = release.metadata().get_all("Requires-Dist", [])
+    for extra, modules in EXTRAS.items():
+        brought = " ".join(line for line in required if line.endswith(f'extra == "{extra}"'))
+        assert [name for name in modules if name.replace("_", "-") not in brought] == []
 
 
 def test_the_wheel_prints_the_card_of_a_copied_model(

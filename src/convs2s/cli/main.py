@@ -31,6 +31,13 @@ EXIT_CODES = (
     "  130 Ctrl-C in a command that cannot resume"
 )
 
+EXTRAS = {
+    "report": ("altair", "pandas", "sacrebleu", "scipy", "tabulate", "vl_convert"),
+    "serve": ("prometheus_client", "starlette", "uvicorn"),
+    "train": ("pyarrow", "rich"),
+}
+"""Extra of the package -> the modules that it brings and that commands import."""
+
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s translate model.safetensors --input news.en --output news.fr --workers 4
@@ -86,6 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except UserError as error:
         sys.exit(f"convs2s: error: {error}")
+    except ModuleNotFoundError as error:
+        extra = next((name for name, modules in EXTRAS.items() if error.name in modules), None)
+        if extra is None:
+            raise
+        sys.exit(
+            f"convs2s: error: {error.name} is not installed: pip install 'convs2s[{extra}]' "
+            f"(in a clone: pip install -c constraints.txt -e '.[{extra}]')"
+        )
     except KeyboardInterrupt:
         print("convs2s: interrupted", file=sys.stderr)
         sys.exit(EXIT_AFTER_CTRL_C)

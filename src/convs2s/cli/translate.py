@@ -4,7 +4,6 @@ import argparse
 import gc
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,14 +152,6 @@ def add_serve(command: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    missing = [
-        name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None
-    ]
-    if missing:
-        raise UserError(
-            f"serve: {', '.join(missing)} not installed: pip install 'convs2s[serve]' (in a "
-            "clone: pip install -c constraints.txt -e '.[serve]')"
-        )
     from convs2s.devices import held_device
     from convs2s.serving.server import serve
 

@@ -71,11 +71,13 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     ]
     maps = [part.attention for part in parts if part.attention is not None]
     if maps:
-        from scipy.linalg import block_diag  # takes longer to load than a sentence to translate
-
-        layers = zip(*(one.weights for one in maps), strict=True)
+        sizes = np.array([one.weights.shape for one in maps])  # layers, target, source
+        whole = np.zeros((sizes[0, 0], *sizes[:, 1:].sum(axis=0)), maps[0].weights.dtype)
+        for one, (_, target, source) in zip(maps, sizes.cumsum(axis=0), strict=True):
+            _, rows, columns = one.weights.shape
+            whole[:, target - rows : target, source - columns : source] = one.weights
         fields["attention"] = AttentionMap(
-            np.stack([block_diag(*layer) for layer in layers]),
+            whole,
             [token for one in maps for token in one.source],
             [token for one in maps for token in one.target],
         )
