@@ -70,7 +70,7 @@ def test_a_model_file_and_the_wheel_translate(python: Path, trained: Path, tmp_p
 @pytest.mark.parametrize(
     ("asked", "module", "extra"),
     [
-        ("score bleu --reference test.fr", "sacrebleu", "report"),
+        ("results ledger.jsonl --scale multi30k --output page.md", "altair", "report"),
         ("status .", "rich", "train"),
         ("serve model.safetensors", "uvicorn", "serve"),
     ],

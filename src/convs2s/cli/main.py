@@ -32,7 +32,7 @@ EXIT_CODES = (
 )
 
 EXTRAS = {
-    "report": ("altair", "pandas", "sacrebleu", "scipy", "tabulate", "vl_convert"),
+    "report": ("altair", "pandas", "scipy", "tabulate", "vl_convert"),
     "serve": ("prometheus_client", "starlette", "uvicorn"),
     "train": ("pyarrow", "rich"),
 }
