@@ -60,6 +60,7 @@ EXAMPLES = """examples:
   convs2s mirror my_mirror
   convs2s card model.safetensors
   convs2s export hub model.safetensors my_model --license cc-by-4.0
+  convs2s export onnx model.safetensors my_graphs
   convs2s push my_model USER/NAME
   convs2s pull USER/NAME my_copy
   convs2s export-results results/demo_en_fr demo.zip

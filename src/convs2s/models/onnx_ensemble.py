@@ -150,11 +150,9 @@ class OnnxDecoder:
                 given["mask"] = np.repeat(own, width, 0)
             given |= {name: x[rows] for name, x in zip(self._features, features, strict=True)}
             parts.append(self._output.run(["values", "tokens", "end"], given))
-        return (
-            parts[0]
-            if len(parts) == 1
-            else [np.concatenate(each) for each in zip(*parts, strict=True)]
-        )
+        if len(parts) == 1:
+            return parts[0]
+        return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
     def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""

@@ -189,10 +189,18 @@ class Graph:
             tensor.external_data.add(key="location", value=name)
             constants.append(tensor)
             options.add_external_initializers([name], [OrtValue.ortvalue_from_numpy(array)])
+        return InferenceSession(self._model(constants), options, ["CPUExecutionProvider"])
+
+    def save(self, path: Path) -> None:
+        """Write the graph and all that it holds as a file for ONNX Runtime."""
+        arrays = self._constants.items()
+        path.write_bytes(self._model([numpy_helper.from_array(one, name) for name, one in arrays]))
+
+    def _model(self, constants: Sequence[TensorProto]) -> bytes:
         graph = helper.make_graph(self._nodes, "graph", self._inputs, self._outputs, constants)
         domains = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
-        return InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        return bytes(model.SerializeToString())
 
 
 def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, dict[str, int]]:

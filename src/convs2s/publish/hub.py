@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.errors import UserError
 from convs2s.files.atomic import scratch_folder, sole_writer, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_json, write_lines
-from convs2s.model_file import FORMAT, ModelDescription, load_model
+from convs2s.model_file import FORMAT, ModelDescription, load_model, load_weights
 from convs2s.publish.card import model_card, scored
 from convs2s.publish.results import refuse_existing
 
@@ -60,24 +61,50 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
     with _new_folder(folder) as staged:
         shutil.copyfile(model, staged / MODEL_NAME)
         _, description = load_model(staged / MODEL_NAME)
-        lists = {"source": description.source_types, "target": description.target_types}
-        for side, types in lists.items():
-            write_lines(staged / VOCABULARIES[side], types)
-        if description.bpe_codes is not None:
-            (staged / CODES).write_text(description.bpe_codes, "utf-8")
-        stated = {
-            "library_name": "convs2s",
-            "format": FORMAT,
-            "task": description.task,
-            "languages": description.languages,
-            "preparation": description.preparation,
-            "glossaries": description.glossaries,
-            "architecture": description.architecture.model_dump(mode="json"),
-        }
-        write_json(staged / "config.json", stated)
+        _describe(description, staged)
         head = yaml.safe_dump(_front_matter(model, description, terms), sort_keys=False)
         readme = f"---\n{head}---\n\n{model_card(model)}{USE}"
         (staged / "README.md").write_text(readme, "utf-8")
+
+
+def export_onnx(model: Path, folder: Path) -> None:
+    """Write a new folder of graphs in fp32 that ONNX Runtime runs: encoder, decoder, output.
+
+    Raises:
+        UserError: the file is no model, or of another kind than ConvS2S; the folder exists.
+    """
+    from convs2s.models import onnx_graphs as graphs
+
+    with _new_folder(folder) as staged:
+        arrays, description = load_weights(model)
+        architecture = description.architecture
+        if not isinstance(architecture, ConvS2SArchitecture):
+            raise UserError(f"{model}: kind {architecture.kind}; only convs2s has graphs")
+        weights = [graphs.Weights(arrays, architecture, description.sizes)]
+        encoder, parts = graphs.encoder(weights, "fp32")
+        encoder.save(staged / "encoder.onnx")
+        graphs.decoder(weights, "fp32", parts)[0].save(staged / "decoder.onnx")
+        output = graphs.output([weights[0].output()], "fp32", "probabilities", False)
+        output.save(staged / "output.onnx")
+        _describe(description, staged)
+
+
+def _describe(description: ModelDescription, folder: Path) -> None:
+    """Write what turns text into the indices of a model, and these into text."""
+    write_lines(folder / VOCABULARIES["source"], description.source_types)
+    write_lines(folder / VOCABULARIES["target"], description.target_types)
+    if description.bpe_codes is not None:
+        (folder / CODES).write_text(description.bpe_codes, "utf-8")
+    stated = {
+        "library_name": "convs2s",
+        "format": FORMAT,
+        "task": description.task,
+        "languages": description.languages,
+        "preparation": description.preparation,
+        "glossaries": description.glossaries,
+        "architecture": description.architecture.model_dump(mode="json"),
+    }
+    write_json(folder / "config.json", stated)
 
 
 def _front_matter(model: Path, description: ModelDescription, terms: str) -> dict[str, object]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -24,10 +25,7 @@ FAVOR: dict[Kernel, float] = {"blas": 1.05}
 """By how much another kernel must be faster than torch's own library: less is noise."""
 
 HEAVIEST = 2  # Shapes that are measured
-
-TRAINED_ROWS = 1024
-"""Rows of a product in training: with fewer, one kernel's start weighs more than another's."""
-
+TRAINED_ROWS = 1024  # Of a product: with fewer, one kernel's start weighs more than another's
 MOST_INPUTS, MOST_OUTPUTS = 1024, 512  # Sides of a weight that is measured
 
 
@@ -61,7 +59,8 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
     Raises:
         UserError: the cache folder cannot be written to, or its file is damaged.
     """
-    rates = measured_here(["training", *_shapes(products)], lambda: training_rates(products))
+    shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
+    rates = measured_here(["training", *shapes], lambda: training_rates(products))
     return max(matmul.kernels(), key=lambda name: rates.get(name, 0.0) * FAVOR.get(name, 1.0))
 
 
@@ -87,7 +86,9 @@ def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
     seconds = least_seconds(works)
     matmul.use(before)
     # A multiplication and an addition each for the output, the input's and the weight's gradient.
-    return {kernel: _rate(shapes, 6 * TRAINED_ROWS, least) for kernel, least in seconds.items()}
+    operations = 6 * TRAINED_ROWS * sum(shape.multiplications for shape in shapes)
+    counts = [shape.count for shape in shapes]
+    return {kernel: operations / np.dot(counts, least) for kernel, least in seconds.items()}
 
 
 def heaviest(products: Sequence[Product], inputs: int, outputs: int) -> list[Product]:
@@ -103,13 +104,3 @@ def heaviest(products: Sequence[Product], inputs: int, outputs: int) -> list[Pro
         Product(*shape, max(1, round(number / (shape[0] * shape[1]))))
         for shape, number in total.most_common(HEAVIEST)
     ]
-
-
-def _shapes(products: Sequence[Product]) -> list[tuple[int, int, int]]:
-    return sorted((product.outputs, product.inputs, product.count) for product in products)
-
-
-def _rate(shapes: Sequence[Product], operations: int, seconds: Sequence[float]) -> float:
-    """Return operations a second of a step, each multiplication counted as so many."""
-    spent = sum(shape.count * least for shape, least in zip(shapes, seconds, strict=True))
-    return operations * sum(shape.multiplications for shape in shapes) / spent

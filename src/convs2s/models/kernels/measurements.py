@@ -61,9 +61,8 @@ def measured_here(
 
 def least_seconds(
     works: Mapping[Candidate, Sequence[Callable[[], object]]],
-    before: Callable[[Candidate], object] = lambda _: None,
 ) -> dict[Candidate, list[float]]:
-    """Return the least processor time of each work of each candidate, ``before`` each not timed.
+    """Return the least processor time of each work of each candidate.
 
     The candidates take turns, and the least time counts, so that other work on the machine slows
     down none of them alone.
@@ -75,7 +74,6 @@ def least_seconds(
             break
         for name, several in works.items():
             for place, work in enumerate(several):
-                before(name)
                 least[name][place] = min(least[name][place], processor_seconds(work))
     return least
 
