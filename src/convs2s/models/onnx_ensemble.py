@@ -142,7 +142,7 @@ class OnnxDecoder:
         given: dict[str, AnyArray] = {"groups": np.array([groups])}
         given["count"] = np.array([min(count, groups * GROUP, len(self._types))])
         sentences = max(1, max(PART_ROWS, PART_NUMBERS // len(self._types)) // width)
-        parts = []
+        parts = list[list[AnyArray]]()
         for start in range(0, len(features[0]), sentences * width):
             rows = slice(start, start + sentences * width)
             if self._mask is not None:

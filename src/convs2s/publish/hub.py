@@ -9,11 +9,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import yaml
 
-from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.errors import UserError
 from convs2s.files.atomic import scratch_folder, sole_writer, writing
 from convs2s.files.checksums import sha256
@@ -24,6 +23,8 @@ from convs2s.publish.results import refuse_existing
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+    from convs2s.config.architecture import ConvS2SArchitecture
 
 MODEL_NAME = "model.safetensors"
 CODES = "bpe_codes.txt"
@@ -77,9 +78,9 @@ def export_onnx(model: Path, folder: Path) -> None:
 
     with _new_folder(folder) as staged:
         arrays, description = load_weights(model)
-        architecture = description.architecture
-        if not isinstance(architecture, ConvS2SArchitecture):
-            raise UserError(f"{model}: kind {architecture.kind}; only convs2s has graphs")
+        if not description.architecture.runs_onnx:
+            raise UserError(f"{model}: its kind of network has no graphs; only ConvS2S has")
+        architecture = cast("ConvS2SArchitecture", description.architecture)
         weights = [graphs.Weights(arrays, architecture, description.sizes)]
         encoder, parts = graphs.encoder(weights, "fp32")
         encoder.save(staged / "encoder.onnx")
