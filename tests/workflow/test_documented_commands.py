@@ -33,7 +33,6 @@ WRITTEN = {
     "length_penalty.md": "config/decodings.yaml",
     "operations.md": "config.local.yaml",
     "own_language_pair.md": "config/models.yaml",
-    "scores.md": "config.local.yaml",
 }
 """Where a page says that its settings are written, if their first line does not."""
 
