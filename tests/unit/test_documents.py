@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from convs2s.files.text import write_lines
 from tests.support.pages import Block, blocks
@@ -105,6 +106,16 @@ def test_every_block_is_run_or_it_is_said_why_not(root: Path) -> None:
     assert all((root / test).exists() for test in ELSEWHERE.values())
     assert len(planned) > 20
     assert len(of_convs2s()) > 12
+
+
+def test_blocks_are_indented_as_they_are_copied(root: Path) -> None:
+    """YAML can be read, and no command begins further to the right than its block."""
+    texts = [block.text for block in blocks(root) if block.kind == "yaml"]
+    assert all(yaml.safe_load(text) for text in texts)
+    assert len(texts) > 9
+    for page in (root / "README.md", *(root / "docs").glob("*.md")):
+        text = page.read_text("utf-8")
+        assert not re.search(r"^ {5,}(?:convs2s|make|pip|snakemake) ", text, re.MULTILINE), page
 
 
 @pytest.fixture(scope="module")
