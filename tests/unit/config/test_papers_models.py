@@ -42,6 +42,7 @@ PLATEAU: Json = {
 }
 BATCH: Json = {"sentences": 64, "tokens": None, "micro_batch_tokens": 4000, "split": "accumulate"}
 RECIPE: Json = {
+    "best_by": None,
     "batch": BATCH,
     "optimizer": "nesterov",
     "learning_rate": 0.25,

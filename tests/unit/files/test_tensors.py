@@ -18,7 +18,7 @@ def test_a_file_is_what_safetensors_own_writer_makes_of_it(tmp_path: Path) -> No
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     odd = '\N{LATIN SMALL LETTER E WITH ACUTE}"\\\t\x01\x7f'
     tensors = {
-        f"{kind} {odd} {count}": torch.arange(count).to(kind)
+        f"{kind} {odd} {count}": torch.arange(count).to(getattr(torch, kind.removeprefix("torch.")))
         for kind in _TYPES
         for count in (0, 1, 7)
     }

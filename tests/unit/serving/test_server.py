@@ -246,7 +246,8 @@ def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
 def test_without_its_extra_it_says_what_to_install(
     sharp: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convs2s.cli.translate.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "convs2s.serving.server", raising=False)
     with pytest.raises(SystemExit, match=r"pip install 'convs2s\[serve\]'"):
         run("serve", sharp)
 
