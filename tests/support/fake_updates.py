@@ -29,6 +29,7 @@ from convs2s.config.architecture import Architecture, ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
 from convs2s.data.store import TokenStore, write_store
+from convs2s.data.vocabulary import END
 from convs2s.decoding.search import beam_search
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
@@ -303,7 +304,7 @@ def waits_of(work: Callable[[], object], reads: list[str]) -> list[str]:
 
 def search(network: Network) -> None:
     """Translate two sentences, which end at the most tokens."""
-    source = torch.ones(2, 6, dtype=torch.int64, device=DEVICE)
+    source = np.array([[4, 5, 6, 7, 8, END]] * 2)
     ensemble = Ensemble([network.eval()], precision="bf16")
     with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(fake_tensor, "CONSTANT_NUMEL_LIMIT", 0)  # or a number goes there for real

@@ -49,8 +49,8 @@ def test_an_update_waits_for_nothing_and_copies_its_batch_alone(
     assert found["waits"] == []
     assert found["uploads"] == 4  # source, previous, places and target
     assert found["validation_waits"] == ["tolist"]
-    # The sentences' lengths, and each step: they end at the most tokens.
-    assert found["search_waits"] == ["cpu"] * (1 + 5 + 2 - 1)
+    # Each step, once: of the most tokens, five words and two, and of </s>.
+    assert found["search_waits"] == ["cpu"] * (5 + 2 + 1)
 
 
 @pytest.mark.parametrize("case", CASES)
