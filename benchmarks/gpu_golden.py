@@ -98,7 +98,7 @@ def search(device: str, batch: str, name: str) -> tuple[int, int, float]:
     """Return how many hypotheses are fairseq's, of how many, and the difference of the scores."""
     theirs = fairseq.generation(VECTORS, batch, name)
     model = fairseq.load(VECTORS).to(device).eval()
-    found = beam_search(Ensemble([model]), theirs.source.to(device), theirs.settings)
+    found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     same = total = 0
     difference = 0.0
     for hypotheses, tokens, scores in zip(found, theirs.tokens, theirs.scores, strict=True):

@@ -84,7 +84,7 @@ def test_an_update_waits_for_nothing(
 
 
 def test_a_search_waits_once_a_step() -> None:
-    source = networks.batch(6, 3).cuda()
+    source = networks.batch(6, 3)
     ensemble = Ensemble([networks.network().cuda()])
     options = networks.options(beam=3)
     beam_search(ensemble, source, options)
@@ -98,7 +98,7 @@ def test_recorded_steps_are_the_steps() -> None:
     made = [networks.network(seed).cuda() for seed in (1, 2)]
     recorded = RecordedEnsemble(made)
     for beam, lengths in itertools.product((1, 3), ((9, 2, 5), (6, 6), (20, 3))):
-        source, options = networks.batch(*lengths).cuda(), networks.options(beam=beam)
+        source, options = networks.batch(*lengths), networks.options(beam=beam)
         found, expected = (beam_search(one, source, options) for one in (recorded, Ensemble(made)))
         for ours, theirs in zip(found, expected, strict=True):
             assert [one.tokens for one in ours] == [one.tokens for one in theirs]
@@ -133,12 +133,12 @@ def test_gradients_are_summed_by_nccl_in_buckets(
 
 
 def test_an_lstm_decodes_and_learns_in_bf16() -> None:
-    model, source = networks.lstm().float().cuda(), networks.batch(6, 3).cuda()
+    model, source = networks.lstm().float().cuda(), networks.batch(6, 3)
     found = beam_search(Ensemble([model], precision="bf16"), source, networks.options(beam=3))
     assert all(found)
     model.train()  # cuDNN has no backward pass of a network that is evaluated
     with torch.autocast("cuda", torch.bfloat16):
-        features = model.features(source, networks.batch(4, 5).cuda())
+        features = model.features(source.cuda(), networks.batch(4, 5).cuda())
     assert features.dtype == torch.bfloat16
     features.float().sum().backward()
     assert all(p.grad is not None for p in model.decoder.layers.parameters())
