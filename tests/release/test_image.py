@@ -10,7 +10,6 @@ import pytest
 
 PROGRAMS = ("buildah", "debootstrap")
 BASE = "docker.io/library/python:3.11-slim"
-MIRROR = "http://deb.debian.org/debian"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 
 
@@ -36,7 +35,7 @@ class Buildah:
         It trusts whom this machine trusts, and its pip is set as pip is here by variables.
         """
         packages = "--include=python3,python3-venv,ca-certificates"
-        self._run(["debootstrap", "--variant=minbase", packages, "bookworm", str(folder), MIRROR])
+        self._run(["debootstrap", "--variant=minbase", packages, "bookworm", str(folder)])
         shutil.copyfile(f"/{CERTIFICATES}", folder / CERTIFICATES)
         container = self("from", "scratch").strip()
         self("add", "--quiet", container, folder, "/")

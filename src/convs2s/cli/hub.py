@@ -12,29 +12,32 @@ def add_export(command: argparse.ArgumentParser) -> None:
         "Write a folder as the Hub has it: the model file, its vocabularies and BPE codes, its "
         "configuration, and a card with the scores that lie beside the model file."
     )
-    hub.add_argument("model", type=Path, help="model file")
-    hub.add_argument("folder", type=Path, help="the folder to make")
     hub.add_argument(
         "--license", default="unknown", help="the model's, as the Hub names it: mit, cc-by-4.0"
     )
-    hub.set_defaults(run=_export, makes_folder="folder")
+    hub.set_defaults(run=_export_hub)
     onnx = forms.add_parser("onnx", help="graphs for ONNX Runtime")
     onnx.description = (
         "Write a ConvS2S model as graphs of ONNX (encoder, a decoder's step, output layer), with "
         "its vocabularies and BPE codes (docs/publishing.md)."
     )
-    onnx.add_argument("model", type=Path, help="model file")
-    onnx.add_argument("folder", type=Path, help="the folder to make")
-    onnx.set_defaults(run=_export, license=None, makes_folder="folder")
+    onnx.set_defaults(run=_export_onnx)
+    for form in (hub, onnx):
+        form.add_argument("model", type=Path, help="model file")
+        form.add_argument("folder", type=Path, help="the folder to make")
+        form.set_defaults(makes_folder="folder")
 
 
-def _export(arguments: argparse.Namespace) -> None:
-    from convs2s.publish.hub import export_hub, export_onnx
+def _export_hub(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.hub import export_hub
 
-    if arguments.license is None:
-        export_onnx(arguments.model, arguments.folder)
-    else:
-        export_hub(arguments.model, arguments.folder, arguments.license)
+    export_hub(arguments.model, arguments.folder, arguments.license)
+
+
+def _export_onnx(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.hub import export_onnx
+
+    export_onnx(arguments.model, arguments.folder)
 
 
 def add_pull(command: argparse.ArgumentParser) -> None:

@@ -1,7 +1,8 @@
-"""A model as a folder of the Hugging Face Hub: written, brought from there and sent there.
+"""A model as a folder for others: of the Hugging Face Hub, or of graphs for ONNX Runtime.
 
-What goes either way has a name of ``HUB_FILES``, so that nothing else of a repository is
-fetched, and no folder is there before its model has been read.
+A folder of the Hub is written, sent there and brought from there. What goes either way has a name
+of ``HUB_FILES``, so that nothing else of a repository is fetched, and no folder is there before
+its model has been read.
 """
 
 import hashlib
@@ -220,13 +221,9 @@ def _new_folder(folder: Path) -> Iterator[Path]:
 @contextmanager
 def _asking(repository: str) -> Iterator["HfApi"]:
     """Yield what talks to the Hub; its errors, about a repository, are UserErrors of one line."""
-    try:
-        from httpx2 import HTTPError
-        from huggingface_hub import HfApi, errors
-    except ImportError as error:
-        raise UserError(
-            f"the package huggingface_hub is not installed ({error}): pip install 'convs2s[hub]'"
-        ) from None
+    from httpx2 import HTTPError
+    from huggingface_hub import HfApi, errors
+
     hub = HfApi(library_name="convs2s")
     try:
         yield hub
