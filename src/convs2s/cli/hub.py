@@ -15,17 +15,15 @@ def add_export(command: argparse.ArgumentParser) -> None:
     hub.add_argument(
         "--license", default="unknown", help="the model's, as the Hub names it: mit, cc-by-4.0"
     )
-    hub.set_defaults(run=_export_hub)
     onnx = forms.add_parser("onnx", help="graphs for ONNX Runtime")
     onnx.description = (
         "Write a ConvS2S model as graphs of ONNX (encoder, a decoder's step, output layer), with "
         "its vocabularies and BPE codes (docs/publishing.md)."
     )
-    onnx.set_defaults(run=_export_onnx)
-    for form in (hub, onnx):
+    for form, run in ((hub, _export_hub), (onnx, _export_onnx)):
         form.add_argument("model", type=Path, help="model file")
         form.add_argument("folder", type=Path, help="the folder to make")
-        form.set_defaults(makes_folder="folder")
+        form.set_defaults(run=run, makes_folder="folder")
 
 
 def _export_hub(arguments: argparse.Namespace) -> None:

@@ -289,10 +289,11 @@ def load_searched(
     have_graphs = (describe_model(path).architecture.runs_onnx for path in models)
     runs_onnx = device == "cpu" and all(have_graphs)
     if precision == "auto":
-        from convs2s.devices import has_bf16
+        precision = "int8" if runs_onnx else "fp32"
+        if device != "cpu":
+            from convs2s.devices import has_bf16  # which asks torch
 
-        has = device != "cpu" and has_bf16()
-        precision = "int8" if runs_onnx else "bf16" if has else "fp32"
+            precision = "bf16" if has_bf16() else "fp32"
         print(f"precision: auto is {precision} here", file=sys.stderr)
         settings = settings.model_copy(update={"precision": precision})
     if precision == "int8" and not runs_onnx:

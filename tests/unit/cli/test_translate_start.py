@@ -12,7 +12,7 @@ PROGRAM = """
 import sys
 before = set(sys.modules)
 from convs2s.cli.main import main
-main(["translate", sys.argv[1]])
+main(["translate", *sys.argv[1:]])
 print(*sorted(sys.modules.keys() - before), file=sys.stderr)
 """
 
@@ -27,10 +27,11 @@ PACKAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def loaded(model: Path) -> list[str]:
-    """The modules after a line is translated."""
-    command = [sys.executable, "-c", PROGRAM, str(model)]
+@pytest.fixture(scope="module", params=["fp32", "auto"])
+def loaded(model: Path, request: pytest.FixtureRequest) -> list[str]:
+    """The modules after a line is translated, in a precision that needs no torch on a CPU."""
+    command = [sys.executable, "-c", PROGRAM, str(model), "--device", "cpu"]
+    command += ["--precision", request.param]
     done = subprocess.run(command, input="a b c\n", capture_output=True, text=True, check=True)
     return done.stderr.splitlines()[-1].split()
 
