@@ -24,7 +24,9 @@ class Section(BaseModel):
     which editors and docs/configuration.md show.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
+    )
 
     @classmethod
     def __get_pydantic_json_schema__(

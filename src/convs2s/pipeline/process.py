@@ -36,9 +36,11 @@ def provide_environment(source: Path = PACKAGE_FOLDER.parent) -> None:
     """Let jobs find this package and the Python that runs now, whoever started it and how.
 
     A conda environment's own Python still comes first. Threads that wait give up their core: where
-    several jobs share a machine, busy waiting makes each of them many times slower.
+    several jobs share a machine, busy waiting makes each of them many times slower. numpy's own
+    threads never do, and has only small products here: it has none.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name, folder in (("PYTHONPATH", source), ("PATH", Path(sys.executable).parent)):
         rest = os.environ.get(name, "").split(os.pathsep)
         os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
