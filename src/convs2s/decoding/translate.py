@@ -83,7 +83,7 @@ class Translation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
-        fields = asdict(replace(self, n_best=[], attention=None))
+        fields = dict(vars(self))
         del fields["n_best"], fields["attention"]
         if self.n_best:
             fields["n_best"] = [
