@@ -52,8 +52,9 @@ def test_the_page_counts_the_files_without_a_checksum(settings: Settings, root: 
     entries = settings.downloads.values()
     without = [entry for entry in entries if not entry.sha256]
     page = (root / "docs/data.md").read_text("utf-8")
-    assert f"{len(entries) - len(without)} of its {len(entries)} files have a SHA-256" in page
-    assert f"Of the other {len(without)} no" in page
+    known = len(entries) - len(without)
+    assert f"{known} of the {len(entries)} listed files have a SHA-256" in page
+    assert f"For the other {len(without)} files, no" in page
     assert sum(entry.md5 is not None for entry in without) == 4
 
 
