@@ -187,26 +187,25 @@ class Graph:
         """
         stack, a = STACKS[side], weights.architecture
         weight, bias = weights.linear(f"{stack}.in_projection", width, a.embedding)
-        table = weights.take(f"{stack}.embedding.tokens", weights.types[side], a.embedding)
-        folds = table.size * width <= FOLDED
-        tables, mapped = [table], [table @ weight.T + bias] if folds else []
+        tables = [weights.take(f"{stack}.embedding.tokens", weights.types[side], a.embedding)]
         indices, rows = [tokens], a.positions.rows(side)
         if rows is not None:
             tables.append(weights.take(f"{stack}.embedding.positions", rows, a.embedding))
-            mapped += [tables[1] @ weight.T] if folds else []
             indices.append(self.op("Min", positions, self.constant(rows - 1, np.int64)))
-
-        def gathered(tables: Sequence[AnyArray]) -> Any:
-            found = [
-                self.op("Gather", self.constant(one), index)
-                for one, index in zip(tables, indices, strict=True)
-            ]
-            return found[0] if len(found) == 1 else self.op("Add", *found)
-
-        embedded = gathered(tables)
+        folds = tables[0].size * width <= FOLDED
         if folds:
-            return embedded, self.rows(gathered(mapped), width)
-        return embedded, self.linear(self.rows(embedded, a.embedding), weight, bias)
+            tables = [np.hstack([table, table @ weight.T]) for table in tables]
+            tables[0][:, a.embedding :] += bias
+        found = [
+            self.op("Gather", self.constant(table), index)
+            for table, index in zip(tables, indices, strict=True)
+        ]
+        embedded = found[0] if rows is None else self.op("Add", *found)
+        if not folds:
+            return embedded, self.linear(self.rows(embedded, a.embedding), weight, bias)
+        parts = self.integers(a.embedding, width)
+        embedded, mapped = self.op("Split", embedded, parts, outputs=2, axis=-1)
+        return embedded, self.rows(mapped, width)
 
     def mean(self, several: Sequence[str]) -> str:
         """Return the mean of values."""
