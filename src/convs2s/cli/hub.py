@@ -20,22 +20,19 @@ def add_export(command: argparse.ArgumentParser) -> None:
         "Write a ConvS2S model as graphs of ONNX (encoder, a decoder's step, output layer), with "
         "its vocabularies and BPE codes (docs/publishing.md)."
     )
-    for form, run in ((hub, _export_hub), (onnx, _export_onnx)):
+    for form in (hub, onnx):
         form.add_argument("model", type=Path, help="model file")
         form.add_argument("folder", type=Path, help="the folder to make")
-        form.set_defaults(run=run, makes_folder="folder")
+        form.set_defaults(run=_export, makes_folder="folder")
 
 
-def _export_hub(arguments: argparse.Namespace) -> None:
-    from convs2s.publish.hub import export_hub
+def _export(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.hub import export_hub, export_onnx
 
-    export_hub(arguments.model, arguments.folder, arguments.license)
-
-
-def _export_onnx(arguments: argparse.Namespace) -> None:
-    from convs2s.publish.hub import export_onnx
-
-    export_onnx(arguments.model, arguments.folder)
+    if "license" in arguments:
+        export_hub(arguments.model, arguments.folder, arguments.license)
+    else:
+        export_onnx(arguments.model, arguments.folder)
 
 
 def add_pull(command: argparse.ArgumentParser) -> None:

@@ -88,7 +88,10 @@ def _train(job: TrainingJob) -> None:
         )
         return_freed_memory()  # of how it was made: on a GPU it has left all of this memory
         if workers.is_first:
-            log_start(trainer)
+            for line in folder.differences():  # states of other trainings are left alone
+                log(f"{line}: not loaded")
+            if trainer.state.updates:
+                log(f"resuming in epoch {trainer.state.epoch} from {folder.last}")
         with handling(signals_to_handle(), stop.note):
             trainer.run()
         result = trainer.result()
@@ -96,7 +99,10 @@ def _train(job: TrainingJob) -> None:
             log_end(trainer, result)
             export(job, data, trainer, result)
             trainer.drop_unneeded()
-            log_rest(trainer)
+            log(
+                f"{megabytes(size_of(folder.path))} of states are needed to export this model "
+                f"again, for nothing else: convs2s remove-states {folder.path.parent.parent} --yes"
+            )
             folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
 
 
@@ -186,14 +192,6 @@ def place_line(job: TrainingJob, device: str, workers: int) -> str:
     )
 
 
-def log_start(trainer: Trainer) -> None:
-    """Log which states of other trainings are left alone, and where this one resumes and why."""
-    for line in trainer.folder.differences():
-        log(f"{line}: not loaded")
-    if trainer.state.updates:
-        log(f"resuming in epoch {trainer.state.epoch} from {trainer.folder.last}")
-
-
 def log_end(trainer: Trainer, result: TrainingResult) -> None:
     """Log why training ended, and whether the network reads its source."""
     schedule, recipe = trainer.state.schedule, trainer.recipe
@@ -206,12 +204,3 @@ def log_end(trainer: Trainer, result: TrainingResult) -> None:
         log(f"the last epoch was the best one: {advice}")
     if result.source_use is not None:
         log(str(result.source_use))
-
-
-def log_rest(trainer: Trainer) -> None:
-    """Log what is left of the states, and how it is removed."""
-    states = trainer.folder.path
-    log(
-        f"{megabytes(size_of(states))} of states are needed to export this model again, for "
-        f"nothing else: convs2s remove-states {states.parent.parent} --yes"
-    )
