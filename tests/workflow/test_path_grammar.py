@@ -32,7 +32,7 @@ def cell_paths(folder: Path, scale: str) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-@pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "mirror"])
+@pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "multi30k_trained", "mirror"])
 def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) -> None:
     for name in LICENSED:
         checkout.write(f"data/{name}", "")

@@ -22,6 +22,7 @@ from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
+STAND_INS = ["multi30k", "multi30k_trained", "demo"]
 LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
 PATH = re.compile(
     r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
@@ -59,7 +60,7 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
         assert all(path.startswith("results/scales/demo/demo_") for path in cell.paths)
 
 
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
+@pytest.mark.parametrize("scale", ["paper", *STAND_INS])
 def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     # rows of this project are of the models of others, so that they need no training
@@ -76,7 +77,7 @@ def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> No
         assert shared == {}, name
 
 
-@pytest.mark.parametrize("scale", ["multi30k", "demo"])
+@pytest.mark.parametrize("scale", STAND_INS)
 def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str) -> None:
     """But for this project's further rows, which are made of models that other tables train."""
     settings = load(root, {"scale": scale})
@@ -93,7 +94,7 @@ def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str)
     assert {file: rows for file, rows in papers.items() if len(rows) > 1} == {}
 
 
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
+@pytest.mark.parametrize("scale", ["paper", *STAND_INS])
 def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     for name, printed in settings.paper.items():
@@ -107,7 +108,7 @@ def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(root: Path, scal
         assert made == ours, name
 
 
-@pytest.mark.parametrize("scale", ["multi30k", "demo"])
+@pytest.mark.parametrize("scale", STAND_INS)
 def test_no_printed_value_is_left_out(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     absent = [
@@ -117,7 +118,7 @@ def test_no_printed_value_is_left_out(root: Path, scale: str) -> None:
     ]
     # One corpus stands for both of table 1's German ones; the others are depths of figure 2.
     assert [row.task for row in absent if row.x is None] == ["wmt14_en_de_stanford"]
-    assert len(absent) == (40 if scale == "demo" else 1)
+    assert len(absent) == {"demo": 40, "multi30k": 1, "multi30k_trained": 33}[scale]
     assert not any(row.paper for row in absent)
 
 
