@@ -27,6 +27,7 @@ MeasureName = Literal[
     "bleu_tokenized",
     "bleu_detokenized",
     "bleu_tokenized_before_replacement",
+    "length_ratio",
     "bleu_rescored",
     "bleu_of_list",
     "bleu_oracle",

@@ -63,6 +63,9 @@ MEASURES = {
         _BLEU,
         ("before_replacement", "bleu", "tokenized"),
     ),
+    "length_ratio": Measure(
+        "words of the translations by the references'", _BLEU, ("length_ratio",)
+    ),
     "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
     "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
     "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),

@@ -323,16 +323,17 @@ COMPARED: dict[str, list[Compared]] = {
 }
 
 BLEU, BEFORE = "bleu_tokenized", "bleu_tokenized_before_replacement"
+LENGTH = "length_ratio"
 MEASURES: dict[str, dict[str, str]] = {
     "table1": {"bleu": BLEU},
     "table2": {"bleu": BLEU},
     "table3": {"bleu": BLEU},
-    "table4": {"ppl": "perplexity", "bleu": BEFORE},
-    "table5": {"ppl": "perplexity", "bleu": BEFORE, "speed": "training_speed"},
+    "table4": {"ppl": "perplexity", "bleu": BEFORE, "length": LENGTH},
+    "table5": {"ppl": "perplexity", "bleu": BEFORE, "length": LENGTH, "speed": "training_speed"},
     "table6": {"rg1": "rouge_1_f1", "rg2": "rouge_2_f1", "rgl": "rouge_l_f1"},
     "table7": {"bleu": BEFORE},
     "table8": {"bleu": BEFORE},
-    "figure2": {"bleu": BEFORE},
+    "figure2": {"bleu": BEFORE, "length": LENGTH},
     "figure3": {"layers": "attention_layers"},
     "lstm_table1": {"bleu": BLEU},
     "lstm_table2": {"bleu": "bleu_rescored"},
