@@ -21,7 +21,7 @@ LICENSED = [
     *(f"duc2004/references/task1_ref{number}.txt" for number in range(4)),
     "wmt14_en_fr/newstest2014.1000best.gz",
 ]
-OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "further_rows"]
+OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "lstm_text", "further_rows"]
 
 
 def cell_paths(folder: Path, scale: str) -> list[str]:

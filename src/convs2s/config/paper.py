@@ -35,6 +35,7 @@ MeasureName = Literal[
     "phrases_p",
     "attention_layers",
     "perplexity",
+    "test_perplexity",
     "training_speed",
     "seconds_cpu",
     "seconds_cuda",
@@ -49,6 +50,7 @@ MeasureName = Literal[
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
     "perplexity": (),
+    "test_perplexity": ("testset",),
     "training_speed": (),
     "phrases_apart": ("phrases",),
     "phrases_p": ("phrases",),

@@ -50,6 +50,7 @@ _PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
 _EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
 _CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
 _CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
+_PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
 _TRAINING, _TRAINING_SPEED = ScoreFile("training.json"), ScoreFile("training.speed.json")
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
@@ -81,6 +82,7 @@ MEASURES = {
     "perplexity": Measure(
         "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
     ),
+    "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, ("perplexity",)),
     "training_speed": Measure(
         "target tokens per second", _TRAINING_SPEED, ("target_tokens_per_second",)
     ),
