@@ -72,9 +72,10 @@ def load(
     place = f"{origins.get('scale', 'config.yaml')}: scale"
     check_known(place, "scale", options.scale, folders.names("config/scales"))
     scale = folders.section(Scale, f"config/scales/{options.scale}.yaml")
-    paper = {
-        name: table.filled() for name, table in folders.named(Table, "config/paper.yaml").items()
-    }
+    tables = folders.named(Table, "config/paper.yaml")
+    for name in scale.without:
+        check_known(f"config/scales/{options.scale}.yaml: without", "table", name, tables)
+    paper = {name: one.filled() for name, one in tables.items() if name not in scale.without}
     model_settings, scale = _read_models(folders, models, scale, paper)
     entries = folders.content("config/downloads.yaml") or []
     if not isinstance(entries, list):

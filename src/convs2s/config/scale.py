@@ -121,6 +121,8 @@ class Scale(Section):
     own, which stands in for it; null: none has one."""
     left_out: Items[LeftOut] = ()
     """Rows that the paper's tables do not have at this scale."""
+    without: DistinctItems[str] = ()
+    """Tables of this project that are not made at this scale."""
     tests: dict[str, str] = {}
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""

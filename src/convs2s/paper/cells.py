@@ -86,6 +86,9 @@ MEASURES = {
     "training_speed": Measure(
         "target tokens per second", _TRAINING_SPEED, ("target_tokens_per_second",)
     ),
+    "training_hours": Measure(
+        "hours of all updates at the median rate", _TRAINING_SPEED, ("device_hours",)
+    ),
     "seconds_cpu": Measure("generation time", _CPU, ("seconds",)),
     "seconds_cuda": Measure("generation time", _CUDA, ("seconds",)),
     **{

@@ -22,7 +22,7 @@ from convs2s.scoring.significance import (
     measured,
 )
 
-LOWER_IS_BETTER = ("perplexity", "test_perplexity", "seconds_cpu", "seconds_cuda")
+LOWER_IS_BETTER = ("perplexity", "test_perplexity", "training_hours", "seconds_cpu", "seconds_cuda")
 """Measures; of all others the higher value is better."""
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]

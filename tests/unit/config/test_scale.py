@@ -120,6 +120,15 @@ def test_an_ensemble_that_is_listed_has_its_own_number_of_models() -> None:
     assert unlimited.runs_for(["ensemble5"], "t") == ["ensemble3"]
 
 
+def test_a_scale_may_be_without_a_table(copy: Path) -> None:
+    assert "trainings" in load(copy, {"scale": "paper"}).paper
+    assert "trainings" not in load(copy, {"scale": "demo"}).paper
+    file = copy / "config/scales/demo.yaml"
+    file.write_text(file.read_text("utf-8").replace("[trainings]", "[training]"), "utf-8")
+    with pytest.raises(UserError, match=r"demo\.yaml: without: unknown table 'training'"):
+        load(copy, {"scale": "demo"})
+
+
 def test_phrases_have_stand_ins() -> None:
     data = scale(phrases={"voice": "own_voice"})
     assert (data.phrases_for("voice"), data.phrases_for("x")) == ("own_voice", "x")

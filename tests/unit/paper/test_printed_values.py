@@ -207,7 +207,19 @@ def numbers(printed: Any) -> dict[str, object]:
 
 
 def test_every_table_is_here(paper: dict[str, Table]) -> None:
-    assert set(paper) == {*TABLES, "further_rows"}
+    assert set(paper) == {*TABLES, "further_rows", "trainings"}
+
+
+def test_every_training_has_one_row(paper: dict[str, Table]) -> None:
+    trained = {
+        (row.task, row.model)
+        for name, table in paper.items()
+        for row in own(table)
+        if name != "trainings"
+    }
+    rows = [(row.task, row.model) for row in own(paper["trainings"])]
+    assert len(rows) == len(trained)
+    assert set(rows) == trained
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -348,6 +360,7 @@ MEASURES: dict[str, dict[str, str]] = {
     "lstm_table2": {"bleu": "bleu_rescored"},
     "lstm_figure2": {"apart": "phrases_apart"},
     "lstm_figure3": {"bleu": BLEU},
+    "trainings": {"ppl": "perplexity", "hours": "training_hours"},
     "lstm_text": {"test_ppl": "test_perplexity", "ppl": "perplexity", "bleu": BLEU},
 }
 """What the columns of each table measure, where a row says nothing else."""

@@ -64,7 +64,8 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
 def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     # rows of this project are of the models of others, so that they need no training
-    of_papers = {name: one for name, one in settings.paper.items() if name != "further_rows"}
+    others = ("further_rows", "trainings")
+    of_papers = {name: one for name, one in settings.paper.items() if name not in others}
     for name, printed in of_papers.items():
         papers: dict[tuple[object, ...], set[object]] = {}
         for cell in cells(settings, name):
@@ -85,7 +86,7 @@ def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str)
     """
     settings = load(root, {"scale": scale})
     papers: dict[str, set[tuple[str, str | None]]] = {}
-    of_others = ("further_rows", "lstm_text")
+    of_others = ("further_rows", "lstm_text", "trainings")
     printed = {name: table.rows for name, table in settings.paper.items() if name not in of_others}
     for name, rows in printed.items():
         for cell in cells(settings, name):
