@@ -126,6 +126,17 @@ def test_a_run_of_other_inputs_is_not_shown(root: Path, ledger: Path) -> None:
     assert found == {"bleu": None, "length": None, "ppl": 6.5}
 
 
+def test_of_two_lines_of_a_run_the_later_counts(demo: Settings, ledger: Path) -> None:
+    first = ledger.read_text("utf-8")
+    later = first.replace('"score": 21.5', '"score": 22.5')
+    assert later != first
+    ledger.write_text(first + later, "utf-8")
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
+    for entries in (read_ledger(ledger), entries_of(demo, [cell], [], str(ledger))):
+        (found,) = results([cell], entries)
+        assert found.scores == {"seed1": 22.5}
+
+
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
     cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
     (published,) = results([cell], entries_of(demo, [cell], [], str(ledger)))
