@@ -190,9 +190,7 @@ class CleanLimits(Section):
         most = min((bound for bound in (self.maximum, self.tokens) if bound), default=self.minimum)
         if self.minimum > most:
             raise PydanticCustomError(
-                "bounds",
-                "expected a minimum of at most {most}, or no pair is kept",
-                {"most": most},
+                "bounds", "expected a minimum of at most {most}, or no pair is kept", {"most": most}
             )
         return self
 

@@ -50,15 +50,11 @@ MeasureName = Literal[
 """A score of a run, where the workflow measures it."""
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
-    "perplexity": (),
-    "test_perplexity": ("testset",),
-    "training_speed": (),
-    "training_hours": (),
-    "phrases_apart": ("phrases",),
-    "phrases_p": ("phrases",),
-    "bleu_rescored": ("testset",),
-    "bleu_of_list": ("testset",),
-    "bleu_oracle": ("testset",),
+    **dict.fromkeys(("perplexity", "training_speed", "training_hours"), ()),
+    **dict.fromkeys(("phrases_apart", "phrases_p"), ("phrases",)),
+    **dict.fromkeys(
+        ("test_perplexity", "bleu_rescored", "bleu_of_list", "bleu_oracle"), ("testset",)
+    ),
 }
 """Measure -> the keys of a row that its file is named by; of all others, test set and decoding."""
 

@@ -293,16 +293,13 @@ def measure_perplexity(
     threads: int,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write the perplexity by token of a test set's translation, unknown words as ``<unk>``.
-
-    ``source`` and ``target`` are in words.
-    """
+    """Write the perplexity by token of a test set's translation; both files are in words."""
     torch.set_num_threads(threads)
     with held_device(device) as own:
         scorer = PairScorer.load(models, own, "words")
         pairs = zip(read_lines(source), read_lines(target), strict=True)
         scores = list(score_pairs(scorer, pairs))
     tokens = sum(score.tokens for score in scores)
-    loss = -sum(score.log_probability for score in scores) / tokens
-    measured = {"score": math.exp(loss), "signature": f"{tokens:,} tokens"}
+    perplexity = math.exp(-sum(score.log_probability for score in scores) / tokens)
+    measured = {"score": perplexity, "signature": f"{tokens:,} tokens"}
     write_json(output, {"lines": len(scores), "perplexity": measured, "manifest": manifest})

@@ -10,12 +10,7 @@ from pathlib import Path
 from typing import cast
 from urllib.error import HTTPError, URLError
 
-from convs2s.config.file_reference import (
-    authorization,
-    has_valid_port,
-    masked,
-    without_credentials,
-)
+from convs2s.config.file_reference import authorization, has_valid_port, masked, without_credentials
 from convs2s.download.partial_file import (
     BLOCK_BYTES,
     Expected,

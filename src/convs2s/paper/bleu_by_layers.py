@@ -70,8 +70,7 @@ def draw(
 def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure's shown rows (from 0), whose ``x`` counts layers."""
     bleu = printed.columns[0].key
-    of_column = (result for result in ours_by_row if result.cell.address.column == bleu)
-    ours = {result.cell.address.row: result for result in of_column}
+    ours = {one.cell.address.row: one for one in ours_by_row if one.cell.address.column == bleu}
     for number in shown:
         row = printed.rows[number]
         assert row.group is not None

@@ -158,12 +158,6 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
     return None
 
 
-def unknown_processors(cells: Iterable[Evidence]) -> str | None:
-    """Return that the processors are not known, where they are not."""
-    known = all(entry.processor for cell in cells for entry in cell.entries)
-    return None if known else "of processors that are not stated"
-
-
 def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
     """Return why runs are too few for a verdict; None where they are enough."""
     if any(cell.trainings < LEAST_RUNS for cell in cells):
