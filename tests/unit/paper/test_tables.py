@@ -23,7 +23,7 @@ from tests.support.cells import bleu, cells, of_row, table, write
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
 STAND_INS = ["multi30k", "multi30k_trained", "demo"]
-LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "lstm_text"]
+LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
 PATH = re.compile(
     r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
     r"([a-z0-9_]+\.[a-z0-9_]+\.(bleu|rouge|(cpu|cuda)\.speed)|training|training\.speed)\.json"
@@ -64,7 +64,8 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
 def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     # rows of this project are of the models of others, so that they need no training
-    others = ("further_rows", "trainings")
+    # One of the LSTMs of so many layers is that of its other rows.
+    others = ("further_rows", "lstm_text", "trainings")
     of_papers = {name: one for name, one in settings.paper.items() if name not in others}
     for name, printed in of_papers.items():
         papers: dict[tuple[object, ...], set[object]] = {}
@@ -118,12 +119,15 @@ def test_no_printed_value_is_left_out(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     absent = [
         row
-        for printed in settings.paper.values()
+        for name, printed in settings.paper.items()
         for row in filter(settings.scale.why_left_out, printed.rows)
+        if name != "trainings"  # whose rows are those of the others
     ]
-    # One corpus stands for both of table 1's German ones; the others are depths of figure 2.
-    assert [row.task for row in absent if row.x is None] == ["wmt14_en_de_stanford"]
-    assert len(absent) == {"demo": 40, "multi30k": 1, "multi30k_trained": 33}[scale]
+    # One corpus stands for both of table 1's German ones; the others are depths of figure 2, and
+    # of the LSTM.
+    depths = [row for row in absent if row.x is not None or row.group == "3.4"]
+    assert [row.task for row in absent if row not in depths] == ["wmt14_en_de_stanford"]
+    assert len(depths) == {"demo": 43, "multi30k": 4, "multi30k_trained": 32}[scale]
     assert not any(row.paper for row in absent)
 
 
@@ -149,7 +153,7 @@ def test_the_ablations_compare_the_score_before_replacement(paper: Settings) -> 
         assert measures == {"bleu_tokenized_before_replacement"}
 
 
-@pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS])
+@pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS, "lstm_text"])
 def test_without_runs_no_cell_has_a_value(paper: Settings, name: str) -> None:
     frame = table(paper, name, [])
     rows = paper.paper[name].rows
