@@ -22,6 +22,26 @@ rule evaluate_bleu:
         "../workflow/scripts/evaluate_bleu.py"
 
 
+rule measure_perplexity:
+    input:
+        models=models,
+        source=test_side("tok", "source"),
+        target=test_side("tok", "target"),
+    output:
+        "<model>/{run}/{testset}.perplexity.json",
+    log:
+        "<logs>/{task}/{model}/{run}/{testset}.perplexity.log",
+    conda:
+        "../envs/train.yaml"
+    threads: threads
+    resources:
+        **ON_DEVICE,
+    params:
+        run=run_header,
+    script:
+        "../workflow/scripts/measure_perplexity.py"
+
+
 rule evaluate_rouge:
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",

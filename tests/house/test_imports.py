@@ -35,6 +35,7 @@ RUN_A_NETWORK = {
     "decode_test_set.py",
     "import_released.py",
     "list_n_best.py",
+    "measure_perplexity.py",
     "plot_attention.py",
     "preflight.py",
     "project_phrases.py",

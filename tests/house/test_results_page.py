@@ -5,6 +5,11 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.main import main
+from convs2s.config.load import load
+from convs2s.paper.ledger import read_ledger
+from convs2s.scoring.bleu import decode_statistics
+from convs2s.scoring.significance import measured
+from tests.support.cells import cells
 
 PAGE, LEDGER = "docs/results.md", "docs/results/multi30k.ledger.jsonl"
 DISCUSSION = "docs/results/discussion.md"
@@ -24,3 +29,22 @@ def test_the_page_is_made_from_its_ledger(
     for name in written:
         shown = (root / "docs/results" / name).read_text("utf-8")
         assert name.endswith(".svg") or shown == (folder / name).read_text("utf-8"), name
+
+
+@pytest.mark.parametrize("scale", ["multi30k", "multi30k_trained"])
+def test_published_runs_are_those_of_the_configuration(root: Path, scale: str) -> None:
+    settings = load(root, {"scale": scale})
+    shown = [cell for name in settings.paper for cell in cells(settings, name)]
+    wanted = {fingerprint for cell in shown for fingerprint in cell.fingerprints}
+    entries = read_ledger(root / f"docs/results/{scale}.ledger.jsonl")
+    assert {entry.fingerprint for entry in entries} <= wanted
+
+
+def test_published_length_ratios_are_those_of_the_sentences(root: Path) -> None:
+    stated = 0
+    for entry in read_ledger(root / LEDGER):
+        for sentences in entry.sentences.values():
+            lengths = measured(decode_statistics(sentences, entry.file)).length_ratio
+            assert entry.scores["length_ratio"].score == lengths[0], entry.file
+            stated += 1
+    assert stated > 200

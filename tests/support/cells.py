@@ -34,6 +34,7 @@ def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
         "test_set": "test",
         "lines": lines,
         "bleu": both(after),
+        "length_ratio": 0.98,
         "before_replacement": {"bleu": both(before)},
         "manifest": {"sha256": {"model.safetensors": "0a" * 32}, "processor": "a processor"},
     }

@@ -8,7 +8,8 @@ from tests.support.own_pair import TINY
 
 PAPER = "results/scales/demo/paper"
 RUNS = "results/scales/demo/demo_en_fr_word/models"
-TABLES = [f"{PAPER}/lstm_{name}.md" for name in ("table1", "table2", "figure2", "figure3")]
+EXHIBITS = ("table1", "table2", "figure2", "figure3", "text")
+TABLES = [f"{PAPER}/lstm_{name}.md" for name in EXHIBITS]
 LISTED = "demo_wmt16_en_ro"
 LSTM = {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]}
 
@@ -21,6 +22,7 @@ def scores() -> list[str]:
     decoded["lstm_beam12"] = [*singles, "demo_lstm/ensemble2", five]
     files = [f"{run}/test.{name}.bleu.json" for name, runs in decoded.items() for run in runs]
     files += [f"{run}/test.rescored.bleu.json" for run in (*singles, five)]
+    files += [f"{run}/test.perplexity.json" for run in singles]
     return [f"{RUNS}/{file}" for file in files]
 
 
@@ -40,9 +42,11 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
         assert "STAND-IN DATA" in table
         assert "not run" not in table
         rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str, keep_default_na=False)
-        assert rows.filter(like="(paper)").shape[1] == rows.filter(like="(ours)").shape[1] == 1
+        columns = rows.filter(like="(paper)").shape[1], rows.filter(like="(ours)").shape[1]
+        assert columns == ((3, 3) if "lstm_text" in path else (1, 1))
         assert (rows.filter(like="(ours)") != "").to_numpy().sum() > 1, table
     listed = f"{LISTED} seed1, list20"
-    assert (checkout / TABLES[1]).read_text("utf-8").count(f"list of {listed}") == 5
+    rescored = pd.read_csv(checkout / TABLES[1].replace(".md", ".csv"), keep_default_na=False)
+    assert rescored["Test set"].str.endswith(f"list of {listed}").sum() == 5
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
     assert set(points["curve"]) == {"demo_lstm ensemble3, lstm_beam12", listed}

@@ -21,7 +21,7 @@ LICENSED = [
     *(f"duc2004/references/task1_ref{number}.txt" for number in range(4)),
     "wmt14_en_fr/newstest2014.1000best.gz",
 ]
-OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "further_rows"]
+OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "lstm_text", "further_rows"]
 
 
 def cell_paths(folder: Path, scale: str) -> list[str]:
@@ -32,7 +32,7 @@ def cell_paths(folder: Path, scale: str) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-@pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "mirror"])
+@pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "multi30k_trained", "mirror"])
 def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) -> None:
     for name in LICENSED:
         checkout.write(f"data/{name}", "")

@@ -32,7 +32,7 @@ def test_the_public_targets_are_those_of_their_file(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo", "mirror"])
+@pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo", "mirror"])
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
 @pytest.mark.parametrize("profile", ["default", "slurm", "generic", "kubernetes"])
 def test_every_public_target_plans_at_every_scale(

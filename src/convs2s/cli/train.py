@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 2.0  # between two looks of ``status --watch``
 TYPES = 10_000  # of each side's vocabulary, where ``kernels`` measures: only speed matters
 
-DECODED_ROWS = 1, 5, 64, 320
-"""Hypotheses at a time: those of one sentence and of 64, greedily and with 5 of each."""
-
-DEFAULT_ROWS = 320  # those of a batch with the default settings
-
 
 def add_train(command: argparse.ArgumentParser) -> None:
     """Add the options of ``train``."""

@@ -72,9 +72,10 @@ def load(
     place = f"{origins.get('scale', 'config.yaml')}: scale"
     check_known(place, "scale", options.scale, folders.names("config/scales"))
     scale = folders.section(Scale, f"config/scales/{options.scale}.yaml")
-    paper = {
-        name: table.filled() for name, table in folders.named(Table, "config/paper.yaml").items()
-    }
+    tables = folders.named(Table, "config/paper.yaml")
+    for name in scale.without:
+        check_known(f"config/scales/{options.scale}.yaml: without", "table", name, tables)
+    paper = {name: one.filled() for name, one in tables.items() if name not in scale.without}
     model_settings, scale = _read_models(folders, models, scale, paper)
     entries = folders.content("config/downloads.yaml") or []
     if not isinstance(entries, list):
@@ -298,7 +299,7 @@ def _read_models(
         entry = overrides.read(ModelSettings, _extended(entries, name, file))
         return validated(ModelSettings, entry, overrides.place(f"{file}: {name}", name))
 
-    entries, small = folders.entries(file), Entries()
+    entries, small, stand_ins = folders.entries(file), Entries(), dict[str, str]()
     if scale.shrink:
         # The small version of a model is that of the model with its overrides; it may have
         # overrides of its own, so their names are not checked before all versions are there.
@@ -308,10 +309,11 @@ def _read_models(
         for name in scale.to_shrink(paper.values()):
             network = read(changed, name).architecture if name in changed else None
             if network and network.blocks:
-                small[scale.shrink.name_of(name)] = scale.shrink.entry(name, network)
+                stand_ins[name] = f"{scale.shrink.prefix}_{name}"
+                small[stand_ins[name]] = scale.shrink.entry(name, network)
     entries = overrides.applied(small | entries)
     models = {name: read(entries, name) for name in entries}
-    return models, scale.with_small_versions(list(small))
+    return models, scale.model_copy(update={"models": stand_ins | scale.models})
 
 
 def _extended(entries: Entries, name: str, file: str) -> Values:

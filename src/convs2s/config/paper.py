@@ -27,6 +27,7 @@ MeasureName = Literal[
     "bleu_tokenized",
     "bleu_detokenized",
     "bleu_tokenized_before_replacement",
+    "length_ratio",
     "bleu_rescored",
     "bleu_of_list",
     "bleu_oracle",
@@ -34,7 +35,9 @@ MeasureName = Literal[
     "phrases_p",
     "attention_layers",
     "perplexity",
+    "test_perplexity",
     "training_speed",
+    "training_hours",
     "seconds_cpu",
     "seconds_cuda",
     "rouge_1_f1",
@@ -47,13 +50,11 @@ MeasureName = Literal[
 """A score of a run, where the workflow measures it."""
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
-    "perplexity": (),
-    "training_speed": (),
-    "phrases_apart": ("phrases",),
-    "phrases_p": ("phrases",),
-    "bleu_rescored": ("testset",),
-    "bleu_of_list": ("testset",),
-    "bleu_oracle": ("testset",),
+    **dict.fromkeys(("perplexity", "training_speed", "training_hours"), ()),
+    **dict.fromkeys(("phrases_apart", "phrases_p"), ("phrases",)),
+    **dict.fromkeys(
+        ("test_perplexity", "bleu_rescored", "bleu_of_list", "bleu_oracle"), ("testset",)
+    ),
 }
 """Measure -> the keys of a row that its file is named by; of all others, test set and decoding."""
 

@@ -1,7 +1,7 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Any, Self
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -44,10 +44,6 @@ class Shrinking(Section):
     that sees each sentence once or twice learns faster without."""
     training: Recipe
     """The training recipe of every small version."""
-
-    def name_of(self, model: str) -> str:
-        """Return what the small version of a model is called."""
-        return f"{self.prefix}_{model}"
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
@@ -121,6 +117,8 @@ class Scale(Section):
     own, which stands in for it; null: none has one."""
     left_out: Items[LeftOut] = ()
     """Rows that the paper's tables do not have at this scale."""
+    without: DistinctItems[str] = ()
+    """Tables of this project that are not made at this scale."""
     tests: dict[str, str] = {}
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""
@@ -176,14 +174,6 @@ class Scale(Section):
         rows = (table.rows[number] for table in tables for number in self.shown_rows(table))
         names = dict.fromkeys(row.model for row in rows if row.kind == "ours" and row.model)
         return [name for name in names if name not in self.models]
-
-    def with_small_versions(self, names: Collection[str]) -> Self:
-        """Return the scale with small versions, by their names, of models that it does not list."""
-        if self.shrink is None:
-            return self
-        length = len(self.shrink.name_of(""))
-        made = {name[length:]: name for name in names}
-        return self.model_copy(update={"models": made | self.models})
 
     def testset_for(self, name: str) -> str:
         """Return the test set that stands in for one of the paper's."""

@@ -8,7 +8,7 @@ another system may consist of any.
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from convs2s.decoding.translate import load_ensemble, translator_of_job
 from convs2s.decoding.words import Form, Splitter, most_tokens
 from convs2s.devices import held_device
 from convs2s.errors import UserError
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import (
@@ -281,3 +281,25 @@ def score_n_best(
         groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
         scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
         write_lines(output, (row.line() for row in scored))
+
+
+def measure_perplexity(
+    *,
+    models: Sequence[Path],
+    source: Path,
+    target: Path,
+    output: Path,
+    device: str,
+    threads: int,
+    manifest: Mapping[str, object],
+) -> None:
+    """Write the perplexity by token of a test set's translation; both files are in words."""
+    torch.set_num_threads(threads)
+    with held_device(device) as own:
+        scorer = PairScorer.load(models, own, "words")
+        pairs = zip(read_lines(source), read_lines(target), strict=True)
+        scores = list(score_pairs(scorer, pairs))
+    tokens = sum(score.tokens for score in scores)
+    perplexity = math.exp(-sum(score.log_probability for score in scores) / tokens)
+    measured = {"score": perplexity, "signature": f"{tokens:,} tokens"}
+    write_json(output, {"lines": len(scores), "perplexity": measured, "manifest": manifest})

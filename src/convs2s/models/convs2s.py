@@ -92,13 +92,6 @@ class Block(nn.Module):
         self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
         self.attention = attention
 
-    def share_attention(self, owner: "Block") -> None:
-        """Attend by another block's weights, which remain parameters of that block alone."""
-        del self.attention
-        # nn.Module would register it here as well: the state dict would hold the weights again for
-        # each block that shares them, and so would model files and what their digests are of.
-        object.__setattr__(self, "attention", owner.attention)
-
 
 class Stack(nn.ModuleList):
     """The blocks of one side, bottom first."""
@@ -115,7 +108,10 @@ class Stack(nn.ModuleList):
         attending = [block for block in self if block.attention is not None]
         if architecture.attention_weights == "shared":
             for block in attending[1:]:
-                block.share_attention(attending[0])
+                del block.attention
+                # nn.Module would register it here as well: the state dict would hold the weights
+                # again for each block, and so would model files and what their digests are of.
+                object.__setattr__(block, "attention", attending[0].attention)
 
     def __iter__(self) -> Iterator[Block]:
         return cast(Iterator[Block], super().__iter__())

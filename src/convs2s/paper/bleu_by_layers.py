@@ -69,12 +69,13 @@ def draw(
 
 def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure's shown rows (from 0), whose ``x`` counts layers."""
-    ours = {result.cell.address.row: result for result in ours_by_row}
+    bleu = printed.columns[0].key
+    ours = {one.cell.address.row: one for one in ours_by_row if one.cell.address.column == bleu}
     for number in shown:
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
-        value, result = row.paper.get(printed.columns[0].key), ours.get(number)
+        value, result = row.paper.get(bleu), ours.get(number)
         yield Depth(
             side=row.group,
             layers=int(row.x),

@@ -50,7 +50,8 @@ _PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
 _EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
 _CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
 _CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
-_TRAINING, _TRAINING_SPEED = ScoreFile("training.json"), ScoreFile("training.speed.json")
+_PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
+_TRAINING, _SPEED = ScoreFile("training.json"), ScoreFile("training.speed.json")
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""
@@ -63,6 +64,7 @@ MEASURES = {
         _BLEU,
         ("before_replacement", "bleu", "tokenized"),
     ),
+    "length_ratio": Measure("words divided by the references'", _BLEU, ("length_ratio",)),
     "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
     "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
     "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
@@ -78,9 +80,9 @@ MEASURES = {
     "perplexity": Measure(
         "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
     ),
-    "training_speed": Measure(
-        "target tokens per second", _TRAINING_SPEED, ("target_tokens_per_second",)
-    ),
+    "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, ("perplexity",)),
+    "training_speed": Measure("target tokens per second", _SPEED, ("target_tokens_per_second",)),
+    "training_hours": Measure("hours of the updates at the median rate", _SPEED, ("device_hours",)),
     "seconds_cpu": Measure("generation time", _CPU, ("seconds",)),
     "seconds_cuda": Measure("generation time", _CUDA, ("seconds",)),
     **{

@@ -25,7 +25,6 @@ from convs2s.paper.evidence import (
     entries_by_cell,
     evidence,
     samples_of,
-    unknown_processors,
     why_incomparable,
     why_no_verdict,
 )
@@ -389,7 +388,8 @@ def judged_effect(
     incomparable = why_incomparable(settings, cells)
     if incomparable:
         return replace(finding, verdict="no verdict", note=_joined(finding.note, incomparable))
-    finding = replace(finding, note=_joined(finding.note, unknown_processors(cells)))
+    if not all(entry.processor for cell in cells for entry in cell.entries):
+        finding = replace(finding, note=_joined(finding.note, "of processors that are not stated"))
     # Printed values of others are a constant part of the difference.
     constant = sum(weight * (cell.printed or 0) for weight, cell in weighted if cell.is_cited)
     constant -= quantity == "length_ratio"

@@ -22,7 +22,7 @@ from convs2s.scoring.significance import (
     measured,
 )
 
-LOWER_IS_BETTER = ("perplexity", "seconds_cpu", "seconds_cuda")
+LOWER_IS_BETTER = ("perplexity", "test_perplexity", "training_hours", "seconds_cpu", "seconds_cuda")
 """Measures; of all others the higher value is better."""
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
@@ -156,12 +156,6 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
         if len(among) > 1:
             return f"{stated}: {' against '.join(among)}"
     return None
-
-
-def unknown_processors(cells: Iterable[Evidence]) -> str | None:
-    """Return that the processors are not known, where they are not."""
-    known = all(entry.processor for cell in cells for entry in cell.entries)
-    return None if known else "of processors that are not stated"
 
 
 def why_no_verdict(cells: Sequence[Evidence]) -> str | None:

@@ -100,23 +100,29 @@ def read_training(
 def measure_training_speed(
     *, history: Path, training: Path, output: Path, manifest: Mapping[str, object]
 ) -> None:
-    """Write the median over the epochs of target tokens per second (section 5.5).
+    """Write the median over the epochs of target tokens per second (section 5.5), and its hours.
 
     The median, as an epoch in which the machine was busy otherwise says nothing of the network.
+    The hours are those of all updates at this rate, times GPUs, or without one times threads.
     ``training`` is the record whose manifest names the device.
     """
-    rates = [epoch.tokens_per_second for epoch in read_history(history).epochs]
-    if not rates:
+    epochs = [epoch for epoch in read_history(history).epochs if epoch.tokens_per_second]
+    if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = _read_record(training)
     with failures_of_file(str(training), "no record of a training: train again"):
         made = record["manifest"]
-        signature = (
-            f"median over {len(rates)} epochs, {made.get('gpu') or made['processor']}, "
+        device = (
+            f"{made.get('gpu') or made['processor']}, "
             f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
         )
-    speed = {"score": statistics.median(rates), "signature": signature}
-    write_json(output, {"target_tokens_per_second": speed, "manifest": manifest})
+        devices = made["workers"] * (1 if "gpu" in made else made["threads"])
+    median = statistics.median(epoch.tokens_per_second for epoch in epochs)
+    hours = sum(epoch.tokens for epoch in epochs) / median / SECONDS_PER_HOUR * devices
+    speed = {"score": median, "signature": f"median over {len(epochs)} epochs, {device}"}
+    held = {"score": hours, "signature": device}
+    measured = {"target_tokens_per_second": speed, "device_hours": held}
+    write_json(output, {**measured, "manifest": manifest})
 
 
 def _read_record(path: Path) -> _Record:

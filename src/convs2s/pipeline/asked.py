@@ -34,7 +34,7 @@ _OF_TEST_SET = re.compile(
     r"(?P<testset>(?!phrases\.|training\.)[^.]+)\.(?P<decoding>[^.]+)\."
     rf"(?:(?:re)?scored-by-(?P<scorer>.+)-(?:{_RUN})\.)?.+"
 )
-_NO_DECODING = {"scored", "rescored"}
+_NO_DECODING = {"perplexity", "scored", "rescored"}
 _OF_ATTENTION = re.compile(r".+\.attention\d+\.\w+|.+\.example\.json")
 _OF_ONE_MODEL = re.compile(rf"(?:curve|history|training|model)\..+|{_OF_ATTENTION.pattern}")
 

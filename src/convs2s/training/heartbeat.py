@@ -50,19 +50,15 @@ def ending_frozen_workers(folder: Path) -> Iterator[None]:
             beat, (last, looks) = path.stat().st_mtime_ns, missed.get(path, (0, 0))
             missed[path] = beat, looks + 1 if beat == last else 0
             if missed[path][1] == MOST_MISSED:
-                _kill_living(path)
+                with path.open("r+") as stream:
+                    if not try_lock(stream):  # else it has ended
+                        seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
+                        why = f"is frozen: no sign of life for {seconds:g} s: killed"
+                        log(f"process {path.name}, a worker, {why}")
+                        os.kill(int(path.name), signal.SIGKILL)
 
     with _repeating(look, SECONDS_BETWEEN_LOOKS):
         yield
-
-
-def _kill_living(path: Path) -> None:
-    with path.open("r+") as stream:
-        if try_lock(stream):
-            return  # it has ended
-        seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
-        log(f"process {path.name}, a worker, is frozen: no sign of life for {seconds:g} s: killed")
-        os.kill(int(path.name), signal.SIGKILL)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from convs2s.errors import UserError
 from tests.support.user_task import TASK
 from tests.unit.config.writing import write
 
-SCALES = ["paper", "demo", "multi30k", "mirror"]
+SCALES = ["paper", "demo", "multi30k", "multi30k_trained", "mirror"]
 
 
 def convs2s(model: ModelSettings) -> ConvS2SArchitecture:

@@ -184,6 +184,8 @@ TODAYS = ("wmt16_en_ro", "wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small")
 """Those that run in bf16 and compiled, each with a variant in fp32, which the paper states."""
 NETWORKS |= {f"{name}_fp32": NETWORKS[name] for name in TODAYS}
 NETWORKS |= {"lstm": LSTM, "lstm_forward": {**LSTM, "reverse_source": False}}
+SHALLOW = {f"lstm_{n}_layer{'s' if n > 1 else ''}": n for n in (1, 2, 3, 4)}  # section 3.4
+NETWORKS |= {name: {**LSTM, "layers": layers} for name, layers in SHALLOW.items()}
 
 RECIPES: dict[str, Json] = {
     **dict.fromkeys(NETWORKS, RECIPE),
@@ -212,6 +214,7 @@ RECIPES: dict[str, Json] = {
     },
     "lstm": LSTM_RECIPE,
     "lstm_forward": LSTM_RECIPE,
+    **dict.fromkeys(SHALLOW, LSTM_RECIPE),
 }
 
 RECIPES |= {f"{name}_fp32": RECIPES[name] for name in TODAYS}

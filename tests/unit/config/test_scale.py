@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.load import load
@@ -70,12 +71,13 @@ def test_rows_are_left_out_by_model_and_by_task() -> None:
     assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("name", ["demo", "multi30k"])
+@pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_trained"])
 def test_small_versions_differ_in_width_and_dropout_alone(root: Path, name: str) -> None:
     loaded = load(root, {"scale": name})
     shrink = loaded.scale.shrink
     assert shrink is not None
-    made = {paper: small for paper, small in loaded.scale.models.items() if "lstm" not in paper}
+    stated = yaml.safe_load((root / f"config/scales/{name}.yaml").read_text("utf-8"))["models"]
+    made = {paper: small for paper, small in loaded.scale.models.items() if paper not in stated}
     assert len(made) >= 20
     for paper, small in made.items():
         assert small == f"{shrink.prefix}_{paper}"
@@ -116,6 +118,15 @@ def test_an_ensemble_that_is_listed_has_its_own_number_of_models() -> None:
     assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
     unlimited = scale(ensembles={"ensemble5": "ensemble3"})
     assert unlimited.runs_for(["ensemble5"], "t") == ["ensemble3"]
+
+
+def test_a_scale_may_be_without_a_table(copy: Path) -> None:
+    assert "trainings" in load(copy, {"scale": "paper"}).paper
+    assert "trainings" not in load(copy, {"scale": "demo"}).paper
+    file = copy / "config/scales/demo.yaml"
+    file.write_text(file.read_text("utf-8").replace("[trainings]", "[training]"), "utf-8")
+    with pytest.raises(UserError, match=r"demo\.yaml: without: unknown table 'training'"):
+        load(copy, {"scale": "demo"})
 
 
 def test_phrases_have_stand_ins() -> None:

@@ -171,9 +171,10 @@ def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
         # A job's benchmark has the name of its log (rules/fingerprints.smk).
         path = f'"<logs>/{{task}}/{{model}}/{{run}}/{{testset}}.{{decoding}}.{stem}.log"'
         assert path in stated
-    for name in ("{testset}.scored", "{testset}.rescored", "phrases.{phrases}"):
+    of_test_set = ("{testset}.scored", "{testset}.rescored", "{testset}.perplexity")
+    for name in (*of_test_set, "phrases.{phrases}"):
         assert f'"<logs>/{{task}}/{{model}}/{{run}}/{name}.log"' in stated
-    assert len({measure.file for measure in MEASURES.values()}) == 9
+    assert len({measure.file for measure in MEASURES.values()}) == 10
 
 
 def test_the_papers_state_four_trainings_of_table_1(root: Path) -> None:

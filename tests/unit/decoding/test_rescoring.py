@@ -14,10 +14,16 @@ from torch.nn.utils.rnn import pad_sequence
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
-from convs2s.decoding.rescoring import PairScore, PairScorer, log_probabilities, score_groups
+from convs2s.decoding.rescoring import (
+    PairScore,
+    PairScorer,
+    log_probabilities,
+    measure_perplexity,
+    score_groups,
+)
 from convs2s.decoding.words import Form
 from convs2s.errors import UserError
-from convs2s.files.text import write_lines
+from convs2s.files.text import read_json, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
@@ -181,6 +187,30 @@ def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Pat
     write_lines(tmp_path / "target", ["w2x"])
     with pytest.raises(SystemExit, match=r"source has 3 lines but .*target has 1"):
         run("score-pairs", model, *files)
+
+
+def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
+    recurrent: Path, tmp_path: Path
+) -> None:
+    pairs = [("w1 w2", "w2x unseen"), ("w3", ""), ("w4 unseen w1", "w1x w4x w2x")]
+    for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+        write_lines(tmp_path / side, lines)
+    measure_perplexity(
+        models=[recurrent],
+        source=tmp_path / "source",
+        target=tmp_path / "target",
+        output=tmp_path / "perplexity.json",
+        device="cpu",
+        threads=1,
+        manifest={"run": "seed1"},
+    )
+    measured = read_json(tmp_path / "perplexity.json")
+    assert isinstance(measured, dict)
+    assert (measured["lines"], measured["manifest"]) == (3, {"run": "seed1"})
+    tokens = torch.cat([full_pass(recurrent, *pair)[0] for pair in pairs])
+    assert measured["perplexity"]["signature"] == f"{len(tokens)} tokens"
+    expected = float(tokens.log().mean().neg().exp())
+    assert measured["perplexity"]["score"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_model_agrees_with_its_own_search(run: Terminal, model: Path, tmp_path: Path) -> None:

@@ -367,7 +367,7 @@ def test_a_side_without_a_score_is_named(demo: Settings, paper: Settings) -> Non
     cell = {"table": "figure2", "group": "encoder", "row": "2"}
     stated = {"comparisons": [{"better": [cell], "worse": [cell | {"row": "3"}]}]}
     left_out = finding(demo, stated).note
-    cells = [f"figure2 encoder '{row}'" for row in "23"]
+    cells = [f"figure2 encoder '{row}' BLEU" for row in "23"]
     assert left_out == "; ".join(f"{cell}: left out at this scale" for cell in cells)
     assert finding(paper, stated).note == "; ".join(f"{cell}: not run" for cell in cells)
 

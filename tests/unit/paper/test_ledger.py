@@ -79,9 +79,11 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, led
     score, perplexity = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
     assert (score.file, perplexity.file) == (path(demo, "bleu"), path(demo, "ppl"))
     assert score.scores == {"bleu_tokenized_before_replacement": RunScore(21.5, "nrefs:1")}
-    assert list(map(str, score.table_cells)) == ["table4, row 1, bleu"] + [
-        f"figure2, row {row}, bleu" for row in (13, 30)
-    ]
+    assert set(map(str, score.table_cells)) == {
+        f"{row}, {column}"
+        for row in ("table4, row 1", "figure2, row 13", "figure2, row 30")
+        for column in ("bleu", "length")
+    }
     assert (score.lines, score.processor) == (500, "a processor")
     assert score.sha256 == MANIFEST["sha256"]
     assert (score.run.run, score.run.decoding) == ("seed1", "beam5")
@@ -121,7 +123,18 @@ def test_a_run_of_other_inputs_is_not_shown(root: Path, ledger: Path) -> None:
         for one in results(cells(changed, "table4"), read_ledger(ledger))
         if one.cell.address.row == 0
     }
-    assert found == {"bleu": None, "ppl": 6.5}
+    assert found == {"bleu": None, "length": None, "ppl": 6.5}
+
+
+def test_of_two_lines_of_a_run_the_later_counts(demo: Settings, ledger: Path) -> None:
+    first = ledger.read_text("utf-8")
+    later = first.replace('"score": 21.5', '"score": 22.5')
+    assert later != first
+    ledger.write_text(first + later, "utf-8")
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
+    for entries in (read_ledger(ledger), entries_of(demo, [cell], [], str(ledger))):
+        (found,) = results([cell], entries)
+        assert found.scores == {"seed1": 22.5}
 
 
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:

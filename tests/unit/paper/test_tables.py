@@ -22,6 +22,7 @@ from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
 
 TABLES = [f"table{number}" for number in range(1, 9)] + ["figure2"]
+STAND_INS = ["multi30k", "multi30k_trained", "demo"]
 LSTM_EXHIBITS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3"]
 PATH = re.compile(
     r"results/[a-z0-9_]+/models/[a-z0-9_]+/(seed\d+|ensemble\d+)/"
@@ -59,11 +60,13 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
         assert all(path.startswith("results/scales/demo/demo_") for path in cell.paths)
 
 
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
+@pytest.mark.parametrize("scale", ["paper", *STAND_INS])
 def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     # rows of this project are of the models of others, so that they need no training
-    of_papers = {name: one for name, one in settings.paper.items() if name != "further_rows"}
+    # One of the LSTMs of so many layers is that of its other rows.
+    others = ("further_rows", "lstm_text", "trainings")
+    of_papers = {name: one for name, one in settings.paper.items() if name not in others}
     for name, printed in of_papers.items():
         papers: dict[tuple[object, ...], set[object]] = {}
         for cell in cells(settings, name):
@@ -76,12 +79,16 @@ def test_rows_share_a_run_only_where_the_papers_do(root: Path, scale: str) -> No
         assert shared == {}, name
 
 
-@pytest.mark.parametrize("scale", ["multi30k", "demo"])
+@pytest.mark.parametrize("scale", STAND_INS)
 def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str) -> None:
-    """But for this project's further rows, which are made of models that other tables train."""
+    """But for this project's further rows, which are made of models that other tables train.
+
+    And but for the LSTM with as many layers as the one of the other tables.
+    """
     settings = load(root, {"scale": scale})
     papers: dict[str, set[tuple[str, str | None]]] = {}
-    printed = {name: table.rows for name, table in settings.paper.items() if name != "further_rows"}
+    of_others = ("further_rows", "lstm_text", "trainings")
+    printed = {name: table.rows for name, table in settings.paper.items() if name not in of_others}
     for name, rows in printed.items():
         for cell in cells(settings, name):
             said = rows[cell.address.row].comparison(name, ())
@@ -93,7 +100,7 @@ def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str)
     assert {file: rows for file, rows in papers.items() if len(rows) > 1} == {}
 
 
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "demo"])
+@pytest.mark.parametrize("scale", ["paper", *STAND_INS])
 def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     for name, printed in settings.paper.items():
@@ -107,17 +114,20 @@ def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(root: Path, scal
         assert made == ours, name
 
 
-@pytest.mark.parametrize("scale", ["multi30k", "demo"])
+@pytest.mark.parametrize("scale", STAND_INS)
 def test_no_printed_value_is_left_out(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     absent = [
         row
-        for printed in settings.paper.values()
+        for name, printed in settings.paper.items()
         for row in filter(settings.scale.why_left_out, printed.rows)
+        if name != "trainings"  # whose rows are those of the others
     ]
-    # One corpus stands for both of table 1's German ones; the others are depths of figure 2.
-    assert [row.task for row in absent if row.x is None] == ["wmt14_en_de_stanford"]
-    assert len(absent) == (40 if scale == "demo" else 1)
+    # One corpus stands for both of table 1's German ones; the others are depths of figure 2, and
+    # of the LSTM.
+    depths = [row for row in absent if row.x is not None or row.group == "3.4"]
+    assert [row.task for row in absent if row not in depths] == ["wmt14_en_de_stanford"]
+    assert len(depths) == {"demo": 43, "multi30k": 4, "multi30k_trained": 32}[scale]
     assert not any(row.paper for row in absent)
 
 
@@ -139,11 +149,11 @@ def test_ensembles_are_as_large_as_the_scale_allows(paper: Settings, demo: Setti
 
 def test_the_ablations_compare_the_score_before_replacement(paper: Settings) -> None:
     for name in ("table4", "table5", "table7", "table8", "figure2"):
-        measures = {cell.measure for cell in cells(paper, name)} - {"perplexity", "training_speed"}
+        measures = {cell.measure for cell in cells(paper, name) if "bleu" in cell.measure}
         assert measures == {"bleu_tokenized_before_replacement"}
 
 
-@pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS])
+@pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS, "lstm_text"])
 def test_without_runs_no_cell_has_a_value(paper: Settings, name: str) -> None:
     frame = table(paper, name, [])
     rows = paper.paper[name].rows
@@ -165,8 +175,9 @@ def test_a_cell_is_mean_and_deviation_over_the_runs_found(
     paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ppl, score = of_row(cells(paper, "table4"), 1)
-    assert (ppl.address.column, score.address.column) == ("ppl", "bleu")
+    ppl, score, length = of_row(cells(paper, "table4"), 1)
+    assert [one.address.column for one in (ppl, score, length)] == ["ppl", "bleu", "length"]
+    assert score.paths == length.paths
     found = [
         write(score.paths[0], bleu(after=30.0, before=21.0, lines=2737)),
         write(score.paths[2], bleu(after=30.0, before=22.0, lines=2737)),
@@ -176,7 +187,8 @@ def test_a_cell_is_mean_and_deviation_over_the_runs_found(
     row = frame.iloc[1]
     assert row["BLEU (ours)"] == "21.5 ± 0.7"
     assert row["Validation perplexity (ours)"] == "6.65"
-    assert row["Runs"] == "Validation perplexity: 1 of 3; BLEU: 2 of 3"
+    assert row["Length ratio (ours)"] == "0.980 ± 0.000"
+    assert row["Runs"] == "Validation perplexity: 1 of 3; BLEU: 2 of 3; Length ratio: 2 of 3"
     assert row["Test set"] == "wmt14_en_de_word newstest2014_filtered (2,737 lines)"
     assert "before unknown word replacement nrefs:1|tok:none" in row["Metric"]
     assert frame.iloc[0]["BLEU (ours)"] == "not run"
@@ -308,8 +320,10 @@ def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         outputs=outputs,
     )
     markdown, csv, latex = (output.read_text(encoding="utf-8") for output in outputs)
-    assert "| ConvS2S [1, 2] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) |" in markdown
-    assert markdown.count("not run") == 7
+    assert (
+        "| ConvS2S [1, 2] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |" in markdown
+    )
+    assert markdown.count("not run") == 10
     assert "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word " in markdown
     assert "; computed on: a processor; " in markdown
     assert "\n[1] model files, SHA-256: 0a0a0a0a0a\n" in markdown
