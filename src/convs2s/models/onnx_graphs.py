@@ -31,9 +31,6 @@ AnyArray = NDArray[Any]
 
 ROOT_OF_HALF = float(np.sqrt(0.5))
 GROUP = 32  # Types of which the most probable stands for all in the first pass over them
-FOLDED = 1 << 30
-"""Multiplications at most that fold a linear map into the table before or after it: a small
-network's step is 4% faster for each, a large one's is not, and would be a second late to start."""
 LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
 BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no differences
 STACKS = {"source": "encoder", "target": "decoder"}
@@ -69,13 +66,6 @@ class Weights:
         factor = (self.take(f"{name}.weight_g", outputs) / norm).astype(np.float32)
         return v * factor[:, None], self.take(f"{name}.bias", outputs)
 
-    @property
-    def folds_output(self) -> bool:
-        """Whether the output layer has the map before it within its weight."""
-        a = self.architecture
-        width, product = a.decoder_layers[-1].width, self.types["target"] * a.output_embedding
-        return width <= a.output_embedding and product * width <= FOLDED
-
     def output(self) -> tuple[AnyArray, AnyArray]:
         """Return the output layer's weight (types, features) and bias (types,), the last ones."""
         shape = self.types["target"], self.architecture.output_embedding
@@ -84,10 +74,6 @@ class Weights:
             weight, bias = table, self.take("decoder.output.bias", shape[0])
         else:
             weight, bias = self.linear("decoder.output", *shape)
-        if self.folds_output:
-            width = self.architecture.decoder_layers[-1].width
-            first, added = self.linear("decoder.out_projection", shape[1], width)
-            weight, bias = weight @ first, bias + weight @ added
         if self._arrays:
             raise ValueError(*self._arrays)
         return weight, bias
@@ -178,34 +164,17 @@ class Graph:
         weight, bias = weights.linear(f"{name}.residual", d, inputs)
         return [hidden, self.linear(x, weight * ROOT_OF_HALF, bias * ROOT_OF_HALF)]
 
-    def embed(
-        self, weights: Weights, side: str, tokens: str, positions: str, width: int
-    ) -> tuple[Any, Any]:
-        """Embed tokens (..., n) of a side that stand at positions (n,), or all at one.
-
-        Returns them (..., n, f), and mapped to the width of the first block (rows, width).
-        """
-        stack, a = STACKS[side], weights.architecture
-        weight, bias = weights.linear(f"{stack}.in_projection", width, a.embedding)
-        tables = [weights.take(f"{stack}.embedding.tokens", weights.types[side], a.embedding)]
-        indices, rows = [tokens], a.positions.rows(side)
-        if rows is not None:
-            tables.append(weights.take(f"{stack}.embedding.positions", rows, a.embedding))
-            indices.append(self.op("Min", positions, self.constant(rows - 1, np.int64)))
-        folds = tables[0].size * width <= FOLDED
-        if folds:
-            tables = [np.hstack([table, table @ weight.T]) for table in tables]
-            tables[0][:, a.embedding :] += bias
-        found = [
-            self.op("Gather", self.constant(table), index)
-            for table, index in zip(tables, indices, strict=True)
-        ]
-        embedded = found[0] if rows is None else self.op("Add", *found)
-        if not folds:
-            return embedded, self.linear(self.rows(embedded, a.embedding), weight, bias)
-        parts = self.integers(a.embedding, width)
-        embedded, mapped = self.op("Split", embedded, parts, outputs=2, axis=-1)
-        return embedded, self.rows(mapped, width)
+    def embed(self, weights: Weights, side: str, tokens: str, positions: str) -> Any:
+        """Embed tokens (..., n) of a side that stand at positions (n,), or all at one."""
+        name, a = f"{STACKS[side]}.embedding", weights.architecture
+        table = self.constant(weights.take(f"{name}.tokens", weights.types[side], a.embedding))
+        embedded = self.op("Gather", table, tokens)
+        rows = a.positions.rows(side)
+        if rows is None:
+            return embedded
+        table = self.constant(weights.take(f"{name}.positions", rows, a.embedding))
+        last = self.op("Min", positions, self.constant(rows - 1, np.int64))
+        return self.op("Add", embedded, self.op("Gather", table, last))
 
     def mean(self, several: Sequence[str]) -> str:
         """Return the mean of values."""
@@ -287,7 +256,8 @@ def _encode(graph: Graph, weights: Weights, masks: _Masks) -> dict[str, tuple[st
     length = graph.op("Shape", "source", start=1)  # (1,): m
     zero, one = graph.constant(0, np.int64), graph.constant(1, np.int64)
     positions = graph.op("Range", zero, graph.op("Squeeze", length), one)
-    embedded, x = graph.embed(weights, "source", "source", positions, inputs)  # (B, m, f)
+    embedded = graph.embed(weights, "source", "source", positions)  # (B, m, f)
+    x = graph.linear(graph.rows(embedded, f), *weights.linear("encoder.in_projection", inputs, f))
     for number, layer in enumerate(a.encoder_layers):
         present = graph.op("Mul", graph.op("Reshape", x, grouped), masks.present)
         x = graph.rows(present, inputs)
@@ -365,7 +335,9 @@ def _decode(graph: Graph, weights: Weights, prefix: str, grouped: str) -> tuple[
         split = graph.op("Gather", state, "rows"), graph.integers(*kept)
         found = graph.op("Split", *split, outputs=len(kept), axis=1)
         slots = [found] if len(kept) == 1 else found
-    embedded, x = graph.embed(weights, "target", "previous", "position", inputs)  # (B, K, f)
+    embedded = graph.embed(weights, "target", "previous", "position")  # (B, K, f)
+    rows = graph.rows(embedded, f)
+    x = graph.linear(rows, *weights.linear("decoder.in_projection", inputs, f))
     common = graph.op("MatMul", f"{prefix}keys", graph.columns(embedded, f))
     owner = a.attends.index(True)
     for number, (layer, attends) in enumerate(zip(a.decoder_layers, a.attends, strict=True)):
@@ -387,9 +359,8 @@ def _decode(graph: Graph, weights: Weights, prefix: str, grouped: str) -> tuple[
             parts.append(graph.rows(context, layer.width))
         x, inputs = graph.op("Sum", *parts), layer.width
     graph.output(f"{state}.next", graph.op("Concat", *later, axis=1) if later else state)
-    if not weights.folds_output:
-        x = graph.linear(x, *weights.linear("decoder.out_projection", a.output_embedding, inputs))
-    graph.output(f"{prefix}features", x)
+    features = weights.linear("decoder.out_projection", a.output_embedding, inputs)
+    graph.output(f"{prefix}features", graph.linear(x, *features))
     return sum(kept), graph.mean(attentions)
 
 
