@@ -77,7 +77,7 @@ def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
     """A tag can be moved to other code; its name stands beside the commit for the reader."""
     workflows = [file.read_text("utf-8") for file in (root / ".github/workflows").iterdir()]
     used = re.findall(r"\buses:(.*)", "\n".join(workflows))
-    assert len(used) == 17
+    assert len(used) == 19
     pinned = re.compile(r" [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert [action for action in used if not pinned.fullmatch(action)] == []
 
