@@ -28,7 +28,7 @@ LEDGER := docs/results/multi30k.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper-demo results-page docs docs-serve test test-all benchmarks gpu-check mutants faults lint format hashes release clean
+.PHONY: help install demo paper-demo results-page docs docs-serve test test-lowest test-all benchmarks gpu-check mutants faults lint format hashes release clean
 
 help:
 	@echo "make install     .venv with all that the workflow needs, and nothing else"
@@ -37,6 +37,7 @@ help:
 	@echo "make results-page  docs/results.md from the ledger in docs/results"
 	@echo "make docs        docs/ as a site, into dist/site; make docs-serve: on this machine, as you write"
 	@echo "make test        the tests that take minutes"
+	@echo "make test-lowest those of the package, with the lowest versions that pyproject.toml allows"
 	@echo "make test-all    the long tests too"
 	@echo "make benchmarks  beside CTranslate2, fairseq and others, 15 minutes; into docs/benchmarks.md"
 	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/benchmarks.md"
@@ -73,6 +74,15 @@ docs docs-serve: $(INSTALLED)
 
 test: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"
+
+# In an environment of its own, below build/.
+LOWEST := build/lowest
+test-lowest: $(INSTALLED)
+	@$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt uv
+	@$(IN_VENV) uv venv --quiet --clear --python $(VENV)/bin/python $(LOWEST)
+	@$(IN_VENV) uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	    $(if $(filter cpu,$(TORCH)),--torch-backend cpu) -e '.[$(EXTRAS)]'
+	@PATH="$(CURDIR)/$(LOWEST)/bin:$$PATH" python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu" tests/unit
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q

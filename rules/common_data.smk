@@ -13,9 +13,9 @@ with failures_in_one_line():
 
 
 def local_files(references):
-    """Where the files that are referred to lie on this machine, once they have been downloaded."""
-    files = map(parse_file_reference, references)
-    return list(dict.fromkeys(str(file.path(Path(layout.downloads))) for file in files))
+    """Where the files of references lie once downloaded, as `files_by_location` takes them."""
+    files = {file.location: file for file in map(parse_file_reference, references)}
+    return [str(file.path(Path(layout.downloads))) for file in files.values()]
 
 
 def download_source(wildcards):

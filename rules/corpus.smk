@@ -23,9 +23,8 @@ rule extract_corpus:
     conda:
         "../envs/text.yaml"
     params:
-        pairs=lambda w: on_disk.tasks[w.task].file_pairs(w.split),
+        pairs=lambda w: tasks[w.task].file_pairs(w.split),
         hold_out=lambda w: (part := tasks[w.task].hold_out_of(w.split)) and tuple(part),
-        downloads=on_disk.scale.downloads_dir,
     script:
         "../workflow/scripts/extract_corpus.py"
 
@@ -41,7 +40,7 @@ use rule extract_corpus as extract_reference with:
     log:
         "<logs>/{task}/extract_reference/{split}.reference{number}.log",
     params:
-        pairs=lambda w: on_disk.tasks[w.task].reference_pairs(w.split, int(w.number)),
+        pairs=lambda w: tasks[w.task].reference_pairs(w.split, int(w.number)),
 
 
 rule shard_corpus:
@@ -146,8 +145,7 @@ rule write_title_corpus:
     conda:
         "../envs/text.yaml"
     params:
-        titles=lambda w: on_disk.tasks[w.task].titles.model_dump(mode="json"),
-        downloads=lambda w: on_disk.scale.downloads_dir,
+        titles=lambda w: tasks[w.task].titles.model_dump(mode="json"),
     script:
         "../workflow/scripts/write_title_corpus.py"
 

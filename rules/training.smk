@@ -107,8 +107,7 @@ rule import_released:
     resources:
         mem_mb=lambda w, attempt: attempt * 8000,
     params:
-        released=lambda w: on_disk.tasks[w.task].released.model_dump(mode="json"),
+        released=lambda w: tasks[w.task].released.model_dump(mode="json"),
         metadata=model_metadata,
-        downloads=on_disk.scale.downloads_dir,
     script:
         "../workflow/scripts/import_released.py"

@@ -33,6 +33,7 @@ from tests.faults import noted_files
 from tests.support import tiny
 from tests.support.damage import flipped
 from tests.support.golden import DATA
+from tests.support.local_files import FilesBelow
 
 FLIPS = 1000
 
@@ -92,7 +93,7 @@ def _download(reference: str, other: Path, made: Path) -> Kind:
     outputs = made / "source", made / "target"
 
     def use() -> object:
-        extract_corpus(pairs=[(reference, str(other))], downloads=made, output=outputs)
+        extract_corpus(pairs=[(reference, str(other))], files=FilesBelow(made), output=outputs)
         return sha256(outputs[0])
 
     return Kind(Path(reference.partition("#")[0]), use)

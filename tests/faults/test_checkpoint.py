@@ -19,6 +19,7 @@ from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq, import_released
 from tests.support.damage import bits, flipped
 from tests.support.golden import DATA
+from tests.support.local_files import FilesBelow
 
 VECTORS = DATA / "fairseq_random"
 
@@ -239,7 +240,7 @@ def test_a_released_model_is_named_as_its_task_names_it(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"^{codes}:2: expected two tokens and a space between"):
         import_released(
             references=references,
-            downloads=tmp_path,
+            files=FilesBelow(tmp_path),
             output=tmp_path / "model.safetensors",
             task="tiny",
             languages={"source": "en", "target": "fr"},

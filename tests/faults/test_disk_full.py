@@ -26,6 +26,7 @@ from convs2s.text.truecase import learn_truecaser, truecase_file
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
+from tests.support.local_files import FilesBelow
 
 ROOM = 20_000
 """Bytes that a file may have: enough for headers, too few for what is written here."""
@@ -92,7 +93,7 @@ def tables(inputs: Path, output: Path) -> None:
 def released(inputs: Path, output: Path) -> None:
     import_released(
         references=dict.fromkeys(("model", "source_dictionary"), str(inputs / "a.en")),
-        downloads=inputs,
+        files=FilesBelow(inputs),
         output=output / "model.safetensors",
         task="tiny",
         languages={"source": "en", "target": "fr"},
@@ -119,7 +120,7 @@ WRITERS: dict[str, Writer] = {
     "growing output": growing,
     "extracted corpus": lambda inp, out: extract_corpus(
         pairs=[(str(inp / "a.en"), str(inp / "a.fr"))],
-        downloads=inp,
+        files=FilesBelow(inp),
         output=(out / "a.en", out / "a.fr"),
     ),
     "shards": lambda inp, out: shard_corpus(

@@ -1,6 +1,7 @@
 """What happens on a tag: the steps are those of this repository, and name what there is."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -55,13 +56,15 @@ def test_every_extra_is_installed_where_its_tests_run(
     assert [path for path in named if not (root / path).exists()] == []
 
 
-def test_package_image_and_deposit_follow_the_release(jobs: dict[str, dict[str, Any]]) -> None:
+def test_what_is_published_follows_the_release(jobs: dict[str, dict[str, Any]]) -> None:
     """None of them holds a password: the index trusts this workflow, the registry its token."""
+    assert "permissions" not in jobs["release.release"]  # which runs others' code
     rights = {}
-    for name in ("package", "image", "deposit"):
+    for name in ("publish", "package", "image", "deposit"):
         job = jobs[f"release.{name}"]
         assert job["needs"] == "release"
         rights[name] = job.get("permissions", {})
+    assert rights["publish"] == {"contents": "write"}
     assert rights["package"] == {"id-token": "write"}
     assert rights["image"] == {"contents": "read", "packages": "write"}
     assert rights["deposit"] == {}
@@ -77,17 +80,36 @@ def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
     """A tag can be moved to other code; its name stands beside the commit for the reader."""
     workflows = [file.read_text("utf-8") for file in (root / ".github/workflows").iterdir()]
     used = re.findall(r"\buses:(.*)", "\n".join(workflows))
-    assert len(used) == 17
+    assert len(used) == 21
     pinned = re.compile(r" [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert [action for action in used if not pinned.fullmatch(action)] == []
 
 
-def test_the_tests_pass_before_anything_is_published(steps: list[dict[str, Any]]) -> None:
+def test_the_tests_pass_before_anything_is_published(
+    steps: list[dict[str, Any]], jobs: dict[str, dict[str, Any]]
+) -> None:
     commands = [step["run"] for step in steps if "run" in step]
-    order = [commands.index(command) for command in ("make test", "make release")]
-    assert order == sorted(order)
-    assert commands[-1].startswith("gh release create")
-    assert commands[-1].endswith("dist/*")
+    assert commands[-2:] == ["make test", "make release"]
+    assert steps[-1]["with"] == {"name": "release", "path": "dist"}
+    fetched, published = jobs["release.publish"]["steps"][-2:]
+    assert fetched["with"] == {"name": "release", "path": "release"}
+    assert published["run"].startswith("gh release create")
+    assert published["run"].endswith("release/*")
+
+
+def test_a_page_that_denies_the_release_stops_it(
+    root: Path, steps: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    (command,) = (step["run"] for step in steps if "grep" in step.get("run", ""))
+    (tmp_path / "docs").mkdir()
+    for page in ("CHANGELOG.md", "README.md", "docs/publishing.md"):
+        (tmp_path / page).write_bytes((root / page).read_bytes())
+    changes = tmp_path / "CHANGELOG.md"
+    for text, code in ((f"{changes.read_text('utf-8')}Not released yet.\n", 1), ("1.0\n", 0)):
+        changes.write_text(text, "utf-8")
+        assert (
+            subprocess.run(["bash", "-ec", command], cwd=tmp_path, check=False).returncode == code
+        )
 
 
 def test_the_script_names_commands_and_tasks_that_there_are(root: Path) -> None:

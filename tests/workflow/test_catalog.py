@@ -1,6 +1,7 @@
 """What the Snakemake workflow catalog and snakedeploy look for, where they look for it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ def test_standardized_usage_is_described(root: Path) -> None:
 
 def test_the_schema_is_where_the_catalog_reads_it(root: Path) -> None:
     assert (root / "workflow/schemas/config.schema.json").read_text("utf-8") == as_json("config")
+
+
+def test_the_readme_names_the_least_snakemake(root: Path) -> None:
+    (badge,) = re.findall(r"badge/snakemake-≥([\d.]+)-", (root / "README.md").read_text("utf-8"))
+    assert f'min_version("{badge}")' in (root / "Snakefile").read_text("utf-8")
+    assert f"snakemake[reports]>={badge}," in (root / "pyproject.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize("file", ["config/config.yaml", ".test/config/config.yaml"])

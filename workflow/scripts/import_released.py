@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.config.file_reference import files_by_location
 from convs2s.interop.fairseq import import_released
 from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
+    references = snakemake.params.released
     import_released(
-        references=snakemake.params.released,
-        downloads=Path(snakemake.params.downloads),
+        references=references,
+        files=files_by_location(filter(None, references.values()), snakemake.input),
         output=Path(snakemake.output[0]),
         **snakemake.params.metadata,
     )

@@ -3,17 +3,18 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.config.file_reference import files_by_location
 from convs2s.data.titles import write_title_corpus
 from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
-    counts = Path(snakemake.output.counts)
+    counts, titles = Path(snakemake.output.counts), snakemake.params.titles
     summary = write_title_corpus(
-        records=snakemake.params.titles["files"],
-        one_in=snakemake.params.titles["one_in"],
-        downloads=Path(snakemake.params.downloads),
+        records=titles["files"],
+        one_in=titles["one_in"],
+        files=files_by_location(titles["files"], snakemake.input),
         outputs=counts.parent,
         counts=counts,
     )

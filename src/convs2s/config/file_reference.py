@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Any
@@ -62,6 +62,7 @@ def has_valid_port(address: str) -> bool:
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
 _READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
+LocalFiles = Mapping[str, Path]  # a location, as the configuration states it -> its file here
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,12 @@ def parse_file_reference(reference: str) -> FileReference:
         shown = masked(reference)
         raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
     return FileReference(location, member or None)
+
+
+def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalFiles:
+    """Return where each location lies, of the files of all in the order that names them first."""
+    locations = dict.fromkeys(parse_file_reference(reference).location for reference in references)
+    return dict(zip(locations, map(Path, files), strict=True))
 
 
 def parse_model_reference(reference: str, where: str) -> FileReference:

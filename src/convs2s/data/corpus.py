@@ -6,7 +6,7 @@ from itertools import islice, zip_longest
 from pathlib import Path, PurePath
 
 from convs2s.config.corpus import HoldOutPart
-from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.file_reference import LocalFiles, parse_file_reference
 from convs2s.data.formats import Segment, read_field, read_segments, spoken_lines
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
@@ -28,15 +28,15 @@ Sides = tuple[Path, Path]  # the source side's file and the target side's
 def extract_corpus(
     *,
     pairs: Sequence[tuple[str, str]],
-    downloads: Path,
+    files: LocalFiles,
     output: Sides,
     hold_out: HoldOutPart | None = None,
 ) -> int:
     """Write the pairs of files of one split as one file per side, in their order; return how many.
 
     Both outputs appear, or none; memory does not grow with the corpus. ``pairs`` are (source,
-    target) references as the configuration has them; sgm files give segments. What is referred to
-    by URL lies in ``downloads``. ``hold_out`` is the part to take, where validation text is split
+    target) references as the configuration has them; sgm files give segments. ``files`` has the
+    place of each location. ``hold_out`` is the part to take, where validation text is split
     off from training text (the paper's section 4.1: 0.5-1% of it; counted before any cleaning, as
     the authors' preparation scripts do). A UserError says that a file or member is missing or
     refused, that a line is not UTF-8 or overlong, that the two sides of a pair of files differ in
@@ -47,7 +47,7 @@ def extract_corpus(
         # Streams are closed before either file gets its name.
         paths = [stack.enter_context(atomic_path(path)) for path in output]
         write_pair = stack.enter_context(_pair_writer(paths))
-        for read, pair in enumerate(_read_pairs(pairs, downloads), start=1):
+        for read, pair in enumerate(_read_pairs(pairs, files), start=1):
             if hold_out is None or (read % hold_out.every == 0) == hold_out.held:
                 write_pair(pair)
                 count += 1
@@ -58,13 +58,13 @@ def extract_corpus(
     return count
 
 
-def extract_reference(*, pairs: Sequence[tuple[str, str]], downloads: Path, output: Path) -> int:
+def extract_reference(*, pairs: Sequence[tuple[str, str]], files: LocalFiles, output: Path) -> int:
     """Write a further reference of a test set, line N of it beside line N of the target.
 
     Of ``pairs``, (target, reference), the targets' lines are counted alone; a UserError says that
     the numbers of lines differ. The number of lines is returned.
     """
-    return write_lines(output, (line for _, line in _read_pairs(pairs, downloads)))
+    return write_lines(output, (line for _, line in _read_pairs(pairs, files)))
 
 
 def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
@@ -108,7 +108,7 @@ def _pair_writer(paths: Sequence[Path]) -> Iterator[Callable[[tuple[str, str]], 
         yield write_pair
 
 
-def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[tuple[str, str]]:
+def _read_pairs(pairs: Iterable[tuple[str, str]], files: LocalFiles) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of pairs of files.
 
     Where a side is longer, both are counted to their ends for the message. Segments to which their
@@ -117,7 +117,7 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[t
     for references in pairs:
         with ExitStack() as stack:
             (source, source_lines), (target, target_lines) = (
-                stack.enter_context(open_lines(reference, downloads)) for reference in references
+                stack.enter_context(open_lines(reference, files)) for reference in references
             )
             source_count = target_count = 0
             for left, right in zip_longest(source_lines, target_lines):
@@ -144,10 +144,10 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], downloads: Path) -> Iterator[t
 
 
 @contextmanager
-def open_lines(reference: str, downloads: Path) -> Iterator[tuple[str, Iterator[str]]]:
+def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield a referenced file's name for messages and its lines, segments or fields."""
     parsed = parse_file_reference(reference)
-    path, member = parsed.path(downloads), parsed.member
+    path, member = files[parsed.location], parsed.member
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream, name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.corpus import TITLE_FILES
+from convs2s.config.file_reference import LocalFiles
 from convs2s.data.corpus import open_lines
 from convs2s.data.formats import read_columns
 from convs2s.errors import UserError
@@ -44,7 +45,7 @@ class TitleCounts:
 
 
 def write_title_corpus(
-    *, records: Sequence[str], downloads: Path, one_in: int, outputs: Path, counts: Path
+    *, records: Sequence[str], files: LocalFiles, one_in: int, outputs: Path, counts: Path
 ) -> TitleCounts:
     """Write the pairs of train, valid and test as ``TITLE_FILES``, and how many there are.
 
@@ -54,7 +55,7 @@ def write_title_corpus(
     """
     read, papers = 0, dict[str, Paper]()
     for reference in records:
-        with open_lines(reference, downloads) as (name, lines):
+        with open_lines(reference, files) as (name, lines):
             columns = ("arxiv_id", "title", "abstract")
             for written, title, abstract in read_columns(lines, columns, name):
                 identifier = arxiv_identifier(written)
@@ -99,7 +100,7 @@ def arxiv_identifier(written: str) -> str:
 
 def _worth_keeping(papers: Iterable[Paper]) -> tuple[list[Paper], dict[str, int]]:
     """Return the papers to make pairs of, and how many were dropped for which reason."""
-    kept, seen = list[Paper](), set[tuple[str, str]]()
+    kept = dict[tuple[str, str], Paper]()
     dropped = Counter(dict.fromkeys(("empty", "short", "withdrawn", "repeated"), 0))
     for paper in papers:
         pair = (paper.sentence, paper.title)
@@ -109,9 +110,8 @@ def _worth_keeping(papers: Iterable[Paper]) -> tuple[list[Paper], dict[str, int]
             dropped["withdrawn"] += 1
         elif len(paper.sentence.split()) < _FEWEST_WORDS:
             dropped["short"] += 1
-        elif pair in seen:
+        elif pair in kept:
             dropped["repeated"] += 1
         else:
-            seen.add(pair)
-            kept.append(paper)
-    return kept, dict(dropped)
+            kept[pair] = paper
+    return list(kept.values()), dict(dropped)

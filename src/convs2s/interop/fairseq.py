@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
-from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.file_reference import LocalFiles, parse_file_reference
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import scratch_folder, writing
@@ -37,7 +37,6 @@ SETTINGS = (
     "dropout",
 )
 """What a checkpoint says of its network; the rest is seen in the weights."""
-
 
 FAIRSEQ_SPECIAL_TOKENS = 4
 FIRST_POSITION = 2
@@ -102,7 +101,6 @@ def import_fairseq(
         if not all(isinstance(language, str) for language in stated.values()):
             raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
         languages = {side: str(language) for side, language in stated.items()}
-    codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
     description = ModelDescription(
         task=task,
         languages=dict(languages),
@@ -110,7 +108,7 @@ def import_fairseq(
         architecture=architecture,
         source_types=source_types,
         target_types=target_types,
-        bpe_codes=codes,
+        bpe_codes=None if files.bpe_codes is None else read_codes(files.bpe_codes),
         training={
             "imported_from": "fairseq",
             "checkpoint_sha256": sha256(files.checkpoint),
@@ -123,7 +121,7 @@ def import_fairseq(
 def import_released(
     *,
     references: Mapping[str, str | None],
-    downloads: Path,
+    files: LocalFiles,
     output: Path,
     task: str,
     languages: Mapping[str, str],
@@ -131,8 +129,7 @@ def import_released(
 ) -> None:
     """Write the model file of a task's released model, as ``import_fairseq`` does.
 
-    ``references`` is the section ``released`` of the task. What is referred to by URL lies in
-    ``downloads``.
+    ``references`` is the task's section ``released``; ``files`` has the place of each location.
     """
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -142,19 +139,17 @@ def import_released(
                 if reference:
                     parsed = parse_file_reference(reference)
                     with (
-                        open_member(parsed.path(downloads), parsed.member) as stream,
+                        open_member(files[parsed.location], parsed.member) as stream,
                         (folder / key).open("wb") as copy,
                     ):
                         shutil.copyfileobj(stream, copy)
-            files = FairseqFiles(
-                folder / "model",
-                folder / "source_dictionary",
-                folder / "target_dictionary",
-                folder / "bpe_codes" if references.get("bpe_codes") else None,
-            )
+            codes = folder / "bpe_codes" if references.get("bpe_codes") else None
+            names = ("model", "source_dictionary", "target_dictionary")
+            model, source, target = (folder / name for name in names)
+            copies = FairseqFiles(model, source, target, codes)
             try:
                 import_fairseq(
-                    files, output, task=task, languages=languages, preparation=preparation
+                    copies, output, task=task, languages=languages, preparation=preparation
                 )
             except UserError as error:  # which names copies that are gone by then
                 message = str(error)
@@ -227,16 +222,14 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
 
     A UserError says that a line is no type and count, or that it is not this side's dictionary.
     """
-    types = ["<s>"]
-    seen = set(types)
+    types = {"<s>": None}  # a set in order
     for number, line in enumerate(read_lines(dictionary), start=1):
         token, _, count = line.rstrip().rpartition(" ")
         if not (token and count.isdecimal()):
             raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
-        if token in seen:
+        if token in types:
             raise UserError(f"{dictionary}:{number}: the type {token[:60]!r} for a second time")
-        seen.add(token)
-        types.append(token)
+        types[token] = None
     rows = len(checkpoint.weights.get(f"{side}.embed_tokens.weight", ()))
     stated = len(types) - 1
     if stated + FAIRSEQ_SPECIAL_TOKENS != rows:
@@ -244,7 +237,7 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
             f"{dictionary}: has {stated} types, but the checkpoint's {side} knows "
             f"{rows - FAIRSEQ_SPECIAL_TOKENS}: give the dictionary that this model was trained with"
         )
-    return types
+    return list(types)
 
 
 def their_name(name: str) -> str:

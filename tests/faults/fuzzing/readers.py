@@ -52,6 +52,7 @@ from tests.faults.fuzzing.grammars import (
 from tests.faults.fuzzing.samples import MEMBER
 from tests.support import tiny
 from tests.support.golden import DATA
+from tests.support.local_files import FilesBelow
 
 Inputs = st.SearchStrategy[bytes]
 
@@ -142,7 +143,7 @@ def _texts(samples: Path, place: Path) -> Iterable[Reader]:
 
     def corpus(path: Path) -> None:
         outputs = place / "corpus.source", place / "corpus.target"
-        extract_corpus(pairs=[(str(path), str(text))], downloads=place, output=outputs)
+        extract_corpus(pairs=[(str(path), str(text))], files=FilesBelow(place), output=outputs)
 
     yield Reader("text pairs", place / "a.en", damaged(text.read_bytes()), pairs)
     yield Reader("corpus", place / "b.en", damaged(text.read_bytes()), corpus)

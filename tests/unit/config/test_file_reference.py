@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.file_reference import local_path, masked, parse_file_reference, with_texts
+from convs2s.config.file_reference import (
+    files_by_location,
+    local_path,
+    masked,
+    parse_file_reference,
+    with_texts,
+)
 from convs2s.errors import UserError
 
 URL = "https://data.example/a.tgz"
@@ -30,6 +36,14 @@ def test_references(reference: str, location: str, member: str | None, path: str
 def test_bad_references(reference: str) -> None:
     with pytest.raises(UserError):
         parse_file_reference(reference)
+
+
+def test_files_are_of_locations_in_the_order_that_names_them_first() -> None:
+    references = ["b.tgz#c.en", "b.tgz#c.fr", URL, "a.en", f"{URL}#d"]
+    found = files_by_location(references, ["x/b.tgz", "y/a.tgz", "z"])
+    assert found == {"b.tgz": Path("x/b.tgz"), URL: Path("y/a.tgz"), "a.en": Path("z")}
+    with pytest.raises(ValueError, match="shorter"):
+        files_by_location(references, ["x/b.tgz"])
 
 
 @pytest.mark.parametrize(

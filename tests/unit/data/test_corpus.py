@@ -17,6 +17,7 @@ from convs2s.errors import UserError
 from convs2s.files.compressed import decompressed_file
 from convs2s.files.text import decode_lines, read_line_pairs, read_lines, write_lines
 from tests.support.limits import open_files_of_at_most
+from tests.support.local_files import FilesBelow
 
 URL = "https://data.example/a.tgz"
 
@@ -49,7 +50,7 @@ def text_of(path: Path) -> str:
 def extract(
     pairs: list[tuple[str, str]], folder: Path, sides: Sides, hold_out: HoldOutPart | None = None
 ) -> int:
-    return extract_corpus(pairs=pairs, downloads=folder, output=sides, hold_out=hold_out)
+    return extract_corpus(pairs=pairs, files=FilesBelow(folder), output=sides, hold_out=hold_out)
 
 
 def nothing_written(sides: Sides) -> bool:
@@ -375,7 +376,7 @@ def test_a_further_reference(tmp_path: Path) -> None:
         for n, text in enumerate(("c\n\n", "é\nf\n"))
     ]
     output = tmp_path / "raw/test.reference1.en.zst"
-    assert extract_reference(pairs=files, downloads=tmp_path, output=output) == 4
+    assert extract_reference(pairs=files, files=FilesBelow(tmp_path), output=output) == 4
     assert list(read_lines(output)) == ["c", "", "é", "f"]
 
 
@@ -385,7 +386,7 @@ def test_a_reference_of_another_length_is_named(tmp_path: Path, lines: str, coun
     other = write(tmp_path / "other.txt", lines)
     with pytest.raises(UserError) as error:
         extract_reference(
-            pairs=[(target, other)], downloads=tmp_path, output=tmp_path / "raw/r.zst"
+            pairs=[(target, other)], files=FilesBelow(tmp_path), output=tmp_path / "raw/r.zst"
         )
     assert f"{target} has 2 lines but {other} has {count}" in str(error.value)
     assert "\n" not in str(error.value)

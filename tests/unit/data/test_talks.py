@@ -14,6 +14,7 @@ from convs2s.files.text import read_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from tests.conftest import ROOT
+from tests.support.local_files import FilesBelow
 
 TASK = load(ROOT).task("iwslt14_de_en")
 SENTENCES = 46
@@ -75,7 +76,7 @@ def extracted(downloads: Path, folder: Path, split: str) -> tuple[Path, Path]:
     output = folder / f"{split}.de", folder / f"{split}.en"
     extract_corpus(
         pairs=TASK.file_pairs(split),
-        downloads=downloads,
+        files=FilesBelow(downloads),
         output=output,
         hold_out=TASK.hold_out_of(split),
     )

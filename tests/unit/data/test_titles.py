@@ -8,6 +8,7 @@ import pytest
 from convs2s.data.titles import TitleCounts, arxiv_identifier, write_title_corpus
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
+from tests.support.local_files import FilesBelow
 
 PARTS = ("train", "valid", "test")
 
@@ -29,7 +30,7 @@ def write(folder: Path, *tables: str, one_in: int = 5) -> TitleCounts:
         Path(records[-1]).write_text(text, "utf-8")
     counts = folder / "counts.json"
     return write_title_corpus(
-        records=records, downloads=folder, one_in=one_in, outputs=folder, counts=counts
+        records=records, files=FilesBelow(folder), one_in=one_in, outputs=folder, counts=counts
     )
 
 

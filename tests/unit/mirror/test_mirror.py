@@ -36,6 +36,7 @@ from mirror.sentences import (
     draw_sentences,
     respelled,
 )
+from tests.support.local_files import FilesBelow
 
 COMMON_CRAWL = "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
 SETIMES = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
@@ -159,7 +160,7 @@ def test_planted_pairs_are_dropped_and_counted(
 ) -> None:
     raw, kept = ((tmp_path / f"{name}.1", tmp_path / f"{name}.2") for name in ("raw", "kept"))
     files = [(f"{stem}.en", f"{stem}.{language}")]
-    assert extract_corpus(pairs=files, downloads=mirror, output=raw) == pairs + planted()
+    assert extract_corpus(pairs=files, files=FilesBelow(mirror), output=raw) == pairs + planted()
     report = tokenize_and_filter(
         raw=raw,
         sides=kept,
@@ -201,7 +202,8 @@ def test_segments_equal_the_plain_text(mirror: Path, tmp_path: Path) -> None:
     output = (tmp_path / "1", tmp_path / "2")
     pairs = [(f"{dev}-src.en.sgm", f"{dev}-ref.fr.sgm")]
     assert (
-        extract_corpus(pairs=pairs, downloads=mirror, output=output) == TEST_PAIRS["newstest2013"]
+        extract_corpus(pairs=pairs, files=FilesBelow(mirror), output=output)
+        == TEST_PAIRS["newstest2013"]
     )
     for path, language in zip(output, ("en", "fr"), strict=True):
         assert list(read_lines(path)) == lines(mirror, f"{dev}.{language}")
@@ -276,7 +278,7 @@ def test_papers_are_as_odd_as_arxivs(mirror: Path, tmp_path: Path, titles: Task)
     assert titles.titles
     found = write_title_corpus(
         records=titles.titles.files,
-        downloads=mirror,
+        files=FilesBelow(mirror),
         one_in=titles.titles.one_in,
         outputs=tmp_path,
         counts=tmp_path / "counts.json",
@@ -300,11 +302,11 @@ def test_each_paper_has_two_to_four_summaries(mirror: Path, tmp_path: Path, titl
     count = PAPER_PAIRS["scitldr"]
     sides = (tmp_path / "source", tmp_path / "target")
     pairs = titles.file_pairs("scitldr")
-    assert extract_corpus(pairs=pairs, downloads=mirror, output=sides) == count
+    assert extract_corpus(pairs=pairs, files=FilesBelow(mirror), output=sides) == count
     given = []
     for number in range(1, titles.reference_count("scitldr")):
         output = tmp_path / f"{number}"
         further = titles.reference_pairs("scitldr", number)
-        assert extract_reference(pairs=further, downloads=mirror, output=output) == count
+        assert extract_reference(pairs=further, files=FilesBelow(mirror), output=output) == count
         given.append(sum(map(bool, read_lines(output))))
     assert given == [count, count * 2 // 3, count // 3]

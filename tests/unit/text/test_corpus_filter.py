@@ -17,6 +17,7 @@ from convs2s.text.corpus_filter import (
     tidy,
     tokenize_and_filter,
 )
+from tests.support.local_files import FilesBelow
 
 
 def clean(folder: Path, source: list[str], target: list[str], **changes: Any) -> FilterReport:
@@ -92,7 +93,7 @@ def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -
     raw, kept = ((tmp_path / f"{name}.en", tmp_path / f"{name}.fr") for name in ("raw", "kept"))
     archive = shared / "mirror/www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
     pairs = [(f"{archive}#commoncrawl.fr-en.en", f"{archive}#commoncrawl.fr-en.fr")]
-    extract_corpus(pairs=pairs, downloads=tmp_path, output=raw)
+    extract_corpus(pairs=pairs, files=FilesBelow(tmp_path), output=raw)
     limits: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
     report_path = tmp_path / "report.json"
     report = tokenize_and_filter(raw=raw, sides=kept, report=report_path, **limits)

@@ -16,6 +16,7 @@ from convs2s.text.align import align_words
 from convs2s.text.corpus_filter import FilterReport, tokenize_and_filter
 from convs2s.text.links import read_links
 from convs2s.text.preparation import tokenize_file
+from tests.support.local_files import FilesBelow
 from tests.unit.conftest import Terminal
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -78,7 +79,7 @@ def extracted(folder: Path, hazard: Hazard) -> list[str]:
     (folder / "own.en").write_bytes(hazard.file())
     write_lines(folder / "own.fr", ["un", "deux", "trois"])
     pairs = [(str(folder / "own.en"), str(folder / "own.fr"))]
-    extract_corpus(pairs=pairs, downloads=folder, output=sides(folder, "raw"))
+    extract_corpus(pairs=pairs, files=FilesBelow(folder), output=sides(folder, "raw"))
     return list(read_lines(sides(folder, "raw")[0]))
 
 
