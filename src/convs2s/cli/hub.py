@@ -6,7 +6,7 @@ from pathlib import Path
 
 def add_export(command: argparse.ArgumentParser) -> None:
     """Add the forms of ``export``."""
-    forms = command.add_subparsers(required=True, metavar="FORM")
+    forms = command.add_subparsers(dest="form", required=True, metavar="FORM")
     hub = forms.add_parser("hub", help="a folder of the Hugging Face Hub")
     hub.description = (
         "Write a folder as the Hub has it: the model file, its vocabularies and BPE codes, its "
@@ -29,7 +29,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     from convs2s.publish.hub import export_hub, export_onnx
 
-    if "license" in arguments:
+    if arguments.form == "hub":
         export_hub(arguments.model, arguments.folder, arguments.license)
     else:
         export_onnx(arguments.model, arguments.folder)

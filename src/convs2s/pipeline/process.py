@@ -36,8 +36,8 @@ def provide_environment(source: Path = PACKAGE_FOLDER.parent) -> None:
     """Let jobs find this package and the Python that runs now, whoever started it and how.
 
     A conda environment's own Python still comes first. Threads that wait give up their core: where
-    several jobs share a machine, busy waiting makes each of them many times slower. numpy's own
-    threads never do, and has only small products here: it has none.
+    several jobs share a machine, busy waiting makes each of them many times slower. numpy's
+    OpenBLAS always waits busily, and its products are small here: it has one thread.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -46,6 +46,7 @@ def ending_frozen_workers(folder: Path) -> Iterator[None]:
     missed: dict[Path, tuple[int, int]] = {}  # the last beat seen, and the looks since then
 
     def look() -> None:
+        """Count the looks without a beat of each worker; kill one that has missed too many."""
         for path in folder.iterdir():
             beat, (last, looks) = path.stat().st_mtime_ns, missed.get(path, (0, 0))
             missed[path] = beat, looks + 1 if beat == last else 0
