@@ -23,12 +23,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.steps import Candidates, Limits, Shortlisted
 
 if TYPE_CHECKING:
     from convs2s.models.ensemble import Ensemble
-    from convs2s.models.onnx_ensemble import OnnxEnsemble
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ def beam_search(
     ``shortlist`` has the target types that each sentence may use; None: all. Once ``is_stopped``,
     nobody wants the result any more, which is then not whole.
     """
+    source = np.asarray(source)
+    is_plain = shortlist is None and settings.finished == "replace"
+    if isinstance(ensemble, OnnxEnsemble) and len(source) == 1 and is_plain:
+        return [_search_alone(ensemble, source, settings)]
     search_class = _GreedySearch if settings.beam == 1 else _Search
     search = search_class(ensemble, source, settings, shortlist)
     while search.goes_on.any() and not is_stopped():
@@ -61,17 +66,50 @@ def beam_search(
     return [sorted(hypotheses, key=lambda row: -row.score) for hypotheses in search.finished]
 
 
+def _search_alone(
+    ensemble: OnnxEnsemble, source: Indices, settings: DecodingSettings
+) -> list[Hypothesis]:
+    """Search for one source (1, m) by one graph, as ``_Search`` does step by step."""
+    beam, finished = settings.beam, list[Hypothesis]()
+    (maximum,) = _maximum(ensemble, source, settings).tolist()
+    limits = settings.minimum_length, maximum, settings.unknown_penalty
+    # Each hypothesis with its alignment; those in the place of one that has ended never go on.
+    outputs = [(list[int](), list[int]())] * beam
+    for length, step in enumerate(ensemble.search_alone(source, beam, *limits), start=1):
+        extended = list[tuple[list[int], list[int]]]()
+        for rank, (score, parent, token) in enumerate(zip(*step[:3], strict=True)):
+            tokens, alignment = outputs[parent]
+            if token != END and len(extended) < beam:
+                extended.append(([*tokens, token], [*alignment, step.places[parent]]))
+            elif token == END and rank < beam and len(finished) < beam and score > -math.inf:
+                final = score / math.pow(length, settings.alpha)
+                finished.append(Hypothesis(tokens, final, alignment))
+        outputs = [*extended, *outputs[len(extended) :]]
+    return sorted(finished, key=lambda row: -row.score)
+
+
+def _maximum(
+    ensemble: "Ensemble | OnnxEnsemble", source: Indices, settings: DecodingSettings
+) -> Indices:
+    """Return the most tokens (B,) that each output may have, without ``</s>``."""
+    words = ((source != PADDING) & (source != END)).sum(1)
+    limit = settings.maximum_length
+    maximum: Indices = (words * limit.factor).astype(np.int64) + limit.offset
+    maximum = np.maximum(maximum, settings.minimum_length)
+    positions = ensemble.positions("target")
+    return maximum if positions is None else np.minimum(maximum, positions - 1)
+
+
 class _Search:
     """The state of a search."""
 
     def __init__(
         self,
         ensemble: "Ensemble | OnnxEnsemble",
-        source: ArrayLike,
+        source: Indices,
         settings: DecodingSettings,
         shortlist: Shortlisted | None,
     ) -> None:
-        source = np.asarray(source)  # (B, m)
         batch, beam = len(source), settings.beam
         self.decoder, self.settings = ensemble.start_search(source, beam, shortlist), settings
         self.sentences = np.arange(batch)  # (A,): active sentence -> place in the batch
@@ -85,13 +123,7 @@ class _Search:
         # Before the first step all hypotheses are the same one: only the first may go on.
         self.scores = np.full((batch, beam), -np.inf, np.float32)  # (A, K)
         self.scores[:, 0] = 0.0
-        words = ((source != PADDING) & (source != END)).sum(1)
-        limit = settings.maximum_length
-        maximum = (words * limit.factor).astype(np.int64) + limit.offset
-        self.maximum = np.maximum(maximum, settings.minimum_length)  # (A,)
-        positions = ensemble.positions("target")
-        if positions is not None:
-            self.maximum = np.minimum(self.maximum, positions - 1)  # without </s>
+        self.maximum = _maximum(ensemble, source, settings)  # (A,)
 
     def step(self) -> None:
         """Extend every hypothesis by one token; drop the sentences that are done."""

@@ -4,6 +4,8 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S ta
 """
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +27,15 @@ PART_NUMBERS, PART_ROWS = 1 << 19, 32
 rows, as a matrix product reads all weights however few its rows are."""
 
 
+class Recorded(NamedTuple):
+    """A step of one sentence, as ``Candidates`` has it."""
+
+    scores: list[float]
+    parents: list[int]
+    tokens: list[int]
+    places: list[int]
+
+
 class OnnxEnsemble:
     """Networks over the same vocabularies; a single one is the common case."""
 
@@ -40,11 +51,20 @@ class OnnxEnsemble:
         self._architectures = [network.architecture for network in networks]
         encoder, parts = graphs.encoder(networks, precision)
         decoder, self.states = graphs.decoder(networks, precision, parts)
-        self._encoder, self.decoder = encoder.session(), decoder.session()
         self._layers = [network.output() for network in networks]
         self._parts = ["words", *parts]
         self._types = np.arange(networks[0].types["target"])
-        self._output = graphs.output(self._layers, precision, average, False).session()
+        output = graphs.output(self._layers, precision, average, False)
+        search = graphs.search(decoder, output, parts, self.states)
+        self._graphs = {"encoder": encoder, "decoder": decoder, "output": output, "search": search}
+        self._sessions, self._lock = dict[str, InferenceSession](), Lock()
+
+    def session(self, name: str) -> InferenceSession:
+        """Return what runs a graph, made when it is first needed."""
+        with self._lock:
+            if name not in self._sessions:
+                self._sessions[name] = self._graphs[name].session()
+            return self._sessions[name]
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
@@ -55,18 +75,62 @@ class OnnxEnsemble:
         self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "OnnxDecoder":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-        length = source.shape[1]
-        whole = VECTOR if length <= VECTORS else VECTORS
-        source = np.pad(source, ((0, 0), (0, -length % whole)), constant_values=PADDING)
-        encoded = self._encoder.run(self._parts, {"source": source})
-        parts = dict(zip(self._parts, encoded, strict=True))
+        parts = self._encode(source)
         if shortlist is None:
-            return OnnxDecoder(self, parts, hypotheses, self._output, self._types, None)
+            output = self.session("output")
+            return OnnxDecoder(self, parts, hypotheses, output, self._types, None)
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
         output = graphs.output(layers, self.precision, self._average, True).session()
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
         masked = np.where(mask, np.float32(BARRED), np.float32(0))
         return OnnxDecoder(self, parts, hypotheses, output, shortlist.types, masked)
+
+    def search_alone(
+        self, source: Indices, beam: int, minimum: int, maximum: int, unknown_penalty: float
+    ) -> list[Recorded]:
+        """Search for one source (1, m) in one call; return what each step found.
+
+        Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``.
+        """
+        types = len(self._types)
+        groups = min(2 * beam + SPECIAL, -(-types // GROUP))
+        count = min(2 * beam + SPECIAL, groups * GROUP, types)
+        penalties = np.zeros((2, types + -types % GROUP), np.float32)
+        penalties[:, PADDING] = penalties[:, types:] = penalties[1, END] = np.inf
+        penalties[:, UNKNOWN] = unknown_penalty
+        given = self._encode(source) | {
+            "minimum": np.array(minimum),
+            "maximum": np.array(maximum),
+            "beam": np.array([beam]),
+            "candidates": np.array([min(2, count) * beam]),
+            "groups": np.array([groups]),
+            "count": np.array([count]),
+            "penalties": penalties,
+            # All hypotheses are the same one: only the first may go on.
+            "scores.first": np.array([[0.0, *[-np.inf] * (beam - 1)]], np.float32),
+            "finished.first": np.zeros(1, np.int64),
+            "previous.first": np.full((1, beam), END),
+            "rows.first": np.arange(beam),
+        }
+        for state, width in self.states.items():
+            given[f"{state}.first"] = np.zeros((beam, width), np.float32)
+        results = ["best", "parents", "chosen", "at", "ends"]
+        best, parents, chosen, at, ends = self.session("search").run(results, given)
+        steps = [one.tolist() for one in (best, parents, chosen, at[:, 0])]
+        if len(best) > maximum:
+            order = np.argsort(-ends[-1, 0], kind="stable")
+            last = ends[-1, 0, order].tolist(), order.tolist(), [END] * beam
+            for step, forced in zip(steps, last, strict=False):
+                step[-1] = forced
+        return [Recorded(*step) for step in zip(*steps, strict=True)]
+
+    def _encode(self, source: Indices) -> dict[str, AnyArray]:
+        """Return what the encoder makes of padded source indices (B, m)."""
+        length = source.shape[1]
+        whole = VECTOR if length <= VECTORS else VECTORS
+        source = np.pad(source, ((0, 0), (0, -length % whole)), constant_values=PADDING)
+        encoded = self.session("encoder").run(self._parts, {"source": source})
+        return dict(zip(self._parts, encoded, strict=True))
 
 
 class OnnxDecoder:
@@ -88,7 +152,7 @@ class OnnxDecoder:
         ``mask`` (B, S) is BARRED where a sentence may not use a type, else 0; None: it may use all.
         """
         self._types, self._mask, self._hypotheses = types, mask, hypotheses
-        self._decoder, self._output, self._position = ensemble.decoder, output, 0
+        self._decoder, self._output, self._position = ensemble.session("decoder"), output, 0
         self._binding = self._decoder.io_binding()
         rows = len(parts["words"]) * hypotheses
         self._rows, self._parts, self._states = np.arange(rows), parts, list(ensemble.states)

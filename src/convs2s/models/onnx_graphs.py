@@ -36,7 +36,7 @@ BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no 
 STACKS = {"source": "encoder", "target": "decoder"}
 CPU = Path("/proc/cpuinfo")
 OPSET, IR_VERSION = 21, 10
-FLOATS, INDICES = TensorProto.FLOAT, TensorProto.INT64
+FLOATS, INDICES, TRUTHS = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 class Weights:
@@ -82,15 +82,18 @@ class Weights:
 class Graph:
     """A graph that grows, node by node."""
 
-    def __init__(self, precision: str) -> None:
-        """Begin with nothing; maps are computed in fp32 or int8."""
-        self._is_int8 = precision == "int8"
+    def __init__(self, precision: str, name: str = "") -> None:
+        """Begin with nothing; maps are computed in fp32 or int8.
+
+        Graphs that are put together have different names.
+        """
+        self._is_int8, self._name = precision == "int8", name
         self._nodes, self._inputs, self._outputs = list[Any](), list[Any](), list[Any]()
         self._constants: dict[str, AnyArray] = {}
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """Add a node; return the name of its output, or a list where it has several."""
-        names = [f"{len(self._nodes)}.{number}" for number in range(outputs)]
+        names = [f"{self._name}{len(self._nodes)}.{number}" for number in range(outputs)]
         domain = "com.microsoft" if kind in ("FusedMatMul", "MatMulIntegerToFloat") else ""
         self._nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
@@ -107,7 +110,7 @@ class Graph:
 
     def constant(self, value: Any, dtype: type = np.float32) -> str:
         """Add a constant; return its name."""
-        name = f"constant.{len(self._constants)}"
+        name = f"{self._name}constant.{len(self._constants)}"
         self._constants[name] = np.array(value, dtype, order="C")
         return name
 
@@ -175,6 +178,30 @@ class Graph:
         table = self.constant(weights.take(f"{name}.positions", rows, a.embedding))
         last = self.op("Min", positions, self.constant(rows - 1, np.int64))
         return self.op("Add", embedded, self.op("Gather", table, last))
+
+    def join(self, *others: "Graph") -> None:
+        """Add the nodes and constants of others, which find their inputs here by their names."""
+        for other in others:
+            self._nodes += other._nodes
+            self._constants |= other._constants
+
+    def result(self, value: str, kind: int) -> None:
+        """Have a value among the results, under its own name."""
+        self._outputs.append(helper.make_tensor_value_info(value, kind, None))
+
+    def loop(self, body: "Graph", starts: Sequence[str], results: Mapping[str, int]) -> None:
+        """Run a body as long as its first result is true; have ``results`` of all its runs.
+
+        Its inputs are the number of the run, whether it goes on, and what it hands on, which is
+        ``starts`` in the first run; its results are these but the number, and then ``results``.
+        """
+        inner = helper.make_graph(body._nodes, "body", body._inputs, body._outputs)
+        self._constants |= body._constants
+        inputs = ["", self.constant(True, np.bool_), *starts]
+        lasts = [f"{start}.last" for start in starts]
+        self._nodes.append(helper.make_node("Loop", inputs, [*lasts, *results], body=inner))
+        for name, kind in results.items():
+            self.result(name, kind)
 
     def mean(self, several: Sequence[str]) -> str:
         """Return the mean of values."""
@@ -300,7 +327,7 @@ def decoder(
     and what the encoder makes. It makes ``places`` (B, K) with the most attention, and of each
     network ``features`` (R, f_out) and the next state.
     """
-    graph, states, attentions = Graph(precision), dict[str, int](), list[str]()
+    graph, states, attentions = Graph(precision, "decoder."), dict[str, int](), list[str]()
     previous = graph.input("previous", INDICES, "B", "K")
     graph.input("position", INDICES)
     graph.input("rows", INDICES, "R")
@@ -374,7 +401,7 @@ def output(
     type. It makes their ``values`` and ``tokens`` (R, count), the most probable first, and ``end``
     (R,), the log-probability of ``</s>``.
     """
-    graph, logs = Graph(precision), list[str]()
+    graph, logs = Graph(precision, "output."), list[str]()
     if is_masked:
         graph.input("mask", FLOATS, "R", "S")
     for name in ("groups", "count"):
@@ -405,4 +432,73 @@ def output(
     graph.output("values", values)
     graph.output("tokens", graph.op("GatherElements", tokens, chosen, axis=1), INDICES)
     graph.output("end", graph.op("Gather", mean, graph.constant(END, np.int64), axis=1))
+    return graph
+
+
+def search(
+    step: Graph, output: Graph, parts: Mapping[str, int], states: Mapping[str, int]
+) -> Graph:
+    """Return the graph of a sentence's whole beam search, of a decoder's step and its output.
+
+    Half of a step's time is Python and the passing of arrays, if its rows are few. The graph reads
+    what the encoder makes, ``groups`` and ``count``, and
+
+        scores (1, K), finished (1,), previous (1, K), rows (K,), states: all ``.first``, as they
+            are before the first step.
+        maximum (): how many tokens there are at most, without ``</s>``.
+        minimum (): from how many on ``</s>`` may follow.
+        beam (1,), candidates (1,): K, and how many continuations are looked at.
+        penalties (2, S): what types lose of their log-probability, where ``</s>`` may follow
+            and where not.
+
+    Of each of T steps it makes ``best``, ``parents`` and ``chosen`` (T, candidates) and ``at``
+    (T, 1, K), as in ``Candidates``, and ``ends`` (T, 1, K), the log-likelihoods with ``</s>``:
+    nothing else may follow ``maximum`` tokens.
+    """
+    graph, body, carried = Graph("", "search."), Graph("", "body."), list[str]()
+    body.join(step, output)
+    body.input("position", INDICES)
+    body.input("goes_on", TRUTHS)
+    op, flat, one_row, zero = body.op, body.integers(-1), body.integers(1, -1), body.integers(0)
+    early = op("Cast", op("Less", "position", "minimum"), to=INDICES)
+    penalties = op("Gather", op("Gather", "penalties", early), "tokens")  # (K, C)
+    before = op("Transpose", "scores", perm=[1, 0])  # (K, 1)
+    totals = op("Reshape", op("Add", op("Sub", "values", penalties), before), flat)
+    best, index = op("TopK", totals, "candidates", outputs=2)
+    parents = op("Div", index, op("Shape", "tokens", start=1))
+    chosen = op("Gather", op("Reshape", "tokens", flat), index)
+    ended, low = op("Equal", chosen, body.constant(END, np.int64)), body.constant(-np.inf)
+    # The first K that do not end go on: among equals TopK takes the first.
+    going = op("TopK", op("Cast", ended, to=INDICES), "beam", outputs=2, largest=0)[1]
+    scores = op("Where", op("Gather", ended, going), low, op("Gather", best, going))
+    is_possible = op("Greater", op("Slice", best, zero, "beam"), low)
+    finished = op("And", op("Slice", ended, zero, "beam"), is_possible)
+    finished = op("Add", "finished", op("ReduceSum", op("Cast", finished, to=INDICES)))
+    goes_on = op("And", op("Less", finished, "beam"), op("Less", "position", "maximum"))
+    body.result(op("Squeeze", goes_on), TRUTHS)
+    previous = op("Gather", chosen, going)
+    for name, kind, shape, later in (
+        ("scores", FLOATS, (1, "K"), op("Reshape", scores, one_row)),
+        ("finished", INDICES, (1,), finished),
+        ("previous", INDICES, (1, "K"), op("Reshape", previous, one_row)),
+        ("rows", INDICES, ("K",), op("Gather", parents, going)),
+        *((state, FLOATS, ("K", width), f"{state}.next") for state, width in states.items()),
+    ):
+        body.input(name, kind, *shape)
+        body.result(later, kind)
+        carried.append(graph.input(f"{name}.first", kind, *shape))
+    ends = op("Add", op("Unsqueeze", "end", zero), "scores")
+    results = {"best": best, "parents": parents, "chosen": chosen, "at": "places", "ends": ends}
+    kinds = {name: FLOATS if name in ("best", "ends") else INDICES for name in results}
+    for name, value in results.items():
+        body.result(value, kinds[name])
+    for name in ("maximum", "minimum"):
+        graph.input(name, INDICES)
+    for name in ("beam", "candidates", "groups", "count"):
+        graph.input(name, INDICES, 1)
+    graph.input("penalties", FLOATS, 2, "S")
+    graph.input("words", FLOATS, 1, 1, "m")
+    for name, width in parts.items():
+        graph.input(name, FLOATS, 1, "m", width)
+    graph.loop(body, carried, kinds)
     return graph

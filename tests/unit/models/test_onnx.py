@@ -57,6 +57,20 @@ def test_fp32_is_torchs(stated: dict[str, Any], search: dict[str, Any]) -> None:
     assert_alike(beam_search(ours, source, options(**search)), expected)
 
 
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@pytest.mark.parametrize("stated", NETWORKS, ids=str)
+def test_a_sentence_alone_is_that_of_a_batch(
+    stated: dict[str, Any], search: dict[str, Any]
+) -> None:
+    """Alone it is searched for by one graph, which knows each setting of a search itself."""
+    lengths = (9, 2, 5, 1, 28)
+    ours, source = onnx_ensemble([soft(**stated)], architecture_of(**stated)), batch(*lengths)
+    together = beam_search(ours, source, options(**search))
+    for row, length in enumerate(lengths):
+        alone = beam_search(ours, source[row : row + 1, : length + 1], options(**search))
+        assert alone == [together[row]]
+
+
 def test_a_network_without_positions_is_torchs() -> None:
     """Its states repeat themselves in long outputs, of which many are equally probable."""
     stated: dict[str, Any] = {"positions": {"source": False, "target": False}}
