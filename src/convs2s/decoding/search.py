@@ -52,7 +52,7 @@ def beam_search(
 
     ``source`` (B, m) has rows of indices that end in ``</s>`` and are padded on the right. The
     ``shortlist`` has the target types that each sentence may use; None: all. Once ``is_stopped``,
-    nobody wants the result any more, which is then not whole.
+    nobody wants the result any more, which is then not whole where it takes more than one call.
     """
     source = np.asarray(source)
     is_plain = shortlist is None and settings.finished == "replace"

@@ -55,7 +55,7 @@ class OnnxEnsemble:
         self._parts = ["words", *parts]
         self._types = np.arange(networks[0].types["target"])
         output = graphs.output(self._layers, precision, average, False)
-        search = graphs.search(decoder, output, parts, self.states)
+        search = graphs.search(decoder, self._layers, precision, average, parts, self.states)
         self._graphs = {"encoder": encoder, "decoder": decoder, "output": output, "search": search}
         self._sessions, self._lock = dict[str, InferenceSession](), Lock()
 
@@ -93,18 +93,16 @@ class OnnxEnsemble:
         Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``.
         """
         types = len(self._types)
-        groups = min(2 * beam + SPECIAL, -(-types // GROUP))
-        count = min(2 * beam + SPECIAL, groups * GROUP, types)
-        penalties = np.zeros((2, types + -types % GROUP), np.float32)
+        groups = -(-types // GROUP)
+        penalties = np.zeros((2, groups * GROUP), np.float32)
         penalties[:, PADDING] = penalties[:, types:] = penalties[1, END] = np.inf
         penalties[:, UNKNOWN] = unknown_penalty
         given = self._encode(source) | {
             "minimum": np.array(minimum),
             "maximum": np.array(maximum),
             "beam": np.array([beam]),
-            "candidates": np.array([min(2, count) * beam]),
-            "groups": np.array([groups]),
-            "count": np.array([count]),
+            "candidates": np.array([2 * beam]),
+            "groups": np.array([min(2, groups) * beam]),
             "penalties": penalties,
             # All hypotheses are the same one: only the first may go on.
             "scores.first": np.array([[0.0, *[-np.inf] * (beam - 1)]], np.float32),
