@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -164,7 +165,7 @@ def test_a_share_of_a_token_is_no_token_of_the_maximum(
 ) -> None:
     """As int(max_len_a * length + max_len_b) of fairseq: of 3 words and 1.5 it is 4 and the 1."""
     chosen = options(beam=2, maximum_length={"factor": factor, "offset": 1})
-    search = _Search(Ensemble([network()]), batch(words), chosen, None)
+    search = _Search(Ensemble([network()]), np.asarray(batch(words)), chosen, None)
     assert search.maximum.tolist() == [most]
 
 
