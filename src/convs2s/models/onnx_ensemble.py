@@ -3,7 +3,7 @@
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S target types.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models import onnx_graphs as graphs
-from convs2s.models.onnx_graphs import BARRED, GROUP, AnyArray, InferenceSession, OrtValue, Weights
+from convs2s.models.onnx_graphs import BARRED, GROUP, AnyArray, InferenceSession, Weights
 from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
 
 VECTOR, VECTORS = 16, 64
@@ -151,17 +151,11 @@ class OnnxDecoder:
         """
         self._types, self._mask, self._hypotheses = types, mask, hypotheses
         self._decoder, self._output, self._position = ensemble.session("decoder"), output, 0
-        self._binding = self._decoder.io_binding()
         rows = len(parts["words"]) * hypotheses
-        self._rows, self._parts, self._states = np.arange(rows), parts, list(ensemble.states)
-        self._bind(parts)
-        for name, width in ensemble.states.items():
-            self._bind({name: np.zeros((rows, width), np.float32)})
-        self._features = [f"{number}.features" for number in range(len(self._states))]
-
-    def _bind(self, arrays: Mapping[str, AnyArray]) -> None:
-        for name, array in arrays.items():
-            self._binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
+        self._rows, self._parts = np.arange(rows), parts
+        widths = ensemble.states.items()
+        self._states = {name: np.zeros((rows, width), np.float32) for name, width in widths}
+        self._features = [f"{number}.features" for number in range(len(widths))]
 
     def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
@@ -183,17 +177,13 @@ class OnnxDecoder:
     def _read(self, previous: Indices) -> list[AnyArray]:
         """Return the places (B, K) with the most attention, and what enters each output layer."""
         step = {"previous": previous, "position": np.array(self._position), "rows": self._rows}
-        self._bind(step)
-        results = ["places", *self._features]
-        for name in [*results, *(f"{state}.next" for state in self._states)]:
-            self._binding.bind_output(name)  # anew, as the last ones are read now
-        self._decoder.run_with_iobinding(self._binding)
-        found = self._binding.get_outputs()
-        for name, value in zip(self._states, found[len(results) :], strict=True):
-            self._binding.bind_ortvalue_input(name, value)
+        names = ["places", *self._features, *(f"{state}.next" for state in self._states)]
+        found = self._decoder.run(names, step | self._parts | self._states)
+        count = 1 + len(self._features)
+        self._states = dict(zip(self._states, found[count:], strict=True))
         self._position += 1
         self._rows = np.arange(previous.size)
-        return [value.numpy() for value in found[: len(results)]]
+        return list(found[:count])
 
     def _predict(self, features: Sequence[AnyArray], width: int, count: int) -> list[AnyArray]:
         """Return log-probabilities and types (R, count), and </s>'s log-probability (R,).
@@ -224,7 +214,6 @@ class OnnxDecoder:
         """Go on with these sentences alone: ``sentences`` indexes B."""
         self._rows = self._rows.reshape(-1, self._hypotheses)[sentences].reshape(-1)
         self._parts = {name: one[sentences] for name, one in self._parts.items()}
-        self._bind(self._parts)
         self._mask = None if self._mask is None else self._mask[sentences]
 
     def release(self) -> None:
