@@ -57,13 +57,15 @@ def beam_search(
     source = np.asarray(source)
     is_plain = shortlist is None and settings.finished == "replace"
     if isinstance(ensemble, OnnxEnsemble) and len(source) == 1 and is_plain:
-        return [_search_alone(ensemble, source, settings)]
-    search_class = _GreedySearch if settings.beam == 1 else _Search
-    search = search_class(ensemble, source, settings, shortlist)
-    while search.goes_on.any() and not is_stopped():
-        search.step()
-    search.decoder.release()
-    return [sorted(hypotheses, key=lambda row: -row.score) for hypotheses in search.finished]
+        finished = [_search_alone(ensemble, source, settings)]
+    else:
+        search_class = _GreedySearch if settings.beam == 1 else _Search
+        search = search_class(ensemble, source, settings, shortlist)
+        while search.goes_on.any() and not is_stopped():
+            search.step()
+        search.decoder.release()
+        finished = search.finished
+    return [sorted(hypotheses, key=lambda row: -row.score) for hypotheses in finished]
 
 
 def _search_alone(
@@ -85,7 +87,7 @@ def _search_alone(
                 final = score / math.pow(length, settings.alpha)
                 finished.append(Hypothesis(tokens, final, alignment))
         outputs = [*extended, *outputs[len(extended) :]]
-    return sorted(finished, key=lambda row: -row.score)
+    return finished
 
 
 def _maximum(

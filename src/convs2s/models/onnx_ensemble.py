@@ -86,7 +86,7 @@ class OnnxEnsemble:
         return OnnxDecoder(self, parts, hypotheses, output, shortlist.types, masked)
 
     def search_alone(
-        self, source: Indices, beam: int, minimum: int, maximum: int, unknown_penalty: float
+        self, source: Indices, hypotheses: int, minimum: int, maximum: int, unknown_penalty: float
     ) -> list[Recorded]:
         """Search for one source (1, m) in one call; return what each step found.
 
@@ -100,24 +100,24 @@ class OnnxEnsemble:
         given = self._encode(source) | {
             "minimum": np.array(minimum),
             "maximum": np.array(maximum),
-            "beam": np.array([beam]),
-            "candidates": np.array([2 * beam]),
-            "groups": np.array([min(2, groups) * beam]),
+            "hypotheses": np.array([hypotheses]),
+            "candidates": np.array([2 * hypotheses]),
+            "groups": np.array([min(2, groups) * hypotheses]),
             "penalties": penalties,
             # All hypotheses are the same one: only the first may go on.
-            "scores.first": np.array([[0.0, *[-np.inf] * (beam - 1)]], np.float32),
+            "scores.first": np.array([[0.0, *[-np.inf] * (hypotheses - 1)]], np.float32),
             "finished.first": np.zeros(1, np.int64),
-            "previous.first": np.full((1, beam), END),
-            "rows.first": np.arange(beam),
+            "previous.first": np.full((1, hypotheses), END),
+            "rows.first": np.arange(hypotheses),
         }
         for state, width in self.states.items():
-            given[f"{state}.first"] = np.zeros((beam, width), np.float32)
+            given[f"{state}.first"] = np.zeros((hypotheses, width), np.float32)
         results = ["best", "parents", "chosen", "at", "ends"]
         best, parents, chosen, at, ends = self.session("search").run(results, given)
         steps = [one.tolist() for one in (best, parents, chosen, at[:, 0])]
         if len(best) > maximum:
             order = np.argsort(-ends[-1, 0], kind="stable")
-            last = ends[-1, 0, order].tolist(), order.tolist(), [END] * beam
+            last = ends[-1, 0, order].tolist(), order.tolist(), [END] * hypotheses
             for step, forced in zip(steps, last, strict=False):
                 step[-1] = forced
         return [Recorded(*step) for step in zip(*steps, strict=True)]

@@ -456,7 +456,7 @@ def search(
     parts: Mapping[str, int],
     states: Mapping[str, int],
 ) -> Graph:
-    """Return the graph of one sentence's whole beam search, of a decoder's step and output layers.
+    """Return the graph of one sentence's whole search, of a decoder's step and output layers.
 
     Step by step half of the time is Python and the passing of arrays. The graph reads what the
     encoder makes and
@@ -465,8 +465,8 @@ def search(
             they are before the first step.
         maximum (): how many tokens there are at most, without ``</s>``.
         minimum (): from how many on ``</s>`` may follow.
-        beam (1,), candidates (1,), groups (1,): K, how many continuations are looked at, and in
-            how many groups of them.
+        hypotheses (1,), candidates (1,), groups (1,): K, how many continuations are looked at,
+            and in how many groups of them.
         penalties (2, S): what types lose of their log-probability, where ``</s>`` may follow and
             where not.
 
@@ -474,14 +474,40 @@ def search(
     (T, 1, K), as in ``Candidates``, and ``ends`` (T, 1, K), the log-likelihoods with ``</s>``:
     nothing else may follow ``maximum`` tokens.
     """
-    graph, body, carried = Graph(precision, "search."), Graph(precision, "body."), list[str]()
+    graph, body, starts = Graph(precision, "search."), Graph(precision, "body."), list[str]()
     body.join(step)
     body.input("position", INDICES)
     body.input("goes_on", TRUTHS)
-    op, flat, one_row, zero = body.op, body.integers(-1), body.integers(1, -1), body.integers(0)
     logs = _predict(body, layers, average, False)  # (K, S)
-    ends = op("Gather", logs, body.constant(END, np.int64), axis=1)
-    ends = op("Add", op("Unsqueeze", ends, zero), "scores")
+    ends = body.op("Gather", logs, body.constant(END, np.int64), axis=1)
+    ends = body.op("Add", body.op("Unsqueeze", ends, body.integers(0)), "scores")
+    best, parents, chosen = _continuations(body, logs)
+    for name, kind, shape, later in (
+        *_next_step(body, best, parents, chosen),
+        *((state, FLOATS, ("K", width), f"{state}.next") for state, width in states.items()),
+    ):
+        body.input(name, kind, *shape)
+        body.result(later, kind)
+        starts.append(graph.input(f"{name}.first", kind, *shape))
+    results = {"best": best, "parents": parents, "chosen": chosen, "at": "places", "ends": ends}
+    kinds = {name: FLOATS if name in ("best", "ends") else INDICES for name in results}
+    for name, value in results.items():
+        body.result(value, kinds[name])
+    for name in ("maximum", "minimum"):
+        graph.input(name, INDICES)
+    for name in ("hypotheses", "candidates", "groups"):
+        graph.input(name, INDICES, 1)
+    graph.input("penalties", FLOATS, 2, "S")
+    graph.input("words", FLOATS, 1, 1, "m")
+    for name, width in parts.items():
+        graph.input(name, FLOATS, 1, "m", width)
+    graph.loop(body, starts, kinds)
+    return graph
+
+
+def _continuations(body: Graph, logs: str) -> tuple[str, str, str]:
+    """Return scores, parents and types of the best continuations, by log-probabilities (K, S)."""
+    op, flat, size = body.op, body.integers(-1), body.integers(GROUP)
     early = op("Cast", op("Less", "position", "minimum"), to=INDICES)
     totals = op("Sub", logs, op("Gather", "penalties", early))
     totals = op("Add", totals, op("Transpose", "scores", perm=[1, 0]))
@@ -490,41 +516,31 @@ def search(
     groups = op("TopK", maxima, "groups", outputs=2, sorted=0)[1]
     members = op("Reshape", op("Gather", grouped, groups), flat)
     best, index = op("TopK", members, "candidates", outputs=2)
-    size, types = body.integers(GROUP), op("Shape", logs, start=1)
     place = op("Mul", op("Gather", groups, op("Div", index, size)), size)
     place = op("Add", place, op("Mod", index, size))  # in (K, S)
-    parents, chosen = op("Div", place, types), op("Mod", place, types)
-    ended, low = op("Equal", chosen, body.constant(END, np.int64)), body.constant(-np.inf)
-    # The first K that do not end go on: among equals TopK takes the first.
-    going = op("TopK", op("Cast", ended, to=INDICES), "beam", outputs=2, largest=0)[1]
-    scores = op("Where", op("Gather", ended, going), low, op("Gather", best, going))
-    finished = op("And", ended, op("Greater", best, low))
-    finished = op("Cast", op("Slice", finished, zero, "beam"), to=INDICES)
+    types = op("Shape", logs, start=1)
+    return best, op("Div", place, types), op("Mod", place, types)
+
+
+def _next_step(
+    body: Graph, best: str, parents: str, chosen: str
+) -> list[tuple[str, int, tuple[int | str, ...], str]]:
+    """Say whether the search goes on; return what it hands on: name, kind, shape and new value."""
+    op, zero, one_row = body.op, body.integers(0), body.integers(1, -1)
+    ended = op("Equal", chosen, body.constant(END, np.int64))
+    # The first K that do not end go on: among equals TopK takes the first. Each hypothesis can end
+    # in one way, so that K of 2K candidates do not.
+    going = op("TopK", op("Cast", ended, to=INDICES), "hypotheses", outputs=2, largest=0)[1]
+    scores = op("Reshape", op("Gather", best, going), one_row)
+    finished = op("And", ended, op("Greater", best, body.constant(-np.inf)))
+    finished = op("Cast", op("Slice", finished, zero, "hypotheses"), to=INDICES)
     finished = op("Add", "finished", op("ReduceSum", finished))
-    goes_on = op("And", op("Less", finished, "beam"), op("Less", "position", "maximum"))
+    goes_on = op("And", op("Less", finished, "hypotheses"), op("Less", "position", "maximum"))
     body.result(op("Squeeze", goes_on), TRUTHS)
-    previous = op("Gather", chosen, going)
-    for name, kind, shape, later in (
-        ("scores", FLOATS, (1, "K"), op("Reshape", scores, one_row)),
+    previous = op("Reshape", op("Gather", chosen, going), one_row)
+    return [
+        ("scores", FLOATS, (1, "K"), scores),
         ("finished", INDICES, (1,), finished),
-        ("previous", INDICES, (1, "K"), op("Reshape", previous, one_row)),
+        ("previous", INDICES, (1, "K"), previous),
         ("rows", INDICES, ("K",), op("Gather", parents, going)),
-        *((state, FLOATS, ("K", width), f"{state}.next") for state, width in states.items()),
-    ):
-        body.input(name, kind, *shape)
-        body.result(later, kind)
-        carried.append(graph.input(f"{name}.first", kind, *shape))
-    results = {"best": best, "parents": parents, "chosen": chosen, "at": "places", "ends": ends}
-    kinds = {name: FLOATS if name in ("best", "ends") else INDICES for name in results}
-    for name, value in results.items():
-        body.result(value, kinds[name])
-    for name in ("maximum", "minimum"):
-        graph.input(name, INDICES)
-    for name in ("beam", "candidates", "groups"):
-        graph.input(name, INDICES, 1)
-    graph.input("penalties", FLOATS, 2, "S")
-    graph.input("words", FLOATS, 1, 1, "m")
-    for name, width in parts.items():
-        graph.input(name, FLOATS, 1, "m", width)
-    graph.loop(body, carried, kinds)
-    return graph
+    ]
