@@ -75,8 +75,7 @@ def _search_alone(
     beam, finished = settings.beam, list[Hypothesis]()
     (maximum,) = _maximum(ensemble, source, settings).tolist()
     limits = settings.minimum_length, maximum, settings.unknown_penalty
-    # Each hypothesis with its alignment; those in the place of one that has ended never go on.
-    outputs = [(list[int](), list[int]())] * beam
+    outputs = [(list[int](), list[int]())] * beam  # tokens and alignment of each hypothesis
     for length, step in enumerate(ensemble.search_alone(source, beam, *limits), start=1):
         extended = list[tuple[list[int], list[int]]]()
         for rank, (score, parent, token) in enumerate(zip(*step[:3], strict=True)):
@@ -86,7 +85,7 @@ def _search_alone(
             elif token == END and rank < beam and len(finished) < beam and score > -math.inf:
                 final = score / math.pow(length, settings.alpha)
                 finished.append(Hypothesis(tokens, final, alignment))
-        outputs = [*extended, *outputs[len(extended) :]]
+        outputs = extended
     return finished
 
 
