@@ -25,6 +25,7 @@ IN_PROCESSES := -n auto --no-loadscope-reorder --max-worker-restart=0
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
 LEDGER := docs/results/multi30k.ledger.jsonl
+TRAINED := docs/results/multi30k_trained.ledger.jsonl
 DISCUSSION := docs/results/discussion.md
 
 .DEFAULT_GOAL := help
@@ -34,7 +35,7 @@ help:
 	@echo "make install     .venv with all that the workflow needs, and nothing else"
 	@echo "make demo        train and score the demo, English to French, in minutes"
 	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
-	@echo "make results-page  docs/results.md from the ledger in docs/results"
+	@echo "make results-page  docs/results.md and docs/trained.md from the ledgers in docs/results"
 	@echo "make docs        docs/ as a site, into dist/site; make docs-serve: on this machine, as you write"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-lowest those of the package, with the lowest versions that pyproject.toml allows"
@@ -66,6 +67,7 @@ paper-demo: $(INSTALLED)
 
 results-page: $(INSTALLED)
 	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k --discussion $(DISCUSSION) --output docs/results.md
+	@$(IN_VENV) convs2s results $(TRAINED) --scale multi30k_trained --output docs/trained.md
 
 # REPOSITORY_URL: where the links to files outside of docs/ lead.
 docs docs-serve: $(INSTALLED)

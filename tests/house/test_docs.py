@@ -104,6 +104,9 @@ GENERATED = {
     "results/discussion.md",
     "results/tables.md",
     "results/claims.md",
+    "trained.md",
+    "trained/tables.md",
+    "trained/claims.md",
 }
 """Pages that tools write; results.md has the words of the discussion."""
 MOST_WORDS, MOST_WORDS_IN_ALL = 1200, 32_000

@@ -1,4 +1,4 @@
-"""docs/results.md says what its ledger says."""
+"""docs/results.md and docs/trained.md say what their ledgers say."""
 
 from pathlib import Path
 
@@ -11,23 +11,27 @@ from convs2s.scoring.bleu import decode_statistics
 from convs2s.scoring.significance import measured
 from tests.support.cells import cells
 
-PAGE, LEDGER = "docs/results.md", "docs/results/multi30k.ledger.jsonl"
-DISCUSSION = "docs/results/discussion.md"
+LEDGER = "docs/results/multi30k.ledger.jsonl"
+PAGES = {
+    "results": ["--scale", "multi30k", "--discussion", "docs/results/discussion.md", LEDGER],
+    "trained": ["--scale", "multi30k_trained", "docs/results/multi30k_trained.ledger.jsonl"],
+}
 
 
-def test_the_page_is_made_from_its_ledger(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_made_from_its_ledger(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     monkeypatch.chdir(root)
-    output = tmp_path / "results.md"
-    options = ["--scale", "multi30k", "--discussion", DISCUSSION, "--output", str(output)]
-    main(["results", LEDGER, *options])
-    assert (root / PAGE).read_text("utf-8") == output.read_text("utf-8"), "make results-page"
-    folder = tmp_path / "results"
+    output = tmp_path / f"{page}.md"
+    main(["results", *PAGES[page], "--output", str(output)])
+    shown = (root / "docs" / output.name).read_text("utf-8")
+    assert shown == output.read_text("utf-8"), "make results-page"
+    folder = tmp_path / page
     written = {path.name for path in folder.iterdir()}
     assert written == {"claims.md", "figure2.svg", "tables.md", "trends.svg"}
     for name in written:
-        shown = (root / "docs/results" / name).read_text("utf-8")
+        shown = (root / "docs" / page / name).read_text("utf-8")
         assert name.endswith(".svg") or shown == (folder / name).read_text("utf-8"), name
 
 
