@@ -19,6 +19,7 @@ NOT_ON_THE_PAGE = re.compile(
     r"--parsable |--export=ALL |--(?:job-name|output|comment) \S+ |-p main | -D \S+"
 )
 SINFO = "#!/bin/sh\necho 'main*'\n"
+SACCT = "#!/bin/sh\n"  # without it the plugin is not loaded, or guesses no account
 
 
 def asked(checkout: Checkout, profile: str, *options: str) -> str:
@@ -28,7 +29,8 @@ def asked(checkout: Checkout, profile: str, *options: str) -> str:
     ]
     for name in (*prepared, *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv"))):
         checkout.write(f"results/wmt14_en_fr/{name}", b"")
-    for name, text in {"sbatch": SBATCH, "kubectl": KUBECTL, "sinfo": SINFO}.items():
+    stubs = {"sbatch": SBATCH, "kubectl": KUBECTL, "sinfo": SINFO, "sacct": SACCT}
+    for name, text in stubs.items():
         checkout.write(f"bin/{name}", text).chmod(0o755)
     # By the profiles Snakemake would stay until a minute of submissions, or of waiting, is over.
     once = "--retries 0 --max-jobs-per-timespan 10/1s --seconds-between-status-checks 1"

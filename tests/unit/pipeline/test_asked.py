@@ -23,6 +23,12 @@ def settings(root: Path) -> Settings:
     return load(root, {})
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no results, those of a demo that was run here least of all."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
