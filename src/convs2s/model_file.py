@@ -141,11 +141,7 @@ def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDe
 
 
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
-    """Read a model file without torch; its network has not been checked.
-
-    Raises:
-        UserError: the file is missing, is no model, or its vocabularies do not match its weights.
-    """
+    """Read a model file without torch, as ``load_model`` does; its network is not checked."""
     weights, fields = load_arrays(path)
     return weights, _described(path, weights, fields)
 
@@ -153,8 +149,7 @@ def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]
 def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
     """Read a model file.
 
-    Raises:
-        UserError: the file is missing, is no model, or its vocabularies do not match its weights.
+    A UserError says that it is missing, no model, or that vocabularies do not match its weights.
     """
     from torch import nn
 
@@ -195,12 +190,10 @@ def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
 
 
 def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
-    """Check that weights are those of a network, by its names, and numbers.
+    """Check that weights are those of a network, whose own are not read, and numbers.
 
-    The network's own weights are not read. Messages begin with ``name``.
-
-    Raises:
-        UserError: a weight is missing or left over, of another shape or type, or not finite.
+    A UserError that begins with ``name`` says that one is missing or left over, of another shape or
+    type, or not finite.
     """
     import torch
 
@@ -239,8 +232,7 @@ def _shortlist(path: Path, weights: Fields, frequent: int, sizes: tuple[int, int
 def describe_model(path: Path) -> ModelDescription:
     """Read what a model file says of its weights, without them: it has no table of candidates.
 
-    Raises:
-        UserError: the file is missing, or is no model.
+    A UserError says that the file is missing, or is no model.
     """
     return _description(path, load_description(path))
 
@@ -249,10 +241,8 @@ def check_runs(paths: Iterable[str | Path]) -> None:
     """Check that each model file among these is of the run in whose folder it lies.
 
     The folder says of which task and seed it is (`layout.TaskFolder.run`), the record of a training
-    beside it, by which recipe and of which data.
-
-    Raises:
-        UserError: it is another run's, or the record is damaged or another's.
+    beside it, by which recipe and of which data. A UserError says that it is another run's, or that
+    the record is damaged or another's.
     """
     for path in (Path(path).absolute() for path in paths if Path(path).suffix == ".safetensors"):
         model, run = describe_model(path), path.parent
@@ -276,11 +266,7 @@ def _of_another_run(path: Path, whose: str) -> UserError:
 
 
 def recorded_identity(record: Path) -> Mapping[str, object]:
-    """Return the identity of a training by its record, ``training.json``.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Return the identity in ``training.json``; a UserError says that the file is damaged."""
     with failures_of_file(str(record), "no record of a training"):
         identity: Mapping[str, object] = json.loads(record.read_bytes())["manifest"]["identity"]
         return identity

@@ -39,8 +39,7 @@ class EventFile:
     def __init__(self, folder: Path) -> None:
         """Name the folder of the event files; nothing is written before ``begin``.
 
-        Raises:
-            UserError: the package is not installed.
+        A UserError says that the package is not installed.
         """
         try:
             import tensorboard.compat.proto.event_pb2

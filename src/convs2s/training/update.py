@@ -104,8 +104,7 @@ class Updater:
     def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
         """Start an update, without waiting for the device.
 
-        Raises:
-            UserError: a single pair does not fit into memory.
+        A UserError says that a single pair does not fit into memory.
         """
         self.network.train()
         divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)

@@ -56,8 +56,7 @@ def products_of(network: nn.Module) -> list[Product]:
 def fastest_kernel(products: Sequence[Product]) -> Kernel:
     """Return the fastest kernel of training for these products with this process's threads.
 
-    Raises:
-        UserError: the cache folder cannot be written to, or its file is damaged.
+    For errors see `measured_here`.
     """
     shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
     rates = measured_here(["training", *shapes], lambda: training_rates(products))

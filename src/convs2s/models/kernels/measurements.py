@@ -32,10 +32,8 @@ def measured_here(
 
     *Here* is on such a processor, by this version of torch and with as many threads. ``work`` is
     the key by which it is kept. ``measure`` must not ask for another measurement, which would wait
-    for this one to end.
-
-    Raises:
-        UserError: the cache folder cannot be written to, or its file is damaged.
+    for this one to end. A UserError says that the cache folder cannot be written to, or that its
+    file is damaged.
     """
     key = json.dumps([processor(), torch.__version__, torch.get_num_threads(), *work])
     try:
