@@ -73,39 +73,27 @@ class _Fields(Section):
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What a model file says of its weights. No times, hosts or resume counts: bytes are stable.
+    """What a model file says of its weights. No times, hosts or resume counts: bytes are stable."""
 
-    Attributes:
-        task: name of the task that it was trained for.
-        languages: {"source": "en", "target": "fr"}.
-        preparation: name of the recipe from raw text to tokens (``convs2s.text.preparation``).
-        architecture: the network.
-        source_types: types of the source vocabulary in the order of their indices.
-        target_types: types of the target vocabulary.
-        bpe_codes: BPE codes, or None for a word model.
-        training: where the weights come from: a training's summary (seed, epochs, updates,
-            validation perplexity), its identity (recipe, checksums of its data, version of
-            training) and the sources of its text; or what they were imported from.
-        glossaries: patterns that BPE never splits.
-        splittable: the source tokens that BPE may leave (vocabulary threshold), or None for all.
-        dictionary: source word -> target word, for unknown-word replacement.
-        shortlist: which target types are scored for a sentence, or None for all.
-        truecasers: language -> the words of its truecaser (``convs2s.text.truecase``); empty where
-            the model reads words in the case that they have.
-    """
-
-    task: str
-    languages: dict[str, str]
-    preparation: str
+    task: str  # that it was trained for
+    languages: dict[str, str]  # {"source": "en", "target": "fr"}
+    preparation: str  # the recipe from raw text to tokens (``convs2s.text.preparation``)
     architecture: Architecture
-    source_types: list[str]
+    source_types: list[str]  # of the source vocabulary, in the order of their indices
     target_types: list[str]
-    bpe_codes: str | None
+    bpe_codes: str | None  # None for a word model
+    # Where the weights come from: a training's summary (seed, epochs, updates, validation
+    # perplexity), its identity (recipe, checksums of its data, version of training) and the sources
+    # of its text; or what they were imported from.
     training: Mapping[str, object]
-    glossaries: list[str] = field(default_factory=list)
+    glossaries: list[str] = field(default_factory=list)  # patterns that BPE never splits
+    # the source tokens that BPE may leave (vocabulary threshold), or None for all
     splittable: list[str] | None = None
+    # source word -> target word, for unknown-word replacement
     dictionary: dict[str, str] = field(default_factory=dict)
-    shortlist: Shortlist | None = None
+    shortlist: Shortlist | None = None  # the target types scored for a sentence, None for all
+    # language -> the words of its truecaser (``convs2s.text.truecase``); empty where the model
+    # reads words in the case that they have
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
     def source_vocabulary(self) -> Vocabulary:

@@ -79,12 +79,7 @@ class GatedConvolution(WeightNormalized):
 
 
 class PlainOutput(nn.Module):
-    """A map to the logits without weight normalization: the LSTM's.
-
-    Attributes:
-        table: (types, inputs).
-        bias: (types,).
-    """
+    """A map to the logits without weight normalization: the LSTM's."""
 
     def __init__(self, inputs: int, types: int) -> None:
         """Make room for the parameters; the network that owns them draws them."""

@@ -133,9 +133,7 @@ class Updater:
 
         A micro-batch that does not fit into memory is halved, and all workers start over, as the
         one that failed may have left a share of its gradient. How many a batch has decides nothing.
-
-        Returns:
-            The loss of this worker's share, in float64.
+        Return the loss of this worker's share, in float64.
         """
         pending = list(loaded.micro_batches)
         while True:
