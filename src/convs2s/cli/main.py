@@ -22,8 +22,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
-EXIT_AFTER_CTRL_C = 130
-"""Exit code after Ctrl-C, as in the shell; 75 if the work can be resumed."""
+EXIT_AFTER_CTRL_C = 130  # exit code after Ctrl-C, as in the shell; 75 if the work can be resumed
 
 EXIT_CODES = (
     "exit codes: 0 done; 1 an error, said in one line; 2 unknown, missing or malformed\n"

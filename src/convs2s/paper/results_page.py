@@ -17,8 +17,7 @@ from convs2s.paper.table_formats import Sheet, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
-_HEADLINES = ("table1", "table2")
-"""The exhibits whose values of ours stand on the page itself."""
+_HEADLINES = ("table1", "table2")  # the exhibits whose values of ours stand on the page itself
 
 _LEFT_OUT = ("Claim", "Source", "Comparisons", "Notes")
 """Columns that stand on the pages behind it alone."""
