@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s import __version__
-from convs2s.cli.hub import add_export, add_pull, add_push
-from convs2s.cli.models import add_card, add_import
+from convs2s.cli.models import add_card, add_export, add_import, add_pull, add_push
 from convs2s.cli.n_best import add_rerank, add_score_pairs
 from convs2s.cli.options import check_options
 from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
