@@ -17,10 +17,8 @@ SQRT_HALF = math.sqrt(0.5)
 class WeightNormalized(nn.Module):
     """A weight matrix as ``g * v / ||v||``, one g per output (Salimans & Kingma 2016; section 4.2).
 
-    Attributes:
-        weight_v: v, of the shape that the subclass gives, the output dimension first.
-        weight_g: g, (outputs,).
-        bias: (outputs,).
+    ``weight_v`` is v, of the shape that the subclass gives, the output dimension first;
+    ``weight_g``, which is g, and ``bias`` are (outputs,).
     """
 
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:

@@ -109,8 +109,7 @@ class RecordedEnsemble(Ensemble):
     ) -> None:
         """Take networks for inference; ``recording`` makes an empty one.
 
-        Raises:
-            NotImplementedError: one of the networks is no ConvS2S network.
+        A NotImplementedError says that one of the networks is no ConvS2S network.
         """
         super().__init__(networks, average, precision)
         convs2s = [net for net in self._inference if isinstance(net, InferenceConvS2S)]
