@@ -161,11 +161,18 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
 def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
     """Return the description of tensors or arrays; what is not the network's is taken out."""
     description = _description(path, fields)
-    architecture = description.architecture
-    sizes = description.sizes
-    selects = architecture.selection
+    sizes, selects = description.sizes, description.architecture.selection
     if selects is not None:
-        shortlist = _shortlist(path, weights, selects.frequent, sizes)
+        damaged = "its table of candidates is damaged"
+        with failures_of_file(str(path), damaged):
+            offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
+            steps = np.diff(offsets)
+            ends = offsets[0], offsets[-1]
+            if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
+                raise UserError(f"{path}: {damaged}: its offsets are not those of {sizes[0]} types")
+            if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
+                raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
+        shortlist = Shortlist(sizes[1], selects.frequent, offsets, candidates)
         description = replace(description, shortlist=shortlist)
     tables = map(weights.get, EMBEDDING_TABLES.values())
     rows = tuple(len(table) if table is not None and table.ndim else 0 for table in tables)
@@ -201,20 +208,6 @@ def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str
 
 def _shown(tensor: "Tensor") -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
-
-
-def _shortlist(path: Path, weights: Fields, frequent: int, sizes: tuple[int, int]) -> Shortlist:
-    """Take the table of candidates out of the weights."""
-    expected = "its table of candidates is damaged"
-    with failures_of_file(str(path), expected):
-        offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
-        steps = np.diff(offsets)
-        ends = offsets[0], offsets[-1]
-        if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
-            raise UserError(f"{path}: {expected}: its offsets are not those of {sizes[0]} types")
-        if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
-            raise UserError(f"{path}: {expected}: it names a type outside of the vocabulary")
-    return Shortlist(sizes[1], frequent, offsets, candidates)
 
 
 def describe_model(path: Path) -> ModelDescription:
