@@ -41,12 +41,9 @@ def pick_device(name: str, workers: int = 1) -> str:
     """Return the device that ``auto`` stands for on this machine, or the name itself.
 
     A GPU multiplies matrices of float32 in TF32 from then on: several times as fast, factors
-    rounded to 10 bits.
-
-    Raises:
-        UserError: torch can use no GPU where ``cuda`` is asked for, or ``auto`` in a job that was
-            granted GPUs or for several workers, which compute on a CPU only if that is stated; or
-            torch has no code for the GPU.
+    rounded to 10 bits. A UserError says that torch can use no GPU where ``cuda`` is asked for, or
+    ``auto`` in a job that was granted GPUs or for several workers, which compute on a CPU only if
+    that is stated; or that torch has no code for the GPU.
     """
     available = torch.cuda.is_available()
     if name != "cpu" and not available:
@@ -96,10 +93,8 @@ def check_architecture() -> None:
     """Refuse a GPU, the current one of this process, that this build of torch has no code for.
 
     Code for a compute capability runs on later ones of the same first digit; PTX ("compute_...")
-    is compiled for any later one (CUDA C++ Programming Guide, "Binary Compatibility").
-
-    Raises:
-        UserError: the GPU is older than all code, or newer where there is no PTX.
+    is compiled for any later one (CUDA C++ Programming Guide, "Binary Compatibility"). The
+    UserError's GPU is older than all code, or newer where there is no PTX.
     """
     names = torch.cuda.get_arch_list()
     parts = (re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name) for name in names)
@@ -119,10 +114,9 @@ def check_architecture() -> None:
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Refuse bf16 on a GPU that has none (compute capability below 8.0): torch would emulate it.
+    """Refuse bf16, with a UserError, on a GPU that has none, this process's current one.
 
-    Raises:
-        UserError: the current GPU of this process has none.
+    Its compute capability is below 8.0: torch would emulate it.
     """
     is_on_gpu = torch.device(device).type == "cuda"
     if precision == "bf16" and is_on_gpu and not has_bf16():
@@ -132,9 +126,8 @@ def check_precision(precision: str, device: str) -> None:
 def check_recipe(recipe: Recipe, device: str) -> None:
     """Refuse what a recipe asks of a device that has it not, before anything is computed.
 
-    Raises:
-        UserError: the current GPU of this process has no bf16, or no C compiler for what
-            torch.compile has written, which on a GPU is compiled on the node itself.
+    A UserError says that the current GPU of this process has no bf16, or no C compiler for what
+    torch.compile has written, which on a GPU is compiled on the node itself.
     """
     check_precision(recipe.precision, device)
     compilers = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]  # as Triton asks
@@ -160,14 +153,8 @@ def held_device(name: str, *, waits: bool = True) -> Iterator[str]:
     """Hold a GPU that is free, as trainings hold theirs, while the block runs; yield the device.
 
     This process sees that GPU alone from then on, so nothing may have started CUDA before. Without
-    a GPU, or on a CPU, nothing is held.
-
-    Args:
-        name: ``auto``, ``cpu`` or ``cuda``.
-        waits: as of ``own_gpus``.
-
-    Raises:
-        UserError: as of ``pick_device`` and ``own_gpus``.
+    a GPU, or on a CPU, nothing is held. ``name`` is ``auto``, ``cpu`` or ``cuda``; ``waits`` and
+    the errors are those of ``own_gpus``, and of ``pick_device``.
     """
     # Counting does not start CUDA, which would fix the GPUs that this process sees.
     present = 0 if name == "cpu" else torch.cuda.device_count()
@@ -205,7 +192,8 @@ def own_gpus(
 
     The kernel frees them at any death of this process. Where the environment names exactly as many
     as are wanted, they are this job's already: a scheduler has granted them, and numbers them anew
-    in each job, so that equal names mean nothing.
+    in each job, so that equal names mean nothing. A UserError says that fewer are visible than are
+    wanted, or that the folder is not this user's own.
 
     Args:
         environment: of this process, in which CUDA_VISIBLE_DEVICES may name GPUs.
@@ -213,9 +201,6 @@ def own_gpus(
         wanted: number of GPUs to hold.
         folder: where the locks of this machine are.
         waits: whether to wait for GPUs that others hold; else they are shared, and that is said.
-
-    Raises:
-        UserError: fewer are visible than are wanted, or the folder is not this user's own.
     """
     stated = [name.strip() for name in environment.get(VISIBLE, "").split(",") if name.strip()]
     visible = stated or [str(index) for index in range(present)]

@@ -13,13 +13,9 @@ from convs2s.config.runs import members
 
 @dataclass(frozen=True)
 class TaskFolder:
-    """The files of a task: its corpus, vocabularies, token stores, alignment and models.
+    """The files of a task: its corpus, vocabularies, token stores, alignment and models."""
 
-    Attributes:
-        path: the folder, such as ``results/demo_en_fr``.
-    """
-
-    path: str
+    path: str  # the folder, such as ``results/demo_en_fr``
 
     def text(self, stage: str, part: str, side: str) -> str:
         """Return a part of the corpus, ``raw``, ``tok``, ``clean`` or ``truecased``.
@@ -117,15 +113,10 @@ def results_of(file: Path) -> Path:
 
 @dataclass(frozen=True)
 class Layout:
-    """The folders of a scale.
+    """The folders of a scale."""
 
-    Attributes:
-        results: of everything that runs make.
-        downloads: of what comes from elsewhere.
-    """
-
-    results: str
-    downloads: str
+    results: str  # of everything that runs make
+    downloads: str  # of what comes from elsewhere
 
     @property
     def mirror(self) -> str:

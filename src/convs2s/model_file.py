@@ -73,39 +73,27 @@ class _Fields(Section):
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What a model file says of its weights. No times, hosts or resume counts: bytes are stable.
+    """What a model file says of its weights. No times, hosts or resume counts: bytes are stable."""
 
-    Attributes:
-        task: name of the task that it was trained for.
-        languages: {"source": "en", "target": "fr"}.
-        preparation: name of the recipe from raw text to tokens (``convs2s.text.preparation``).
-        architecture: the network.
-        source_types: types of the source vocabulary in the order of their indices.
-        target_types: types of the target vocabulary.
-        bpe_codes: BPE codes, or None for a word model.
-        training: where the weights come from: a training's summary (seed, epochs, updates,
-            validation perplexity), its identity (recipe, checksums of its data, version of
-            training) and the sources of its text; or what they were imported from.
-        glossaries: patterns that BPE never splits.
-        splittable: the source tokens that BPE may leave (vocabulary threshold), or None for all.
-        dictionary: source word -> target word, for unknown-word replacement.
-        shortlist: which target types are scored for a sentence, or None for all.
-        truecasers: language -> the words of its truecaser (``convs2s.text.truecase``); empty where
-            the model reads words in the case that they have.
-    """
-
-    task: str
-    languages: dict[str, str]
-    preparation: str
+    task: str  # that it was trained for
+    languages: dict[str, str]  # {"source": "en", "target": "fr"}
+    preparation: str  # the recipe from raw text to tokens (``convs2s.text.preparation``)
     architecture: Architecture
-    source_types: list[str]
+    source_types: list[str]  # of the source vocabulary, in the order of their indices
     target_types: list[str]
-    bpe_codes: str | None
+    bpe_codes: str | None  # None for a word model
+    # Where the weights come from: a training's summary (seed, epochs, updates, validation
+    # perplexity), its identity (recipe, checksums of its data, version of training) and the sources
+    # of its text; or what they were imported from.
     training: Mapping[str, object]
-    glossaries: list[str] = field(default_factory=list)
+    glossaries: list[str] = field(default_factory=list)  # patterns that BPE never splits
+    # the source tokens that BPE may leave (vocabulary threshold), or None for all
     splittable: list[str] | None = None
+    # source word -> target word, for unknown-word replacement
     dictionary: dict[str, str] = field(default_factory=dict)
-    shortlist: Shortlist | None = None
+    shortlist: Shortlist | None = None  # the target types scored for a sentence, None for all
+    # language -> the words of its truecaser (``convs2s.text.truecase``); empty where the model
+    # reads words in the case that they have
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
     def source_vocabulary(self) -> Vocabulary:
@@ -141,11 +129,7 @@ def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDe
 
 
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
-    """Read a model file without torch; its network has not been checked.
-
-    Raises:
-        UserError: the file is missing, is no model, or its vocabularies do not match its weights.
-    """
+    """Read a model file without torch, as ``load_model`` does; its network is not checked."""
     weights, fields = load_arrays(path)
     return weights, _described(path, weights, fields)
 
@@ -153,8 +137,7 @@ def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]
 def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
     """Read a model file.
 
-    Raises:
-        UserError: the file is missing, is no model, or its vocabularies do not match its weights.
+    A UserError says that it is missing, no model, or that vocabularies do not match its weights.
     """
     from torch import nn
 
@@ -178,11 +161,18 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
 def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
     """Return the description of tensors or arrays; what is not the network's is taken out."""
     description = _description(path, fields)
-    architecture = description.architecture
-    sizes = description.sizes
-    selects = architecture.selection
+    sizes, selects = description.sizes, description.architecture.selection
     if selects is not None:
-        shortlist = _shortlist(path, weights, selects.frequent, sizes)
+        damaged = "its table of candidates is damaged"
+        with failures_of_file(str(path), damaged):
+            offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
+            steps = np.diff(offsets)
+            ends = offsets[0], offsets[-1]
+            if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
+                raise UserError(f"{path}: {damaged}: its offsets are not those of {sizes[0]} types")
+            if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
+                raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
+        shortlist = Shortlist(sizes[1], selects.frequent, offsets, candidates)
         description = replace(description, shortlist=shortlist)
     tables = map(weights.get, EMBEDDING_TABLES.values())
     rows = tuple(len(table) if table is not None and table.ndim else 0 for table in tables)
@@ -195,12 +185,10 @@ def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
 
 
 def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
-    """Check that weights are those of a network, by its names, and numbers.
+    """Check that weights are those of a network, whose own are not read, and numbers.
 
-    The network's own weights are not read. Messages begin with ``name``.
-
-    Raises:
-        UserError: a weight is missing or left over, of another shape or type, or not finite.
+    A UserError that begins with ``name`` says that one is missing or left over, of another shape or
+    type, or not finite.
     """
     import torch
 
@@ -222,25 +210,10 @@ def _shown(tensor: "Tensor") -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _shortlist(path: Path, weights: Fields, frequent: int, sizes: tuple[int, int]) -> Shortlist:
-    """Take the table of candidates out of the weights."""
-    expected = "its table of candidates is damaged"
-    with failures_of_file(str(path), expected):
-        offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
-        steps = np.diff(offsets)
-        ends = offsets[0], offsets[-1]
-        if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
-            raise UserError(f"{path}: {expected}: its offsets are not those of {sizes[0]} types")
-        if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
-            raise UserError(f"{path}: {expected}: it names a type outside of the vocabulary")
-    return Shortlist(sizes[1], frequent, offsets, candidates)
-
-
 def describe_model(path: Path) -> ModelDescription:
     """Read what a model file says of its weights, without them: it has no table of candidates.
 
-    Raises:
-        UserError: the file is missing, or is no model.
+    A UserError says that the file is missing, or is no model.
     """
     return _description(path, load_description(path))
 
@@ -249,10 +222,8 @@ def check_runs(paths: Iterable[str | Path]) -> None:
     """Check that each model file among these is of the run in whose folder it lies.
 
     The folder says of which task and seed it is (`layout.TaskFolder.run`), the record of a training
-    beside it, by which recipe and of which data.
-
-    Raises:
-        UserError: it is another run's, or the record is damaged or another's.
+    beside it, by which recipe and of which data. A UserError says that it is another run's, or that
+    the record is damaged or another's.
     """
     for path in (Path(path).absolute() for path in paths if Path(path).suffix == ".safetensors"):
         model, run = describe_model(path), path.parent
@@ -276,11 +247,7 @@ def _of_another_run(path: Path, whose: str) -> UserError:
 
 
 def recorded_identity(record: Path) -> Mapping[str, object]:
-    """Return the identity of a training by its record, ``training.json``.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Return the identity in ``training.json``; a UserError says that the file is damaged."""
     with failures_of_file(str(record), "no record of a training"):
         identity: Mapping[str, object] = json.loads(record.read_bytes())["manifest"]["identity"]
         return identity

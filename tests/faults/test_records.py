@@ -13,7 +13,7 @@ from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import read_lines
 from convs2s.paper.attention_maps import read_example
 from convs2s.paper.phrase_map import read_phrase_map
-from convs2s.paper.report.exhibits import read_claims
+from convs2s.paper.report.write import read_claims
 from convs2s.paper.trained import read_training
 from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.translations import read_translations

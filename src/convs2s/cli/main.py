@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s import __version__
-from convs2s.cli.hub import add_export, add_pull, add_push
-from convs2s.cli.models import add_card, add_import
+from convs2s.cli.models import add_card, add_export, add_import, add_pull, add_push
 from convs2s.cli.n_best import add_rerank, add_score_pairs
 from convs2s.cli.options import check_options
 from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
@@ -22,8 +21,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
-EXIT_AFTER_CTRL_C = 130
-"""Exit code after Ctrl-C, as in the shell; 75 if the work can be resumed."""
+EXIT_AFTER_CTRL_C = 130  # exit code after Ctrl-C, as in the shell; 75 if the work can be resumed
 
 EXIT_CODES = (
     "exit codes: 0 done; 1 an error, said in one line; 2 unknown, missing or malformed\n"

@@ -1,4 +1,4 @@
-"""``convs2s import`` and ``card``: model files, made of other toolkits' and described."""
+"""``convs2s import``, ``export``, ``pull``, ``push``, ``card``: model files, others' forms too."""
 
 import argparse
 from pathlib import Path
@@ -64,3 +64,70 @@ def _card(arguments: argparse.Namespace) -> None:
 
     write_utf8()
     print(model_card(arguments.model), end="")
+
+
+def add_export(command: argparse.ArgumentParser) -> None:
+    """Add the forms of ``export``."""
+    forms = command.add_subparsers(dest="form", required=True, metavar="FORM")
+    hub = forms.add_parser("hub", help="a folder of the Hugging Face Hub")
+    hub.description = (
+        "Write a folder as the Hub has it: the model file, its vocabularies and BPE codes, its "
+        "configuration, and a card with the scores that lie beside the model file."
+    )
+    hub.add_argument(
+        "--license", default="unknown", help="the model's, as the Hub names it: mit, cc-by-4.0"
+    )
+    onnx = forms.add_parser("onnx", help="graphs for ONNX Runtime")
+    onnx.description = (
+        "Write a ConvS2S model as graphs of ONNX (encoder, a decoder's step, output layer), with "
+        "its vocabularies and BPE codes (docs/publishing.md)."
+    )
+    for form in (hub, onnx):
+        form.add_argument("model", type=Path, help="model file")
+        form.add_argument("folder", type=Path, help="the folder to make")
+        form.set_defaults(run=_export, makes_folder="folder")
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.hub import export_hub, export_onnx
+
+    if arguments.form == "hub":
+        export_hub(arguments.model, arguments.folder, arguments.license)
+    else:
+        export_onnx(arguments.model, arguments.folder)
+
+
+def add_pull(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``pull``."""
+    command.description = (
+        "Bring a model of the Hugging Face Hub into a new folder and check it (extra: hub)."
+    )
+    command.add_argument("repository", help="USER/NAME")
+    command.add_argument("folder", type=Path, nargs="?", help="the folder to make [NAME]")
+    command.add_argument("--revision", help="a commit, tag or branch [the newest commit]")
+    command.set_defaults(run=_pull, makes_folder="folder")
+
+
+def _pull(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.hub import pull
+
+    folder = arguments.folder or Path(arguments.repository.rpartition("/")[2])
+    pull(arguments.repository, folder, arguments.revision)
+    print(folder / "model.safetensors")
+
+
+def add_push(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``push``."""
+    command.description = (
+        "Send a folder of convs2s export hub to a repository of the Hugging Face Hub, as one "
+        "commit (extra: hub)."
+    )
+    command.add_argument("folder", type=Path, help="the folder")
+    command.add_argument("repository", help="USER/NAME, which exists")
+    command.set_defaults(run=_push)
+
+
+def _push(arguments: argparse.Namespace) -> None:
+    from convs2s.publish.hub import push
+
+    print(push(arguments.folder, arguments.repository))

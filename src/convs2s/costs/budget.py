@@ -122,8 +122,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
     if not task.released:
         pairs = training_pairs(settings, name)
         trainings = _trainings(settings, name, cells, pairs)
-        stages += _text_stages(settings, name, pairs) if pairs and prepares_text else []
-        stages += _dataset_stages(settings, name, pairs) if pairs else []
+        stages += _preparation(settings, name, pairs, prepares_text=prepares_text) if pairs else []
         # Each training keeps its model and what that is made of. The one that runs has its last
         # state too, and the next one is whole before that goes.
         states = 2 * max((cost.state_bytes for cost in trainings), default=0)
@@ -201,30 +200,24 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     return None if known is None or scale.generated_mirror else known.bytes
 
 
-def _figures(settings: Settings) -> dict[str, float]:
-    """Return the figures of config/costs.yaml without their sources."""
-    return {name: figure.value for name, figure in settings.costs if isinstance(figure, CostFigure)}
-
-
-def _text_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage]:
-    """Yield the stages from the archives to cleaned text."""
-    task, cost = settings.tasks[name], _figures(settings)
-    text = 2 * pairs * cost["compressed_line_bytes"]
-    removed = 0 if settings.options.keep_intermediates else text
-    readings = 2 if task.hold_out else 1  # once for training, once for validation
-    prepared = pairs / cost["prepare_rate"] / SECONDS_PER_HOUR
-    yield Stage("extract", text, 0, readings * pairs / cost["extract_rate"] / SECONDS_PER_HOUR)
-    yield Stage("cut into shards", text, removed)
-    yield Stage("normalize, tokenize, filter", text, removed, prepared)
-    yield Stage("join the shards", text, removed)
-    if task.preparation.truecase:
-        yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / SECONDS_PER_HOUR)
-    yield Stage("count words", 0, 0, pairs / cost["count_rate"] / SECONDS_PER_HOUR)
-
-
-def _dataset_stages(settings: Settings, name: str, pairs: int) -> Iterator[Stage]:
-    """Yield the stages from cleaned text to the token store, and the alignment of words."""
-    task, cost = settings.tasks[name], _figures(settings)
+def _preparation(
+    settings: Settings, name: str, pairs: int, *, prepares_text: bool
+) -> Iterator[Stage]:
+    """Yield the stages from the archives, or cleaned text, to token stores and aligned words."""
+    costs, task = settings.costs, settings.tasks[name]
+    cost = {key: figure.value for key, figure in costs if isinstance(figure, CostFigure)}
+    if prepares_text:
+        text = 2 * pairs * cost["compressed_line_bytes"]
+        removed = 0 if settings.options.keep_intermediates else text
+        readings = 2 if task.hold_out else 1  # once for training, once for validation
+        prepared = pairs / cost["prepare_rate"] / SECONDS_PER_HOUR
+        yield Stage("extract", text, 0, readings * pairs / cost["extract_rate"] / SECONDS_PER_HOUR)
+        yield Stage("cut into shards", text, removed)
+        yield Stage("normalize, tokenize, filter", text, removed, prepared)
+        yield Stage("join the shards", text, removed)
+        if task.preparation.truecase:
+            yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / SECONDS_PER_HOUR)
+        yield Stage("count words", 0, 0, pairs / cost["count_rate"] / SECONDS_PER_HOUR)
     vocabulary, store = task.vocabulary, pairs * cost["store_bytes"]
     if vocabulary.kind == "bpe":
         merges = vocabulary.merges * (1 if vocabulary.joint else 2)

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from convs2s.config.costs import Costs
@@ -12,7 +13,7 @@ from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, budgets, levels
 from convs2s.costs.exhibits import Cost, PaperCosts, costs
-from convs2s.costs.roofline import estimated_rows
+from convs2s.costs.roofline import estimate
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell
@@ -148,9 +149,13 @@ def estimates(of_tasks: Sequence[Budget], costs: Costs) -> Iterator[str]:
         yield ""
         yield from underlined("estimate, not measured: one training on one GPU, by its peak rates")
         header = ["", "GPU", "precision", "tokens/s", "GPU-hours", "the paper's"]
-        hours = [_hours(known.hours) for known in printed for _ in costs.gpus]
-        rows = estimated_rows(printed.items(), costs.gpus, costs)
-        yield from aligned(header, [[*row, paper] for row, paper in zip(rows, hours, strict=True)])
+        rows = []
+        for (known, work), gpu in product(printed.items(), costs.gpus):
+            figures = ["has no bf16", "", ""]
+            if expected := estimate(work, known, gpu, costs):
+                figures = [expected.precision, f"{expected.rate:,.0f}", f"{expected.hours:,.0f}"]
+            rows.append([known.model, gpu.name, *figures, _hours(known.hours)])
+        yield from aligned(header, rows)
 
 
 def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:

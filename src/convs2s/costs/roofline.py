@@ -5,7 +5,6 @@ memory; where the host starts operations more slowly than that, it decides. Noth
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,15 +81,3 @@ def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) 
     started = operations * (_COMPILED if work.recipe.compile else 1)
     host = started * costs.operation_microseconds.value * 1e-6
     return max(device, host) / tokens
-
-
-def estimated_rows(
-    trainings: Iterable[tuple[KnownTraining, Work]], gpus: Sequence[GpuRates], costs: Costs
-) -> Iterator[list[str]]:
-    """Yield a row for each training and GPU: model, GPU, precision, tokens a second, hours."""
-    for known, work in trainings:
-        for gpu in gpus:
-            figures = ["has no bf16", "", ""]
-            if expected := estimate(work, known, gpu, costs):
-                figures = [expected.precision, f"{expected.rate:,.0f}", f"{expected.hours:,.0f}"]
-            yield [known.model, gpu.name, *figures]

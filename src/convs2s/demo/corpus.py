@@ -20,11 +20,7 @@ DATA = Path(__file__).with_name("data")
 
 
 def shipped_data(path: Path, sha256: str) -> bytes:
-    """Return the decompressed bytes of a file of this package.
-
-    Raises:
-        UserError: the file is not the one that was shipped.
-    """
+    """Return the decompressed bytes of a file of this package; a UserError: it is another one."""
     try:
         data = lzma.decompress(path.read_bytes())
     except (lzma.LZMAError, EOFError, OSError) as error:
@@ -35,11 +31,7 @@ def shipped_data(path: Path, sha256: str) -> bytes:
 
 
 def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
-    """Return the (English, French) pairs of each split.
-
-    Raises:
-        UserError: the file is not the one that was shipped.
-    """
+    """Return the (English, French) pairs of each split; for errors see ``shipped_data``."""
     text = shipped_data(DATA / f"{corpus}.txt.xz", CORPUS_SHA256[corpus])
     lines = text.decode().split("\n")
     splits: dict[str, list[tuple[str, str]]] = {}

@@ -241,7 +241,15 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
         if end_record and end_record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
             raise UserError(f"{path}: refused: its list of members is absurdly long")
         archive = zipfile.ZipFile(file)
-    _check_zip_ends(file, archive, path)
+    # zipfile passes over bytes before the first and after the last record: of two archives end to
+    # end it reads the last one, and counts from the start of the file.
+    file.seek(0)
+    start = file.read(4)
+    first = min((entry.header_offset for entry in archive.infolist()), default=0)
+    end = file.seek(0, io.SEEK_END) - _ZIP_END_BYTES - len(archive.comment)
+    file.seek(max(end, 0))
+    if first or not start.startswith(b"PK") or not file.read(4).startswith(b"PK\5\6"):
+        raise UserError(f"{path}: refused: there is something before or after the zip archive")
     return archive
 
 
@@ -288,17 +296,3 @@ def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
             f"{name}: refused: it takes {needed >> 20:,} MiB of memory to read, and "
             f"{XZ_MEMORY_BYTES >> 20} is the most"
         )
-
-
-def _check_zip_ends(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse bytes before the first and after the last record, which zipfile passes over.
-
-    Of two archives end to end zipfile reads the last one, and counts from the start of the file.
-    """
-    file.seek(0)
-    start = file.read(4)
-    first = min((entry.header_offset for entry in archive.infolist()), default=0)
-    end = file.seek(0, io.SEEK_END) - _ZIP_END_BYTES - len(archive.comment)
-    file.seek(max(end, 0))
-    if first or not start.startswith(b"PK") or not file.read(4).startswith(b"PK\5\6"):
-        raise UserError(f"{path}: refused: there is something before or after the zip archive")

@@ -19,8 +19,7 @@ from convs2s.files.atomic import atomic_path
 if TYPE_CHECKING:
     from torch import Tensor
 
-Fields = dict[str, Any]
-"""What JSON states, by name; or arrays or tensors, by theirs."""
+Fields = dict[str, Any]  # what JSON states, by name; or arrays or tensors, by theirs
 
 METADATA_KEY = "convs2s"
 """safetensors writes several metadata keys in random order: there is one, of sorted JSON."""

@@ -67,31 +67,22 @@ def packed(name: str, content: Content) -> bytes:
     """Return a file's bytes, packed and compressed as its name says."""
     if isinstance(content, Mapping):
         members = {member: packed(member, inner) for member, inner in content.items()}
-        content = packed_zip(members) if name.endswith(".zip") else packed_tar(members)
+        stream = io.BytesIO()
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(stream, "w") as archive:
+                for member, data in members.items():
+                    entry = zipfile.ZipInfo(member, FIRST_ZIP_DATE)
+                    entry.create_system, entry.external_attr = UNIX, FILE_MODE << 16
+                    archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+        else:
+            with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+                for member, data in members.items():
+                    header = tarfile.TarInfo(member)
+                    header.size, header.mode = len(data), FILE_MODE
+                    tar.addfile(header, io.BytesIO(data))
+        content = stream.getvalue()
     if name.endswith((".gz", ".tgz")):
         return gzip.compress(content, mtime=0)
     if name.endswith(".bz2"):
         return bz2.compress(content)
     return lzma.compress(content) if name.endswith(".xz") else content
-
-
-def packed_tar(members: Mapping[str, bytes]) -> bytes:
-    """Return files as a tar archive."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), FILE_MODE
-            tar.addfile(member, io.BytesIO(content))
-    return stream.getvalue()
-
-
-def packed_zip(members: Mapping[str, bytes]) -> bytes:
-    """Return files as a zip archive."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in members.items():
-            member = zipfile.ZipInfo(name, FIRST_ZIP_DATE)
-            member.create_system, member.external_attr = UNIX, FILE_MODE << 16
-            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
-    return stream.getvalue()

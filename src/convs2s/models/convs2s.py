@@ -28,19 +28,12 @@ from convs2s.models.network import Network
 
 @dataclass(frozen=True)
 class EncodedSource:
-    """What the decoder attends to.
+    """What the decoder attends to."""
 
-    Attributes:
-        keys: (B, m, f), the encoder's output z.
-        values: (B, m, f), (z + e) * sqrt(0.5).
-        padding: (B, m), True where the source is padding.
-        scale: (B, 1, 1), of the attention's mean over the source.
-    """
-
-    keys: Tensor
-    values: Tensor
-    padding: Tensor
-    scale: Tensor
+    keys: Tensor  # (B, m, f), the encoder's output z
+    values: Tensor  # (B, m, f), (z + e) * sqrt(0.5)
+    padding: Tensor  # (B, m), True where the source is padding
+    scale: Tensor  # (B, 1, 1), of the attention's mean over the source
 
 
 def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
@@ -72,8 +65,7 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Attend from the GLU's output (B, n, d) and the target embeddings g (B, n, f).
 
-        Returns:
-            The sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
+        Return the sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
         scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, n, m)
@@ -177,9 +169,8 @@ class ConvDecoder(nn.Module):
     def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
         """Read ``</s>`` and the target without its last token (B, n), all positions at once.
 
-        Returns:
-            What enters the output layer (B, n, f_out), and the attention (B, n, m) of each
-            attending block.
+        Return what enters the output layer (B, n, f_out), and the attention (B, n, m) of each
+        attending block.
         """
         embedded = self.embedding(previous)  # (B, n, f)
         x = self.in_projection(embedded)  # (B, n, d)

@@ -89,17 +89,11 @@ class InferenceBlock:
 
 
 class BlockSource(NamedTuple):
-    """What one block attends to.
+    """What one block attends to."""
 
-    Attributes:
-        keys: (B, m, x); laid out otherwise, a product with them would add up in another order.
-        values: (B, m, y).
-        bias: (B, 1, m), of the scores: -inf where the source is padding.
-    """
-
-    keys: Tensor
-    values: Tensor
-    bias: Tensor
+    keys: Tensor  # (B, m, x); laid out otherwise, a product with them would add up in another order
+    values: Tensor  # (B, m, y)
+    bias: Tensor  # (B, 1, m), of the scores: -inf where the source is padding
 
 
 class InferenceAttention:
@@ -137,8 +131,7 @@ class InferenceAttention:
     ) -> tuple[Tensor, Tensor]:
         """Attend from the GLU's output (B * K, d); ``common`` (B, K, m) is g z, of all blocks.
 
-        Returns:
-            Half the sum of context and ``hidden`` (B * K, d), and the attention (B, K, m).
+        Return half the sum of context and ``hidden`` (B * K, d), and the attention (B, K, m).
         """
         query = hidden if self._is_folded else self._in_projection(hidden)
         query = query.to(common.dtype).view(*common.shape[:2], -1)  # (B, K, x)
@@ -188,13 +181,10 @@ class ConvolutionInputs:
 
     Windows of blocks of a width lie side by side, so that one operation moves all of them to the
     next position and puts their rows in another order.
-
-    Attributes:
-        windows: for each block (R, kernel * inputs), a view.
-        newest: for each block the last input of its window (R, inputs), a view, to be written.
     """
 
-    windows: list[Tensor]
+    windows: list[Tensor]  # for each block (R, kernel * inputs), a view
+    # for each block the last input of its window (R, inputs), a view, to be written
     newest: list[Tensor]
 
     def __init__(self, shapes: Sequence[tuple[int, int]], rows: int, like: Tensor) -> None:
@@ -309,9 +299,8 @@ class ConvS2SIncrementalState:
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read each hypothesis's last token (B, K).
 
-        Returns:
-            What enters the output layer (B, K, f_out), and the attention (B, K, m), the mean over
-            the attending blocks.
+        Return what enters the output layer (B, K, f_out), and the attention (B, K, m), the mean
+        over the attending blocks.
         """
         network, inputs = self._network, self._inputs
         embedded = self._advance(previous.flatten())  # (B * K, f)

@@ -32,9 +32,8 @@ class IncrementalState(Protocol):
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Read each hypothesis's last token (B, K).
 
-        Returns:
-            What enters the output layer (B, K, features), and the attention (B, K, m), the mean
-            over the attending layers; None from a network without attention.
+        Return what enters the output layer (B, K, features), and the attention (B, K, m), the mean
+        over the attending layers; None from a network without attention.
         """
 
     def select(self, rows: Tensor) -> None:
@@ -116,13 +115,9 @@ class Ensemble:
 
 
 class DecoderState:
-    """The incremental state of decoding one batch.
+    """The incremental state of decoding one batch."""
 
-    Attributes:
-        keeps_all: whether every sentence stays in the batch until all are done.
-    """
-
-    keeps_all = False
+    keeps_all = False  # whether every sentence stays in the batch until all are done
 
     def __init__(
         self,
@@ -145,10 +140,9 @@ class DecoderState:
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last token (B, K).
 
-        Returns:
-            Log-probabilities (B, K, S), which sum to a probability of less than 1 where they are
-            averaged as such; and the attention (B, K, m), the mean over the networks that have
-            attention, None where none has.
+        Return log-probabilities (B, K, S), which sum to a probability of less than 1 where they are
+        averaged as such; and the attention (B, K, m), the mean over the networks that have
+        attention, None where none has.
         """
         steps = [state.step(previous) for state in self._states]
         attentions = [attention for _, attention in steps if attention is not None]

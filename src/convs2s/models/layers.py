@@ -17,10 +17,8 @@ SQRT_HALF = math.sqrt(0.5)
 class WeightNormalized(nn.Module):
     """A weight matrix as ``g * v / ||v||``, one g per output (Salimans & Kingma 2016; section 4.2).
 
-    Attributes:
-        weight_v: v, of the shape that the subclass gives, the output dimension first.
-        weight_g: g, (outputs,).
-        bias: (outputs,).
+    ``weight_v`` is v, of the shape that the subclass gives, the output dimension first;
+    ``weight_g``, which is g, and ``bias`` are (outputs,).
     """
 
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
@@ -79,12 +77,7 @@ class GatedConvolution(WeightNormalized):
 
 
 class PlainOutput(nn.Module):
-    """A map to the logits without weight normalization: the LSTM's.
-
-    Attributes:
-        table: (types, inputs).
-        bias: (types,).
-    """
+    """A map to the logits without weight normalization: the LSTM's."""
 
     def __init__(self, inputs: int, types: int) -> None:
         """Make room for the parameters; the network that owns them draws them."""

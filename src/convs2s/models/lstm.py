@@ -120,8 +120,7 @@ class LstmDecoder(nn.Module):
     def forward(self, previous: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
         """Read tokens (B, n), starting from the layers' states (1, B, c).
 
-        Returns:
-            What enters the output layer (B, n, c), and the states after the last token.
+        Return what enters the output layer (B, n, c), and the states after the last token.
         """
         x = self.embedding(previous)  # (B, n, f)
         after = []

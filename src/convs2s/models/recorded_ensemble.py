@@ -24,18 +24,13 @@ from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
 from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
 
-ROWS = 16
-"""Sentences of a batch are filled up to a multiple of it."""
+ROWS = 16  # sentences of a batch are filled up to a multiple of it
 
 MOST_RECORDINGS = 8
 """Recordings kept, the last used: each holds its batch's state and the memory of a step."""
 
-Predicted = tuple[Tensor, Tensor | None]
-"""Log-probabilities (B, K, S) and attention (B, K, m)."""
-
-
-Shape = tuple[int, int, int]
-"""Sentences, source length in whole vectors, and hypotheses of each."""
+Predicted = tuple[Tensor, Tensor | None]  # log-probabilities (B, K, S) and attention (B, K, m)
+Shape = tuple[int, int, int]  # sentences, source length in whole vectors, and hypotheses of each
 
 
 class Recording(Protocol):
@@ -114,8 +109,7 @@ class RecordedEnsemble(Ensemble):
     ) -> None:
         """Take networks for inference; ``recording`` makes an empty one.
 
-        Raises:
-            NotImplementedError: one of the networks is no ConvS2S network.
+        A NotImplementedError says that one of the networks is no ConvS2S network.
         """
         super().__init__(networks, average, precision)
         convs2s = [net for net in self._inference if isinstance(net, InferenceConvS2S)]

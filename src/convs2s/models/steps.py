@@ -24,17 +24,11 @@ class Shortlisted(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What may come next, beside padding, which never may.
+    """What may come next, beside padding, which never may."""
 
-    Attributes:
-        unknown_penalty: is subtracted from the log-probability of ``<unk>``.
-        must_end: (A,), where nothing but ``</s>`` may follow.
-        may_end: whether the others may end.
-    """
-
-    unknown_penalty: float
-    must_end: NDArray[np.bool_]
-    may_end: bool
+    unknown_penalty: float  # is subtracted from the log-probability of ``<unk>``
+    must_end: NDArray[np.bool_]  # (A,), where nothing but ``</s>`` may follow
+    may_end: bool  # whether the others may end
 
 
 class Candidates(NamedTuple):

@@ -24,15 +24,10 @@ _ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Program:
-    """A program that a page holds.
+    """A program that a page holds."""
 
-    Attributes:
-        text: JavaScript that cannot end the script element that it stands in.
-        digest: by which the page's policy allows it to run, and no other.
-    """
-
-    text: Markup
-    digest: str
+    text: Markup  # JavaScript that cannot end the script element that it stands in
+    digest: str  # by which the page's policy allows it to run, and no other
 
     @classmethod
     def of(cls, source: str) -> "Program":

@@ -398,7 +398,11 @@ def judged_effect(
     value = constant + sum(mean(sample.scores) for sample in samples)
     finding = replace(finding, value=value)
     if quantity == "score":
-        finding = replace(finding, without_brevity=_without_brevity(weighted))
+        ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
+        alike = all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio)
+        if not alike and len(ratios) == len(cells):  # else not all sentences are known
+            bare = sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
+            finding = replace(finding, without_brevity=bare)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
     too_few = why_no_verdict([cell for _, cell in ours])
     if too_few or not decides:
@@ -417,15 +421,6 @@ def judged_effect(
         test=(HIERARCHICAL if len(drawn) == len(samples) else RUNS)
         + (SAME_MODELS if len(samples) == 1 < len(ours) else ""),
     )
-
-
-def _without_brevity(weighted: Weighted) -> float | None:
-    """Return the sum without brevity penalty, where lengths differ and all sentences are known."""
-    cells = [cell for _, cell in weighted]
-    ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
-    if len(ratios) < len(cells) or all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio):
-        return None
-    return sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
 
 
 def _joined(*notes: str | None) -> str | None:

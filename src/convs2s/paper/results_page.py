@@ -17,8 +17,7 @@ from convs2s.paper.table_formats import Sheet, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
-_HEADLINES = ("table1", "table2")
-"""The exhibits whose values of ours stand on the page itself."""
+_HEADLINES = ("table1", "table2")  # the exhibits whose values of ours stand on the page itself
 
 _LEFT_OUT = ("Claim", "Source", "Comparisons", "Notes")
 """Columns that stand on the pages behind it alone."""
@@ -60,7 +59,10 @@ def write_results_page(
     headlines = [_with_value(written[name], "Metric") for name in _HEADLINES]
     verdicts = _with_value(claims, "Verdict")
     above = headlines[0].headings  # of the first table, which hold for the others as well
-    short = [headlines[0], *(_without(above, table) for table in (*headlines[1:], verdicts))]
+    short = [headlines[0]] + [
+        replace(table, headings=[line for line in table.headings if line not in above])
+        for table in (*headlines[1:], verdicts)
+    ]
     *shown_first, shown_last = ["#" + markdown(table) if table.rows else "" for table in short]
     parts = [
         f"# Results at scale {settings.options.scale}\n",
@@ -94,10 +96,6 @@ def _with_value(table: Sheet, column: str) -> Sheet:
         footnotes={name: form for name, form in table.footnotes.items() if name not in _LEFT_OUT},
         left_out=[*table.left_out, *_LEFT_OUT],
     )
-
-
-def _without(headings: Sequence[str], table: Sheet) -> Sheet:
-    return replace(table, headings=[line for line in table.headings if line not in headings])
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:

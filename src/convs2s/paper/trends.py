@@ -82,8 +82,18 @@ def _panels(
         ends = [end for point in on_axis for end in (point.low, point.high)]
         scale = alt.Scale(domain=padded(ends), nice=False)
         has_legend = len(groups) > 1 and not is_small and not panels
-        color = alt.Color("group:N", scale=colors, legend=legend if has_legend else None)
-        base = _base(side, whose, column).encode(color=color)
+        rows = [asdict(point) | {"whose": whose} for point in side]
+        number = f".{column.digits}f"
+        base = alt.Chart(alt.InlineData(values=rows)).encode(
+            color=alt.Color("group:N", scale=colors, legend=legend if has_legend else None),
+            tooltip=[
+                alt.Tooltip("row:N"),
+                alt.Tooltip("group:N"),
+                alt.Tooltip("whose:N", title="value of"),
+                alt.Tooltip("value:Q", title=column.name, format=number),
+                alt.Tooltip("high:Q", title="plus its deviation", format=number),
+            ],
+        )
         if side and is_small:
             panels.append(_small(base, scale).properties(title=whose))
         elif side:
@@ -91,21 +101,6 @@ def _panels(
             panel = _of_rows(base, scale, sorted({point.place for point in both}), names)
             panels.append(panel.properties(title=f"{column.name}, {whose}"))
     return panels
-
-
-def _base(side: _Side, whose: str, column: Column) -> alt.Chart:
-    """Return the values of a side with what the pointer shows of them."""
-    rows = [asdict(point) | {"whose": whose} for point in side]
-    number = f".{column.digits}f"
-    return alt.Chart(alt.InlineData(values=rows)).encode(
-        tooltip=[
-            alt.Tooltip("row:N"),
-            alt.Tooltip("group:N"),
-            alt.Tooltip("whose:N", title="value of"),
-            alt.Tooltip("value:Q", title=column.name, format=number),
-            alt.Tooltip("high:Q", title="plus its deviation", format=number),
-        ]
-    )
 
 
 def _small(base: alt.Chart, scale: alt.Scale) -> alt.LayerChart:

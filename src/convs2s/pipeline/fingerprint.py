@@ -12,8 +12,7 @@ from convs2s.config.extensions import code_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-WORDS_ONLY = {PACKAGE / "config/messages.py"}
-"""What words failures: no result comes from it."""
+WORDS_ONLY = {PACKAGE / "config/messages.py"}  # what words failures: no result comes from it
 
 _IMPORT = re.compile(
     rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE

@@ -57,8 +57,7 @@ The model file holds its vocabularies and BPE codes; the text files show them to
 def export_hub(model: Path, folder: Path, terms: str) -> None:
     """Write a new folder that a repository of the Hub can hold; ``terms``: the Hub's license name.
 
-    Raises:
-        UserError: the file is no model, or the folder exists.
+    A UserError says that the file is no model, or that the folder exists.
     """
     with _new_folder(folder) as staged:
         shutil.copyfile(model, staged / MODEL_NAME)
@@ -72,8 +71,7 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
 def export_onnx(model: Path, folder: Path) -> None:
     """Write a new folder of graphs in fp32 that ONNX Runtime runs: encoder, decoder, output.
 
-    Raises:
-        UserError: the file is no model, or of another kind than ConvS2S; the folder exists.
+    A UserError: the file is no model, or of another kind than ConvS2S, or the folder exists.
     """
     from convs2s.models import onnx_graphs as graphs
 
@@ -155,9 +153,8 @@ def _metric(name: str) -> str:
 def pull(repository: str, folder: Path, revision: str | None = None) -> None:
     """Bring the model of a repository of the Hub, such as ``USER/NAME``, into a new folder.
 
-    Raises:
-        UserError: the repository, or its model, is not there; a file is not the one that the Hub
-            states; the folder exists.
+    A UserError says that the repository, or its model, is not there, that a file is not the one
+    that the Hub states, or that the folder exists.
     """
     with _new_folder(folder) as staged, _asking(repository) as hub:
         info = hub.model_info(repository, revision=revision, files_metadata=True)
@@ -186,13 +183,9 @@ def _git_id(path: Path) -> str:
 
 
 def push(folder: Path, repository: str) -> str:
-    """Send a folder that ``export_hub`` wrote to a repository of the Hub, as one commit.
+    """Send a folder of ``export_hub`` to a repository of the Hub as one commit; return its address.
 
-    Returns:
-        its address.
-
-    Raises:
-        UserError: the model is missing or damaged; the repository is not there, or refuses.
+    A UserError: the model is missing or damaged, or the repository is not there, or refuses.
     """
     load_model(folder / MODEL_NAME)
     with _asking(repository) as hub:

@@ -12,8 +12,7 @@ from convs2s.decoding.split_lines import join
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 
-KEYS = {"q", "source", "target"}
-"""Keys any of which tells such a request from this server's own."""
+KEYS = {"q", "source", "target"}  # keys any of which tells such a request from this server's own
 
 
 class LibreTranslateRequest(Section):

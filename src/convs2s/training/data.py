@@ -35,8 +35,7 @@ class TrainingData:
     def read(cls, folder: Path) -> "TrainingData":
         """Open a task's folder.
 
-        Raises:
-            UserError: a file is missing, is something else, or has changed since it was made.
+        A UserError names a file that is missing, something else, or changed since it was made.
         """
         files = TaskFolder(str(folder))
         check_noted(map(files.store_description, SPLITS))
@@ -69,12 +68,9 @@ class TrainingData:
     def check_checksums(self) -> None:
         """Read both stores to their ends, side by side, for their recorded checksums.
 
-        A flipped bit would train another model under the same name. It is done once for each start
-        of a training, as fast as the disk is, and leaves the stores in the memory that they are
-        read from.
-
-        Raises:
-            UserError: a store is damaged.
+        A flipped bit would train another model under the same name; it is a UserError. It is done
+        once for each start of a training, as fast as the disk is, and leaves the stores in the
+        memory that they are read from.
         """
         stores = {store.path: self.checksums[f"dataset/{store.path.name}"] for store in self.stores}
         with ThreadPoolExecutor() as pool:
@@ -88,8 +84,7 @@ class TrainingData:
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
         """Refuse pairs with more tokens than the model has positions.
 
-        Raises:
-            UserError: naming the store, the side, the pair and what to change.
+        The UserError names the store, the side, the pair and what to change.
         """
         for store in self.stores:
             for side, maximum in positions.items():
@@ -107,11 +102,9 @@ def read_shortlist(
 ) -> Shortlist | None:
     """Return how the model selects its vocabulary (section 5.4); None where it scores all types.
 
-    ``candidates``: the alignment's ``candidates.tsv``, for a model that selects.
-
-    Raises:
-        UserError: the model selects and there are no candidates, or the other way round, or its
-            vocabulary is of pieces of words, which the alignment does not have.
+    ``candidates``: the alignment's ``candidates.tsv``, for a model that selects. A UserError says
+    that it selects and there are none, or the other way round, or that its vocabulary is of pieces
+    of words, which the alignment does not have.
     """
     wanted = architecture.selection
     if wanted is None:

@@ -119,10 +119,8 @@ def finished_states(results: Path) -> list[FinishedState]:
     """Return the states of all trainings below a folder that have ended, in order of their paths.
 
     A state of another recipe, seed or corpus than the finished model's is none of them: it may
-    belong to a training that was stopped and is to go on.
-
-    Raises:
-        UserError: there is no such folder, or the record of a training is damaged.
+    belong to a training that was stopped and is to go on. A UserError says that there is no such
+    folder, or that the record of a training is damaged.
     """
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name one of results, or of a run")
@@ -144,8 +142,7 @@ def finished_states(results: Path) -> list[FinishedState]:
 def remove_state(state: FinishedState) -> None:
     """Remove the states of a training that has ended.
 
-    Raises:
-        UserError: a training works there at this moment, or the folder cannot be removed.
+    A UserError: a training works there at this moment, or the folder cannot be removed.
     """
     folder = state.path.parent
     try:

@@ -20,11 +20,8 @@ HEARTBEATS = "CONVS2S_HEARTBEATS"
 """Environment variable: the folder in which each worker of a machine has a file."""
 
 SECONDS_BETWEEN_BEATS = 1.0
-
 SECONDS_BETWEEN_LOOKS = 5.0
-
-MOST_MISSED = 24
-"""So many looks in a row without a beat, two minutes, end a worker."""
+MOST_MISSED = 24  # so many looks in a row without a beat, two minutes, end a worker
 
 
 @contextmanager

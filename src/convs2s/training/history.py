@@ -111,8 +111,7 @@ class History:
 def read_history(path: Path) -> History:
     """Read a training's ``history.jsonl``: a row for each epoch; the last may say why it stopped.
 
-    Raises:
-        UserError: the file is missing, or a line is no such row.
+    A UserError says that the file is missing, or that a line is no such row.
     """
     epochs, stop = [], None
     record = TypeAdapter(EpochRecord)

@@ -53,11 +53,7 @@ class TrainingJob:
     start: Path | None = None
 
     def start_file(self, start: Start) -> Path:
-        """Return where the model lies that the training begins with.
-
-        Raises:
-            UserError: there is none.
-        """
+        """Return where the model lies that the training begins with; a UserError: there is none."""
         path = self.start or Path(start.model)
         if not path.is_file():
             raise UserError(f"{path}: no such file, though training.start begins with it")
@@ -67,8 +63,7 @@ class TrainingJob:
 def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine.
 
-    Raises:
-        UserError: the model that it starts from is missing.
+    A UserError says that the model that it starts from is missing.
     """
     known = recipe_identity(job.architecture, job.recipe)
     if (start := job.recipe.start) is not None:

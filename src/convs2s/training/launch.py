@@ -46,11 +46,8 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
     """Train with so many workers on each node, each on a GPU of its own where there are GPUs.
 
     More than one node are those of this Slurm job; a single worker trains in this process. Others
-    are started with ``command``, the arguments of ``convs2s``.
-
-    Raises:
-        UserError: training failed.
-        UnfinishedError: training stopped early.
+    are started with ``command``, the arguments of ``convs2s``. A UserError says that training
+    failed, an UnfinishedError that it stopped early.
     """
     if is_worker():
         train(job)
@@ -121,9 +118,7 @@ def torchrun_options(nodes: int, workers: int, meeting: Path | str) -> list[str]
 def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     """Start the workers of this machine within this process and wait for them.
 
-    Raises:
-        UserError: a worker failed; it has given the reason itself.
-        UnfinishedError: the workers stopped early.
+    A UserError: one failed and has given the reason itself; an UnfinishedError: they stopped early.
     """
     # Each worker says in one line why it ends.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
@@ -154,9 +149,7 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
 def run_nodes(nodes: int, command: Sequence[str]) -> None:
     """Start the command on each node of this Slurm job and wait for all.
 
-    Raises:
-        UserError: this is no Slurm job, or a node failed.
-        UnfinishedError: training stopped early.
+    A UserError: this is no Slurm job, or a node failed; an UnfinishedError: training stopped early.
     """
     if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
         raise UserError(

@@ -197,8 +197,7 @@ def ahead(
 ) -> Iterator[Iterator[_Loaded]]:
     """Load items in a thread before their turn; it has ended when the block has.
 
-    Yields:
-        what was loaded, in the items' order; a failure to load one is raised in its turn.
+    Yield what was loaded, in the items' order; a failure to load one is raised in its turn.
     """
     gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else None
 

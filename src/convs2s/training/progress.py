@@ -39,8 +39,7 @@ class EventFile:
     def __init__(self, folder: Path) -> None:
         """Name the folder of the event files; nothing is written before ``begin``.
 
-        Raises:
-            UserError: the package is not installed.
+        A UserError says that the package is not installed.
         """
         try:
             import tensorboard.compat.proto.event_pb2
@@ -56,8 +55,7 @@ class EventFile:
     def begin(self, updates: int) -> set[str]:
         """Go on after so many updates: later events of a try that was killed are left out.
 
-        Returns:
-            What is kept: ``TAG STEP`` of each scalar.
+        Return what is kept: ``TAG STEP`` of each scalar.
         """
         from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
         from tensorboard.summary.writer.event_file_writer import EventFileWriter

@@ -39,11 +39,9 @@ from convs2s.training.workers import Workers, is_worker, joined, worker_count
 def train(job: TrainingJob) -> None:
     """Train, or resume where an earlier process was killed, and write the model file.
 
-    A finished training is exported again, never repeated. Several workers train together.
-
-    Raises:
-        UserError: bad input, or training diverged.
-        UnfinishedError: training stopped early, because of the time limit or a signal.
+    A finished training is exported again, never repeated. Several workers train together. A
+    UserError is of bad input or says that training diverged, an UnfinishedError that it stopped
+    early, because of the time limit or a signal.
     """
     with speaking_as(job.label, quiet=job.quiet), beating(os.environ):
         _train(job)
@@ -107,11 +105,7 @@ def _train(job: TrainingJob) -> None:
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:
-    """Return the network as the seed makes it.
-
-    Raises:
-        UserError: a pair is longer than the network has positions.
-    """
+    """Return the network as the seed makes it; for errors see ``TrainingData.check_lengths``."""
     torch.manual_seed(job.seed)
     sizes = (len(Vocabulary(data.types[side])) for side in ("source", "target"))
     network = build_network(job.architecture, *sizes)
@@ -124,11 +118,8 @@ def choose_kernel(
 ) -> None:
     """Have this process compute products as the training's first worker says.
 
-    Kernels round differently, so a training keeps the one that it began with, wherever it
-    resumes.
-
-    Raises:
-        UserError: this machine does not have the kernel.
+    Kernels round differently, so a training keeps the one that it began with, wherever it resumes.
+    A UserError says that this machine does not have the kernel.
     """
     kernels = matmul.kernels()
     number = 0
@@ -165,11 +156,7 @@ def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
 
 
 def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
-    """Return what others are to see of a training.
-
-    Raises:
-        UserError: TensorBoard's files are asked for, but its package is not installed.
-    """
+    """Return what others are to see of a training; for errors see ``EventFile``."""
     events = EventFile(folder.path / EVENTS) if job.recipe.tensorboard else None
     # Beside the result of another training, which this one replaces at its end, no history grows.
     is_replacing = job.output.with_name("training.json").exists()

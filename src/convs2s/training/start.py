@@ -29,10 +29,8 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
 
     It is fetched once: workers and later tries find it beside the output of the training, by the
     name of its URL. ``downloads`` is what is known of files by URL. Where that is nothing, the
-    checksum of the first download holds from then on.
-
-    Raises:
-        UserError: it cannot be fetched, or is not the file that is known.
+    checksum of the first download holds from then on. A UserError says that it cannot be fetched,
+    or is not the file that is known.
     """
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
@@ -48,8 +46,7 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
 def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
     """Give a network the weights that its training begins with; return the first epoch, from 1.
 
-    Raises:
-        UserError: the model does not fit, in one line that names what differs and how.
+    A UserError of one line says that the model does not fit, what differs and how.
     """
     start = job.recipe.start
     if start is None:
@@ -121,8 +118,7 @@ def _epochs_before(
 ) -> int:
     """Return the epochs that made a model, for its training to go on after them.
 
-    Raises:
-        UserError: it was trained on other data or by another recipe, or has its last epoch.
+    A UserError: it was trained on other data or by another recipe, or has its last epoch.
     """
     identity = model.training.get("identity")
     if not isinstance(identity, Mapping):

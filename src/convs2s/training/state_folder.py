@@ -92,11 +92,9 @@ class StateFolder:
         """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
 
         Its file names the owner for as long as it lives, then what it ended with, if not the end of
-        training: the next owner's log begins with it. What is logged meanwhile is kept here too.
-
-        Raises:
-            UserError: another process trains here, nothing can be written here, or the file system
-                has no locks.
+        training: the next owner's log begins with it. What is logged meanwhile is kept here too. A
+        UserError says that another process trains here, that nothing can be written here, or that
+        the file system has no locks.
         """
         owner = f"process {os.getpid()} on {os.uname().nodename}"
         with writing(self.parent):

@@ -70,10 +70,8 @@ class Trainer:
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
 
-        A network that was trained before goes on with ``first_epoch``.
-
-        Raises:
-            UserError: the state is no state, or the workers have not started from the same.
+        A network that was trained before goes on with ``first_epoch``. A UserError says that the
+        state is no state, or that the workers have not started from the same.
         """
         self.updater = Updater(
             network, recipe, seed=seed, device=device, shortlist=shortlist, workers=workers
@@ -92,9 +90,8 @@ class Trainer:
     def run(self) -> TrainerState:
         """Train until the schedule says why to stop.
 
-        Raises:
-            UserError: training diverged, or a state cannot be written.
-            UnfinishedError: training stopped early; the last state is from this moment.
+        A UserError says that training diverged, or that a state cannot be written; an
+        UnfinishedError that training stopped early: the last state is from this moment.
         """
         state = self.state
         self.watch.begin(state.history, state.schedule.best_epoch, state.updates)

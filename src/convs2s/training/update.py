@@ -104,8 +104,7 @@ class Updater:
     def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
         """Start an update, without waiting for the device.
 
-        Raises:
-            UserError: a single pair does not fit into memory.
+        A UserError says that a single pair does not fit into memory.
         """
         self.network.train()
         divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
@@ -134,9 +133,7 @@ class Updater:
 
         A micro-batch that does not fit into memory is halved, and all workers start over, as the
         one that failed may have left a share of its gradient. How many a batch has decides nothing.
-
-        Returns:
-            The loss of this worker's share, in float64.
+        Return the loss of this worker's share, in float64.
         """
         pending = list(loaded.micro_batches)
         while True:

@@ -92,11 +92,7 @@ class Workers:
         self.totals([0.0])
 
     def check_same(self, name: str, tensors: Iterable[Tensor]) -> None:
-        """Refuse to go on where the workers do not have the same bytes.
-
-        Raises:
-            UserError: they do not.
-        """
+        """Raise a UserError where the workers do not have the same bytes."""
         if self.count == 1:
             return
         checksum = 0
@@ -114,9 +110,7 @@ class Workers:
     def fail(self, error: UserError) -> NoReturn:
         """End every worker with an error that all of them see, said once.
 
-        Raises:
-            UserError: on the first worker.
-            SystemExit: on the others, with the same exit code.
+        It is raised on the first; on the others a SystemExit with the same exit code is.
         """
         if self.is_first:
             raise error

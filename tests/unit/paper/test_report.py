@@ -13,7 +13,7 @@ from convs2s.paper.attention_maps import attention_maps
 from convs2s.paper.charts import as_spec
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import shown_places, shown_words
-from convs2s.paper.report.exhibits import cost_of, trainings
+from convs2s.paper.report.write import cost_of, trainings
 from convs2s.scoring.translations import DecodedLine, ReplacedWord
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
-from convs2s.models.kernels import choice, matmul, measurements
+from convs2s.models.kernels import choice, matmul
 from convs2s.models.kernels.choice import Product, fastest_kernel, heaviest, training_rates
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training import run
@@ -57,12 +57,12 @@ def test_what_counts_is_processor_time_and_the_candidates_take_turns(
         turns.append(matmul.in_use())
         return 2.0 if matmul.in_use() == slow else 1.0
 
-    monkeypatch.setattr(measurements, "processor_seconds", seconds)
-    monkeypatch.setattr(measurements, "SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(choice, "processor_seconds", seconds)
+    monkeypatch.setattr(choice, "SHARED_SECONDS", 0.0)
     found = training_rates(SMALL)
     others = [rate for kernel, rate in found.items() if kernel != slow]
     assert all(rate == 2 * found[slow] for rate in others)
-    assert turns[:: len(SMALL)] == matmul.kernels() * measurements.LEAST_ROUNDS
+    assert turns[:: len(SMALL)] == matmul.kernels() * choice.LEAST_ROUNDS
 
 
 @both

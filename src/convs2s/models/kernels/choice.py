@@ -8,17 +8,27 @@ The shapes that most of the arithmetic is in stand for all, their large sides cu
 is depends on the rows much more than on these.
 """
 
+import json
+import os
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter
 from torch import nn
 
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.atomic import writing
+from convs2s.files.locks import wait_for_lock
+from convs2s.files.text import read_json, write_json
+from convs2s.manifest import processor
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.models.kernels.measurements import least_seconds, measured_here
 from convs2s.models.layers import PlainOutput, WeightNormalized
 
 FAVOR: dict[Kernel, float] = {"blas": 1.05}
@@ -27,6 +37,11 @@ FAVOR: dict[Kernel, float] = {"blas": 1.05}
 HEAVIEST = 2  # Shapes that are measured
 TRAINED_ROWS = 1024  # Of a product: with fewer, one kernel's start weighs more than another's
 MOST_INPUTS, MOST_OUTPUTS = 1024, 512  # Sides of a weight that is measured
+
+SHARED_SECONDS = 0.5
+"""That all kernels share, unless ``LEAST_ROUNDS`` take longer."""
+
+LEAST_ROUNDS, MOST_ROUNDS = 5, 30  # Turns of each kernel; the first one sets up
 
 
 @dataclass(frozen=True)
@@ -56,11 +71,32 @@ def products_of(network: nn.Module) -> list[Product]:
 def fastest_kernel(products: Sequence[Product]) -> Kernel:
     """Return the fastest kernel of training for these products with this process's threads.
 
-    Raises:
-        UserError: the cache folder cannot be written to, or its file is damaged.
+    It goes by what this user has first measured on such a processor, by this version of torch and
+    with as many threads. A UserError says that the cache folder cannot be written to, or that its
+    file is damaged.
     """
     shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
-    rates = measured_here(["training", *shapes], lambda: training_rates(products))
+    machine = processor(), torch.__version__, torch.get_num_threads()
+    key = json.dumps([*machine, "training", *shapes])
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "convs2s"
+    except RuntimeError:  # a user whom the system does not know, as in some containers
+        raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
+    path = folder / "kernels.json"
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        # One process of this user measures at a time: the others take what it has measured.
+        with (folder / "lock").open("w") as lock:
+            with suppress(OSError):  # a file system without locks
+                wait_for_lock(lock)
+            kept: dict[str, dict[str, float]] = {}
+            if path.is_file():
+                with failures_of_file(str(path), "not what this program keeps there; remove it"):
+                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(read_json(path))
+            if key not in kept:
+                kept[key] = {str(name): rate for name, rate in training_rates(products).items()}
+                write_json(path, kept)
+    rates = kept[key]
     return max(matmul.kernels(), key=lambda name: rates.get(name, 0.0) * FAVOR.get(name, 1.0))
 
 
@@ -104,3 +140,29 @@ def heaviest(products: Sequence[Product], inputs: int, outputs: int) -> list[Pro
         Product(*shape, max(1, round(number / (shape[0] * shape[1]))))
         for shape, number in total.most_common(HEAVIEST)
     ]
+
+
+def least_seconds(
+    works: Mapping[Kernel, Sequence[Callable[[], object]]],
+) -> dict[Kernel, list[float]]:
+    """Return the least processor time of each work of each kernel.
+
+    The kernels take turns, and the least time counts, so that other work on the machine slows down
+    none of them alone.
+    """
+    least = {name: [float("inf")] * len(several) for name, several in works.items()}
+    end = time.perf_counter() + SHARED_SECONDS
+    for number in range(MOST_ROUNDS):
+        if number >= LEAST_ROUNDS and time.perf_counter() > end:
+            break
+        for name, several in works.items():
+            for place, work in enumerate(several):
+                least[name][place] = min(least[name][place], processor_seconds(work))
+    return least
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Return the processor time of all threads, which others on the machine change little."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
