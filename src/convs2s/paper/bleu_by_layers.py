@@ -15,7 +15,7 @@ from convs2s.paper.cells import Cell, table_of
 from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.paper.results import Result, entries_of, results
 
-_LINE = 64  # characters of the note on what was not run
+_LINE = 54  # characters of the note on what was not run: those that the width of a panel holds
 
 
 @dataclass(frozen=True)
