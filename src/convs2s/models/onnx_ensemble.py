@@ -42,7 +42,7 @@ class OnnxEnsemble:
     attends = True
 
     def __init__(self, networks: Sequence[Weights], precision: str, average: str) -> None:
-        """Make sessions of the networks' weights, which are used up.
+        """Make graphs of the networks' weights, which are used up.
 
         Raises:
             ValueError: weights are not those of their architecture.

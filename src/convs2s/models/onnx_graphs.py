@@ -458,7 +458,7 @@ def search(
 ) -> Graph:
     """Return the graph of one sentence's whole search, of a decoder's step and output layers.
 
-    Step by step half of the time is Python and the passing of arrays. The graph reads what the
+    Step by step a third of the time is Python and the passing of arrays. The graph reads what the
     encoder makes and
 
         scores (1, K), finished (1,), previous (1, K), rows (K,) and states: all ``.first``, as
