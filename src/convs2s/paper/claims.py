@@ -24,6 +24,7 @@ from convs2s.paper.evidence import (
     Weighted,
     entries_by_cell,
     evidence,
+    on_one_processor,
     samples_of,
     why_incomparable,
     why_no_verdict,
@@ -99,18 +100,21 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     def cell(name: CellName) -> Evidence:
         return evidence(settings, name, entries)
 
+    def find(names: Sequence[CellName]) -> list[Evidence]:
+        return on_one_processor([cell(name) for name in names])
+
     judged = []
     for name, claim in settings.claims.items():
         findings = corrected(
             [
-                *(compare_cells(settings, compared, cell) for compared in claim.comparisons),
-                *(follow_trend(settings, trend, cell) for trend in claim.trends),
+                *(compare_cells(settings, compared, find) for compared in claim.comparisons),
+                *(follow_trend(settings, trend, find) for trend in claim.trends),
                 *(
-                    compare_length(settings, lengths.within, cell(name))
+                    compare_length(settings, lengths.within, *find([name]))
                     for lengths in claim.lengths
                     for name in lengths.cells
                 ),
-                *(compare_meanings(settings, cell(name)) for name in claim.phrases),
+                *(compare_meanings(settings, *find([name])) for name in claim.phrases),
             ]
         )
         verdict = verdict_of(finding.verdict for finding in findings)
@@ -266,9 +270,10 @@ def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+.2f}"
 
 
-def compare_cells(settings: Settings, compared: CellsCompared, cell: CellFinder) -> Finding:
+def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
     """Return what a comparison of cells came to, before the correction."""
-    better, worse = (list(map(cell, side)) for side in (compared.better, compared.worse))
+    found, count = find([*compared.better, *compared.worse]), len(compared.better)
+    better, worse = found[:count], found[count:]
     sides = [" + ".join(each.label for each in side) for side in (better, worse)]
     link = f"at most {compared.margin:g} behind" if compared.margin else "better than"
     region = (-compared.margin, math.inf)
@@ -335,14 +340,15 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     return replace(finding, verdict=verdict, p=p, tests=1, test=PERMUTATIONS)
 
 
-def follow_trend(settings: Settings, wanted: Trend, cell: CellFinder) -> Finding:
+def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding:
     """Return what a trend over rows of a table came to, before the correction.
 
     The value is the slope of the rows' means over x, a linear contrast: the gain by each unit of
     x. Two rows in the reverse order refute what rises on the whole; p of the clearest such pair is
     corrected for the number of pairs, and has the Monte Carlo errors added.
     """
-    cells = {row: cell(wanted.cell(row)) for row in wanted.x}
+    found = find([wanted.cell(row) for row in wanted.x])
+    cells = dict(zip(wanted.x, found, strict=True))
     first, last = (end(wanted.x, key=wanted.x.__getitem__) for end in (min, max))
     finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows")
     scored = {row: each for row, each in cells.items() if each.entries}

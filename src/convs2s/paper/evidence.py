@@ -1,7 +1,7 @@
 """What the ledger has on the cells that a claim names: scores, sentences, and what to draw anew."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -92,7 +92,8 @@ class Evidence:
         return float(np.mean(ratios)) if ratios and len(ratios) == len(self.entries) else None
 
 
-CellFinder = Callable[[CellName], Evidence]
+CellFinder = Callable[[Sequence[CellName]], list[Evidence]]
+"""Gives what is known of cells that are held against each other (`on_one_processor`)."""
 
 Weighted = Sequence[tuple[float, Evidence]]
 """Cells, and how often each counts: negative on the worse side, or where lower is better."""
@@ -135,6 +136,19 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
         entries=tuple(scored),
         missing=missing,
     )
+
+
+def on_one_processor(cells: Sequence[Evidence]) -> list[Evidence]:
+    """Return cells with the runs of the first processor that has made every run of theirs.
+
+    They stay as they are where no processor has.
+    """
+    for processor in dict.fromkeys(entry.processor for cell in cells for entry in cell.entries):
+        made = [[one for one in cell.entries if one.processor == processor] for cell in cells]
+        sides = zip(cells, made, strict=True)
+        if all({one.run for one in cell.entries} == {one.run for one in on} for cell, on in sides):
+            return [replace(cell, entries=tuple(on)) for cell, on in zip(cells, made, strict=True)]
+    return list(cells)
 
 
 def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:

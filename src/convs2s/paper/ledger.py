@@ -106,14 +106,18 @@ def _form() -> TypeAdapter[LedgerEntry]:
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
-    """Read a ledger that anybody may have written; a UserError names the file and the line."""
+    """Read a ledger that anybody may have written; a UserError names the file and the line.
+
+    Of two lines of one run the later counts; a run on two processors has a line for each.
+    """
     if not path.is_file():
         raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
     if path.stat().st_size > MOST_BYTES:
         raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB: no ledger is as large")
     with path.open("rb") as stream:
         lines = iter(lambda: stream.readline(MOST_LINE_BYTES + 1), b"")
-        return [_read_entry(line, f"{path}:{number}") for number, line in enumerate(lines, start=1)]
+        read = (_read_entry(line, f"{path}:{number}") for number, line in enumerate(lines, start=1))
+        return list({(entry.fingerprint, entry.processor): entry for entry in read}.values())
 
 
 def _read_entry(line: bytes, where: str) -> LedgerEntry:

@@ -1,6 +1,7 @@
 """What the runs of cells scored: from their files to a ledger, from ledgers to the cells."""
 
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -67,8 +68,16 @@ class Result:
 def results(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry], failures: Mapping[str, str] | None = None
 ) -> list[Result]:
-    """Return what each cell shows: the runs whose inputs have the fingerprints of its own."""
-    known = {entry.fingerprint: entry for entry in entries}
+    """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
+
+    Of a run that several processors have made, it is that of the one with most runs of the cells.
+    """
+    cells = list(cells)
+    wanted = {fingerprint for cell in cells for fingerprint in cell.fingerprints}
+    of_cells = [entry for entry in entries if entry.fingerprint in wanted]
+    runs_on = Counter(entry.processor for entry in of_cells)
+    of_cells.sort(key=lambda entry: runs_on[entry.processor])
+    known = {entry.fingerprint: entry for entry in of_cells}
     shown = []
     for cell in cells:
         scored = {
@@ -104,8 +113,7 @@ def entries_of(
     known = RunInputs(settings)
     entries = [_entry(by_path[path], settings.options.scale, known) for path in sorted(by_path)]
     made = {entry.fingerprint for entry in entries}
-    others = read_ledger(Path(published)) if published else []
-    for entry in {other.fingerprint: other for other in others}.values():
+    for entry in read_ledger(Path(published)) if published else []:
         shown = [
             (cell, file)
             for cell, file in by_fingerprint.get(entry.fingerprint, ())

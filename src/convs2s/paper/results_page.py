@@ -48,9 +48,11 @@ def write_results_page(
     shown = [result for table in tables.values() for result in table]
     wanted = {fingerprint for result in shown for fingerprint in result.cell.fingerprints}
     made = {entry.fingerprint for result in shown for entry in result.entries.values()}
-    judged = judge(
-        settings, {result.cell.address: list(result.entries.values()) for result in shown}
-    )
+    runs = {  # of every processor, where a table shows those of one
+        cell.address: [entry for entry in entries if entry.fingerprint in cell.fingerprints]
+        for cell in (result.cell for result in shown)
+    }
+    judged = judge(settings, runs)
     claims, tests = printed_claims(settings, judged)
     folder = output.with_suffix("")
     folder.mkdir(exist_ok=True)

@@ -57,7 +57,7 @@ def entries(
     run = RunNames("demo_en_fr_word", row, "", testset, decoding="beam5")
     return [
         LedgerEntry(
-            fingerprint=fingerprint_of({}),
+            fingerprint=fingerprint_of(inputs := {"run": f"{row}/seed{seed} {measure}"}),
             file=f"{row}/seed{seed}",
             table_cells=(CellAddress(table, number, column),),
             run=replace(run, run=f"seed{seed}", **names),
@@ -68,6 +68,7 @@ def entries(
             processor="a processor",
             revision=None,
             date="2026-01-01",
+            inputs=inputs,
         )
         for seed, score in enumerate(scores, start=1)
     ]
@@ -232,6 +233,24 @@ def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None
     all_unknown = [replace(entry, processor=None) for entry in base]
     result = finding(demo, better(BASE, NO_SOURCE), all_unknown, unknown)
     assert (result.verdict, result.note) == ("undecided", "of processors that are not stated")
+
+
+def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Settings) -> None:
+    """A base that was trained on both, and a row of each, as when sessions change machines."""
+    base = entries(demo, BASE, [21.6, 21.7, 21.8])
+    again = [
+        replace(entry, processor="another") for entry in entries(demo, BASE, [22.6, 22.7, 22.8])
+    ]
+    here, there = entries(demo, NO_SOURCE, [21.2, 21.3, 21.4]), entries(demo, NO_TARGET, [21.5] * 3)
+    there = [replace(entry, processor="another") for entry in there]
+    both = base + again
+    result = finding(demo, better(BASE, NO_SOURCE), both, here)
+    assert (result.verdict, result.value) == ("held", pytest.approx(0.4))
+    assert result.runs == "3 against 3"
+    result = finding(demo, better(BASE, NO_TARGET), both, there)
+    assert (result.verdict, result.value) == ("held", pytest.approx(1.2))
+    result = finding(demo, better(NO_TARGET, NO_SOURCE), here, there)
+    assert result.note == "not of one processor: another against a processor"
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,20 @@ def test_of_two_lines_of_a_run_the_later_counts(demo: Settings, ledger: Path) ->
         assert found.scores == {"seed1": 22.5}
 
 
+def test_of_a_run_on_two_processors_that_of_the_most_runs_is_shown(
+    demo: Settings, ledger: Path
+) -> None:
+    lines = ledger.read_text("utf-8").splitlines()
+    score = next(json.loads(line) for line in lines if '"score": 21.5' in line)
+    elsewhere = score | {"processor": "another"}
+    elsewhere["scores"] = {name: of | {"score": 30.0} for name, of in score["scores"].items()}
+    ledger.write_text("".join(f"{line}\n" for line in (json.dumps(elsewhere), *lines)), "utf-8")
+    assert len(read_ledger(ledger)) == len(lines) + 1
+    for entries in (read_ledger(ledger), entries_of(demo, cells(demo, "table4"), [], str(ledger))):
+        shown = results(cells(demo, "table4"), entries)
+        assert {one.mean for one in shown if one.cell.address.column == "bleu"} == {21.5, None}
+
+
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
     cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
     (published,) = results([cell], entries_of(demo, [cell], [], str(ledger)))
