@@ -43,6 +43,9 @@ class BatchLimits(Section):
     micro_batch_tokens: PositiveInt | None = 4000
     """Most tokens that a device takes at a time; a larger batch is split into micro-batches. null
     sets no limit."""
+    lengths: Literal["mixed"] | None = None
+    """mixed: pairs of any lengths in a batch, in random order; null: of about the same lengths
+    (Sutskever et al. 2014, section 3.4), which leaves little padding."""
     split: Literal["accumulate", "separate"] = "accumulate"
     """What becomes of the micro-batches: accumulate sums their gradients into one update, separate
     makes each its own update as the authors' code did."""

@@ -35,6 +35,7 @@ MeasureName = Literal[
     "phrases_p",
     "attention_layers",
     "perplexity",
+    "types_per_batch",
     "test_perplexity",
     "training_speed",
     "training_hours",
@@ -50,7 +51,7 @@ MeasureName = Literal[
 """A score of a run, where the workflow measures it."""
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("perplexity", "training_speed", "training_hours"), ()),
+    **dict.fromkeys(("perplexity", "types_per_batch", "training_speed", "training_hours"), ()),
     **dict.fromkeys(("phrases_apart", "phrases_p"), ("phrases",)),
     **dict.fromkeys(
         ("test_perplexity", "bleu_rescored", "bleu_of_list", "bleu_oracle"), ("testset",)

@@ -44,6 +44,8 @@ class Shrinking(Section):
     that sees each sentence once or twice learns faster without."""
     training: Recipe
     """The training recipe of every small version."""
+    keep_recipe: DistinctItems[str] = ()
+    """Models whose small version has the model's own recipe, and its own dropout."""
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
@@ -55,12 +57,13 @@ class Shrinking(Section):
                 return [narrowed(item) for item in value]
             return max(1, value // self.divide_by) if key in _WIDTHS else value
 
-        changed = {} if self.dropout is None else {"dropout": self.dropout}
+        keeps = name in self.keep_recipe
+        changed = {} if self.dropout is None or keeps else {"dropout": self.dropout}
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
             "architecture": narrowed(architecture.model_dump(mode="json")) | changed,
-            "training": self.training.model_dump(mode="json"),
+            "training": {} if keeps else self.training.model_dump(mode="json"),
         }
 
 

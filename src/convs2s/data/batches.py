@@ -65,7 +65,7 @@ def plan_batches(
     limits: BatchLimits,
     generator: np.random.Generator,
 ) -> EpochPlan:
-    """Plan one epoch: sort by length, cut into batches, shuffle the batches.
+    """Plan one epoch: sort by length, unless batches are of mixed ones, cut and shuffle batches.
 
     Pairs of equal lengths come in random order before the cut, so that batches differ between
     epochs. The plan is a function of the lengths (N,), each at least 1, of the limits and of the
@@ -77,8 +77,8 @@ def plan_batches(
     # The sorts are stable, so rows come by source length, then by target length, then as shuffled.
     # By the target first, a batch's targets would all end at one place, and an update learns that
     # as well: perplexity was 1% higher, over three seeds (docs/notes/2026-11-21-multi30k.md).
-    order = sort_by_length(order, target_lengths)
-    order = sort_by_length(order, source_lengths)
+    for lengths in () if limits.lengths == "mixed" else (target_lengths, source_lengths):
+        order = sort_by_length(order, lengths)
     longest = in_order(np.maximum(source_lengths, target_lengths), order)
     starts = cut_starts(longest, limits.sentences, limits.tokens)
     ends = np.append(starts[1:], count)

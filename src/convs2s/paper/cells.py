@@ -80,6 +80,11 @@ MEASURES = {
     "perplexity": Measure(
         "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
     ),
+    "types_per_batch": Measure(
+        "target types among which a batch of validation data chooses, on average",
+        _TRAINING,
+        ("shortlist", "types"),
+    ),
     "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, ("perplexity",)),
     "training_speed": Measure("target tokens per second", _SPEED, ("target_tokens_per_second",)),
     "training_hours": Measure("hours of the updates at the median rate", _SPEED, ("device_hours",)),

@@ -1,7 +1,7 @@
 """How a training went, epoch by epoch, and how BLEU depends on the length penalty."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,19 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from convs2s.config.settings import Settings
 from convs2s.errors import UserError, failures_of_file
 from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
+from convs2s.paper.results import Result
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
 _POINT_SIZE, _RING_SIZE = 30, 160  # square pixels
+
+TRAININGS = "trainings"
+"""The table of this project that has a row for each model, in groups of what is compared."""
+
+PLATEAUS = "Validation perplexity by epoch, as a share of that after the last one"
 
 Point = dict[str, Any]
 """A value of a curve, by the names of what its axes, colors and tooltips show."""
@@ -88,6 +95,32 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
         for layers, height in ((upper, 220), (middle, 80), (lower, 80))
         if layers
     ]
+
+
+def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
+    """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve.
+
+    Below the dotted rule all further epochs gain less than 1%.
+    """
+    groups: dict[str | None, list[Point]] = {}
+    for result in shown:
+        row = settings.paper[TRAININGS].rows[result.cell.address.row]
+        for run, entry in result.entries.items():
+            for epoch, value in enumerate(entry.curve, start=1):
+                point = {"training": f"{row.system}, {run}", "epoch": epoch}
+                point["share"] = value / entry.curve[-1]
+                groups.setdefault(row.group, []).append(point)
+    x = alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1, format="d", tickCount=5, grid=False))
+    axis = alt.Axis(format="%", tickCount=4, grid=False)
+    y = alt.Y("share:Q", title=None, axis=axis, scale=alt.Scale(domain=[0.99, 1.2]))
+    rule = _chart([{"share": 1.01}]).mark_rule(strokeDash=[1, 2]).encode(y=y)
+    panels = list[Panel]()
+    for group, points in groups.items():
+        lines = _chart(points).mark_line(clip=True, strokeWidth=1.5, color=COLORS[0])
+        lines = lines.encode(x=x, y=y, detail="training:N", tooltip=["training:N", "epoch:Q"])
+        panel = alt.LayerChart(layer=[rule, lines])
+        panels.append(panel.properties(height=80, title=group or ""))
+    return panels
 
 
 def _lines(both: alt.Chart, has_points: bool) -> list[alt.Chart]:

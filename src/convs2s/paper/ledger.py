@@ -69,7 +69,8 @@ class LedgerEntry:
     """One file of numbers of one run: all that tables, claims, figures and the report show of it.
 
     ``inputs`` (`run_inputs`) are what the configuration states that the numbers depend on;
-    ``sentences``, of tokenized BLEU, what each sentence adds to it as `scoring.bleu` encodes it.
+    ``sentences``, of tokenized BLEU, what each sentence adds to it as `scoring.bleu` encodes it;
+    ``curve``, of a training's speed, the validation perplexity after each epoch.
     """
 
     __pydantic_config__ = _CLOSED
@@ -87,6 +88,7 @@ class LedgerEntry:
     date: Day  # the UTC day of the file
     inputs: Mapping[str, object] = field(default_factory=dict)
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
+    curve: tuple[Annotated[float, Field(gt=0)], ...] = ()
     origin: Plain | None = None  # the published ledger that it was taken from
 
     @property

@@ -161,6 +161,7 @@ def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) 
         date=datetime.fromtimestamp(written, UTC).date().isoformat(),
         inputs=inputs,
         sentences=content.get("sentences", {}),
+        curve=tuple(content.get("curve", ())),
     )
 
 

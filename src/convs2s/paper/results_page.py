@@ -11,6 +11,7 @@ from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells
 from convs2s.paper.charts import save_figure
 from convs2s.paper.claims import judge, printed_claims
+from convs2s.paper.curves import PLATEAUS, TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result, results
 from convs2s.paper.table_formats import Sheet, markdown
@@ -101,7 +102,7 @@ def _with_value(table: Sheet, column: str) -> Sheet:
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
-    """Draw the trends of all exhibits and BLEU by layers; return the Markdown that shows them."""
+    """Draw trends of all exhibits, BLEU by layers and plateaus; return Markdown that shows them."""
     stand_in, panels, shown = settings.scale.stand_in, [], []
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
@@ -116,4 +117,9 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
             plot = folder / f"{name}.svg"
             bleu_by_layers.draw(settings, name, table, [plot], columns=2)
             shown.append(f"![{settings.paper[name].title}]({folder.name}/{plot.name})\n")
+    if panels := plateau_panels(settings, tables.get(TRAININGS, ())):
+        plot = folder / "plateaus.svg"
+        sized = [panel.properties(width=_TREND_WIDTH) for panel in panels]
+        save_figure(sized, [plot], stand_in=stand_in, columns=_TRENDS)
+        shown.append(f"![{PLATEAUS}]({folder.name}/{plot.name})\n")
     return shown

@@ -102,6 +102,8 @@ def measure_training_speed(
 ) -> None:
     """Write the median over the epochs of target tokens per second (section 5.5), and its hours.
 
+    And the validation perplexity after each epoch, for a ledger.
+
     The median, as an epoch in which the machine was busy otherwise says nothing of the network.
     The hours are those of all updates at this rate, times GPUs, or without one times threads.
     ``training`` is the record whose manifest names the device.
@@ -121,7 +123,8 @@ def measure_training_speed(
     hours = sum(epoch.tokens for epoch in epochs) / median / SECONDS_PER_HOUR * devices
     speed = {"score": median, "signature": f"median over {len(epochs)} epochs, {device}"}
     held = {"score": hours, "signature": device}
-    measured = {"target_tokens_per_second": speed, "device_hours": held}
+    curve = [epoch.valid_perplexity for epoch in epochs]
+    measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}
     write_json(output, {**measured, "manifest": manifest})
 
 

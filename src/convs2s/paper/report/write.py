@@ -22,7 +22,7 @@ from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, as_spec
 from convs2s.paper.claims import JudgedClaim, printed_claims, rows_of_findings
-from convs2s.paper.curves import learning_curves
+from convs2s.paper.curves import TRAININGS, learning_curves, plateau_panels
 from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.report.examples import examples
 from convs2s.paper.results import Result, results
@@ -187,6 +187,7 @@ def _exhibit(
         panels = layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)
     else:
         panels = trend_panels(settings, name, shown)
+        panels += plateau_panels(settings, shown) if name == TRAININGS else ()
     address = None
     if picture and not printed.is_by_layers and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
