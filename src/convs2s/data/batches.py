@@ -77,8 +77,9 @@ def plan_batches(
     # The sorts are stable, so rows come by source length, then by target length, then as shuffled.
     # By the target first, a batch's targets would all end at one place, and an update learns that
     # as well: perplexity was 1% higher, over three seeds (docs/notes/2026-11-21-multi30k.md).
-    for lengths in () if limits.lengths == "mixed" else (target_lengths, source_lengths):
-        order = sort_by_length(order, lengths)
+    if limits.lengths is None:
+        order = sort_by_length(order, target_lengths)
+        order = sort_by_length(order, source_lengths)
     longest = in_order(np.maximum(source_lengths, target_lengths), order)
     starts = cut_starts(longest, limits.sentences, limits.tokens)
     ends = np.append(starts[1:], count)

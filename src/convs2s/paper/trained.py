@@ -108,7 +108,8 @@ def measure_training_speed(
     The hours are those of all updates at this rate, times GPUs, or without one times threads.
     ``training`` is the record whose manifest names the device.
     """
-    epochs = [epoch for epoch in read_history(history).epochs if epoch.tokens_per_second]
+    every = read_history(history).epochs
+    epochs = [epoch for epoch in every if epoch.tokens_per_second]
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = _read_record(training)
@@ -123,7 +124,7 @@ def measure_training_speed(
     hours = sum(epoch.tokens for epoch in epochs) / median / SECONDS_PER_HOUR * devices
     speed = {"score": median, "signature": f"median over {len(epochs)} epochs, {device}"}
     held = {"score": hours, "signature": device}
-    curve = [epoch.valid_perplexity for epoch in epochs]
+    curve = [epoch.valid_perplexity for epoch in every]
     measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}
     write_json(output, {**measured, "manifest": manifest})
 

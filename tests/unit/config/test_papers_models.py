@@ -40,7 +40,13 @@ PLATEAU: Json = {
     "every": 1.0,
     "warmup": 0.5,
 }
-BATCH: Json = {"sentences": 64, "tokens": None, "micro_batch_tokens": 4000, "split": "accumulate"}
+BATCH: Json = {
+    "sentences": 64,
+    "tokens": None,
+    "micro_batch_tokens": 4000,
+    "lengths": None,
+    "split": "accumulate",
+}
 RECIPE: Json = {
     "best_by": None,
     "batch": BATCH,
@@ -183,6 +189,7 @@ LSTM_RECIPE: Json = {
 TODAYS = ("wmt16_en_ro", "wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small")
 """Those that run in bf16 and compiled, each with a variant in fp32, which the paper states."""
 NETWORKS |= {f"{name}_fp32": NETWORKS[name] for name in TODAYS}
+NETWORKS |= {"ablation_own_recipe": NETWORKS["ablation"], "lstm_mixed_lengths": LSTM}
 NETWORKS |= {"lstm": LSTM, "lstm_forward": {**LSTM, "reverse_source": False}}
 SHALLOW = {f"lstm_{n}_layer{'s' if n > 1 else ''}": n for n in (1, 2, 3, 4)}  # section 3.4
 NETWORKS |= {name: {**LSTM, "layers": layers} for name, layers in SHALLOW.items()}
@@ -215,6 +222,10 @@ RECIPES: dict[str, Json] = {
     "lstm": LSTM_RECIPE,
     "lstm_forward": LSTM_RECIPE,
     **dict.fromkeys(SHALLOW, LSTM_RECIPE),
+    "lstm_mixed_lengths": {
+        **LSTM_RECIPE,
+        "batch": {**BATCH, "sentences": 128, "lengths": "mixed"},
+    },
 }
 
 RECIPES |= {f"{name}_fp32": RECIPES[name] for name in TODAYS}

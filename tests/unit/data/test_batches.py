@@ -67,7 +67,9 @@ def plain_cut(rows: list[int], sentences: int | None, tokens: int | None) -> lis
 def plain_plan(limits: BatchLimits) -> list[list[int]]:
     generator = np.random.default_rng([1, 2])
     keys = list(zip(SOURCE.tolist(), TARGET.tolist(), strict=True))
-    rows = sorted(generator.permutation(PAIRS).tolist(), key=keys.__getitem__)
+    rows = generator.permutation(PAIRS).tolist()
+    if limits.lengths != "mixed":
+        rows.sort(key=keys.__getitem__)
     batches = plain_cut(rows, limits.sentences, limits.tokens)
     shuffled = [batches[index] for index in generator.permutation(len(batches))]
     if limits.split == "accumulate":
@@ -88,6 +90,8 @@ def plain_plan(limits: BatchLimits) -> list[list[int]]:
         limited(None, 200, None),  # some rows alone are over it
         limited(None, None, None),
         limited(512, None, 4000, split="separate"),
+        limited(64, None, None, lengths="mixed"),
+        limited(None, 4000, None, lengths="mixed"),
     ],
 )
 def test_a_plan_is_that_of_the_plain_implementation(limits: BatchLimits) -> None:
@@ -100,6 +104,19 @@ def test_the_chunks_of_the_sort_do_not_change_the_plan(monkeypatch: pytest.Monke
     whole = np.concatenate(list(plan(limits)))
     monkeypatch.setattr(batches, "SORT_CHUNK", 1009)
     np.testing.assert_array_equal(whole, np.concatenate(list(plan(limits))))
+
+
+def test_batches_of_mixed_lengths_have_more_padding() -> None:
+    longest = np.array(LONGEST)
+
+    def padded(limits: BatchLimits) -> int:
+        return sum(len(rows) * int(longest[rows].max()) for rows in plan(limits))
+
+    alike, mixed = (
+        padded(limited(128, None, None)),
+        padded(limited(128, None, None, lengths="mixed")),
+    )
+    assert mixed > 1.5 * alike
 
 
 def test_what_is_left_of_a_plan_continues_it() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.paper.charts import COLORS, PANEL_WIDTH
+from convs2s.paper.ledger import read_ledger
 from convs2s.paper.results import entries_of
 from convs2s.paper.results_page import write_results_page
 from tests.support.cells import bleu, cells, write
@@ -87,3 +88,28 @@ def test_bleu_by_layers_stands_side_by_side(pages: Mapping[str, Path]) -> None:
     width = re.search(r' width="(\d+)"', pages["figure2.svg"].read_text("utf-8"))
     assert width
     assert int(width[1]) > 2 * PANEL_WIDTH
+
+
+def test_plateaus_are_of_trainings_that_have_a_curve(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A panel for each group of rows, by what a ledger's lines have."""
+    settings = load(root, {"scale": "multi30k_trained"})
+    rows = settings.paper["trainings"].rows
+    curves = {"table 4": [9.0, 5.0, 4.99], "LSTM, table 1": []}
+    monkeypatch.chdir(tmp_path)
+    measured, scores = cells(settings, "trainings"), list[str]()
+    for cell in measured:
+        curve = curves.get(rows[cell.address.row].group or "")
+        if curve is not None and cell.measure == "training_hours":
+            hours = {"device_hours": {"score": 1.0, "signature": "a processor"}, "curve": curve}
+            scores += [write(path, hours) for path in cell.paths]
+    entries = entries_of(settings, measured, dict.fromkeys(scores))
+    Path("ledger.jsonl").write_text("".join(f"{entry.line()}\n" for entry in entries), "utf-8")
+    read = read_ledger(Path("ledger.jsonl"))
+    assert [entry.curve for entry in read] == [entry.curve for entry in entries]
+    write_results_page(settings, read, ledger="a", discussion="", output=Path("page.md"))
+    drawn = svg_texts(Path("page", "plateaus.svg"))
+    assert {"table 4", "100%"} <= drawn
+    assert "LSTM, table 1" not in drawn
+    assert "plateaus.svg" in Path("page.md").read_text("utf-8")
