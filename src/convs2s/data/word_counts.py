@@ -15,11 +15,9 @@ from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.files.atomic import scratch_folder
 from convs2s.files.text import NO_MARK, read_lines
 
-# Types that are counted before they are put aside, about 100 bytes each.
-_TYPES_IN_MEMORY = 1 << 16
+_TYPES_IN_MEMORY = 1 << 16  # types that are counted before they are put aside, about 100 bytes each
 
-# Tables that are read at once, each an open file and about 1 MB.
-_TABLES_AT_ONCE = 64
+_TABLES_AT_ONCE = 64  # tables that are read at once, each an open file and about 1 MB
 
 
 def count_words(*, text: Path, rows: range, output: Path) -> None:

@@ -21,8 +21,7 @@ DROPPED_EVENTS = {"job_finished", "resources_info"}
 DROPPED_WORDS = ("Removing temporary output", "Select jobs to execute", "Execute ")
 """How messages of no event begin that it makes superfluous too."""
 
-INTERRUPTED = "Terminating processes on user request"
-"""How Snakemake's message after Ctrl-C begins."""
+INTERRUPTED = "Terminating processes on user request"  # how Snakemake's message after Ctrl-C begins
 
 DEAF_TO_INTERRUPTS = "set -euo pipefail; trap '' INT; "
 """Begins the shell of each job: Ctrl-C is for Snakemake, which ends jobs by SIGTERM."""

@@ -5,8 +5,7 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-PROBE_SECONDS = 0.5
-"""Seconds between looks whether a client that sends nothing more still listens."""
+PROBE_SECONDS = 0.5  # seconds between looks whether a client that sends nothing more still listens
 
 
 class Connection(H11Protocol):

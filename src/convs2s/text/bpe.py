@@ -30,8 +30,7 @@ _STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
 # Words whose tokens are remembered, about 300 bytes each; a corpus may have any number of types.
 _CACHED_WORDS = 1 << 16
 _ENDS_WORD = "</w>"
-# Share of a vocabulary that no merge makes: glossaries, and what fills an imported one.
-_FEW = 0.1
+_FEW = 0.1  # share of a vocabulary that no merge makes: glossaries, and what fills an imported one
 
 
 def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:

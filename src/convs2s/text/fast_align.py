@@ -25,10 +25,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 KeptArray = NDArray[np.generic]  # an array of a type that its reader knows
 _ITERATIONS = 5
-# Probability that a target word has no source word.
-_NULL_SHARE = 0.08
-# Of the Dirichlet prior over the translations of a source word.
-_CONCENTRATION = 0.01
+_NULL_SHARE = 0.08  # probability that a target word has no source word
+_CONCENTRATION = 0.01  # of the Dirichlet prior over the translations of a source word
 # Pairs of positions, or of words, that are looked at together: some 100 MB of memory.
 _AT_ONCE = 1 << 20
 
