@@ -1,6 +1,6 @@
 """docs/results.md: what a scale's runs gave, from a ledger alone, with no results folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def write_results_page(
         folder / "claims.md": ["\n#".join(map(markdown, (claims, tests)))],
         folder / "tables.md": [
             f"# Every table at scale {settings.options.scale}\n",
-            *("#" + markdown(table) for table in written.values()),
+            *("#" + markdown(table) for table in (*written.values(), *_costs(tables))),
         ],
     }
     for page, texts in pages.items():
@@ -99,6 +99,32 @@ def _with_value(table: Sheet, column: str) -> Sheet:
         footnotes={name: form for name, form in table.footnotes.items() if name not in _LEFT_OUT},
         left_out=[*table.left_out, *_LEFT_OUT],
     )
+
+
+def _costs(tables: _Results) -> Iterator[Sheet]:
+    """Yield what the trainings of each exhibit took, where the ledger has their hours."""
+    hours = {
+        (result.cell.task, result.cell.model, run): hours
+        for result in tables.get(TRAININGS, ())
+        if result.cell.measure == "training_hours"
+        for run, hours in result.scores.items()
+    }
+    trainings = {
+        name: {(one.cell.task, one.cell.model, run) for one in table for run in one.cell.trainings}
+        for name, table in tables.items()
+    }
+    trainings["all, each training once"] = set().union(*trainings.values())
+    rows = [
+        {
+            "Table or figure": name,
+            "Trainings": str(len(wanted)),
+            "In the ledger": str(len(wanted & hours.keys())),
+            "Device-hours": f"{sum(hours[run] for run in wanted & hours.keys()):.2f}",
+        }
+        for name, wanted in trainings.items()
+    ]
+    if hours:
+        yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure", {}, {}, ())
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
