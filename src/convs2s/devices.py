@@ -277,8 +277,7 @@ def keep_freed_memory() -> None:
     """Have the C library keep freed memory for the next allocation.
 
     It gives large tensors back to the system at once, which hands them out again page by page,
-    each cleared: a seventh of a training's processor time. Where the library is not glibc nothing
-    changes.
+    each cleared: a seventh of a training's processor time. Only glibc does so, and is changed.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):

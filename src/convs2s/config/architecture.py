@@ -145,8 +145,7 @@ class ConvS2SArchitecture(NetworkSettings):
     bottom (table 5)."""
     attention_weights: Literal["shared"] | None = None
     """shared: the attending blocks, of equal width then, have one pair of maps between their width
-    and the embeddings', as in a published tutorial; null: each has a pair of its own (section
-    3.3)."""
+    and the embeddings', as in a published tutorial; null: each has its own (section 3.3)."""
     positions: Positions = Positions()
     """Learned absolute position embeddings (section 3.1, table 4)."""
     dropout: Probability = 0.1

@@ -110,8 +110,7 @@ class Titles(Section):
     files: SomeDistinctItems[FileName]
     """Tab-separated tables with the columns arxiv_id, title and abstract, fields in quotes where
     they need them: paths or URLs, compressed or not. Of papers with the same id the first counts.
-    The text is titles://TASK/SPLIT.SIDE: train, valid or test; sentence (the abstract's first) or
-    title."""
+    The text is titles://TASK/SPLIT.SIDE: train, valid or test; sentence (the first) or title."""
     one_in: Annotated[int, Field(ge=3)] = 43
     """One paper in this many is for test, another one for validation. Its id alone decides, by its
     SHA-256: other files move no paper from one part to another."""
@@ -226,8 +225,7 @@ class VocabularySettings(Section):
     joint: bool = True
     """Whether one set of merges is learned on both languages together."""
     threshold: NonNegativeInt = 0
-    """Subwords seen less often than this in a language's training text are split further; 0 splits
-    none."""
+    """Subwords seen less often than this in a language's training text are split; 0 splits none."""
     glossaries: Items[Text] = ()
     """Regular expressions of words that BPE leaves whole."""
     source_size: PositiveInt | None = None

@@ -55,8 +55,7 @@ class DecodingSettings(Section):
     without attention (kind: lstm) needs false."""
     vocabulary_selection: Literal["model", "full"] = "model"
     """Which target tokens a sentence's output may consist of: model leaves it to the model, which
-    may select them by the source sentence (architecture.vocabulary_selection); full takes all of
-    them."""
+    may select them by the source sentence (architecture.vocabulary_selection); full takes all."""
     ensemble: Literal["probabilities", "log_probabilities"] = "probabilities"
     """What an ensemble averages at each step: probabilities (the authors' code since May 2017) or
     log_probabilities (before)."""
@@ -70,8 +69,7 @@ class DecodingSettings(Section):
     one by one: for ConvS2S without vocabulary selection. No effect on a CPU. It has not been tried
     on a GPU yet, so compare translations before you rely on it."""
     batch_sentences: PositiveInt = 64
-    """Sentences translated at a time, at most; on a CPU the result does not depend on it, only the
-    speed."""
+    """Most sentences translated at a time; on a CPU only the speed depends on it."""
     batch_tokens: PositiveInt | None = 4000
     """Source tokens translated at a time, at most: sentences x the longest of them, unless one
     alone has more. It bounds memory and padding where sentences are long; on a CPU the result does

@@ -173,8 +173,7 @@ class Download(Section):
     md5: Md5 | None = None
     """MD5 of the file, used where no SHA-256 is known; null where not known."""
     licence: str | None = None
-    """SPDX identifier, `LicenseRef-NAME` for terms that have none (docs/data.md); null where not
-    known."""
+    """SPDX identifier, `LicenseRef-NAME` for terms without one (docs/data.md); null: not known."""
 
 
 def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:

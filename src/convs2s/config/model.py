@@ -24,8 +24,7 @@ class Start(Section):
 
     model: FileName = Field(alias="from")
     """The model file: a path, or an http(s) URL, whose checksum config/downloads.yaml may state.
-    Its vocabularies, BPE codes and network must be those of the training (vocabulary_of of a task
-    takes them)."""
+    Its vocabularies, BPE codes and network must be the training's (a task's vocabulary_of)."""
     mode: Literal["continue", "initialise"] = Field(alias="as")
     """initialise takes its weights and nothing else, as for fine-tuning on other data; continue
     resumes after its best epoch with the data that it was trained on, by the same recipe except
@@ -38,8 +37,7 @@ class BatchLimits(Section):
     sentences: PositiveInt | None = 64
     """Most sentence pairs of one update; null sets no limit."""
     tokens: PositiveInt | None = None
-    """Most tokens of one update, counted as sentences x longest side, padding included; null sets
-    no limit."""
+    """Most tokens of one update: sentences x longest side, padding included; null sets no limit."""
     micro_batch_tokens: PositiveInt | None = 4000
     """Most tokens that a device takes at a time; a larger batch is split into micro-batches. null
     sets no limit."""
@@ -56,8 +54,7 @@ class ScheduleSettings(Section):
 
     kind: Literal["plateau", "step", "cosine"] = "plateau"
     """plateau: once the validation perplexity stops improving, divided after every epoch; step:
-    divided at fixed times; cosine: a rise, then half a cosine down to 0 at maximum_epochs, which it
-    needs."""
+    divided at fixed times; cosine: a rise, then half a cosine to 0 at maximum_epochs (needed)."""
     divide_by: Annotated[float, Field(gt=1)] = 10.0
     """plateau, step: what the learning rate is divided by."""
     minimum: PositiveFloat = 0.0001
@@ -74,13 +71,11 @@ class Recipe(Section):
     """How a model is trained, from the batch of one update to the end of the training."""
 
     start: Start | None = None
-    """A trained model that the training begins with (docs/fine_tuning.md); null: the seed draws the
-    parameters."""
+    """A trained model to begin with (docs/fine_tuning.md); null: the seed draws the parameters."""
     batch: BatchLimits = BatchLimits()
     """The batch of one update, over all workers; at least one of sentences and tokens is stated."""
     optimizer: Literal["nesterov", "sgd", "adam"] = "nesterov"
-    """nesterov (the paper's), sgd (the LSTM system's) or adam, which needs fewer epochs on small
-    corpora."""
+    """nesterov (the paper's), sgd (the LSTM's) or adam: fewer epochs on small corpora."""
     learning_rate: PositiveFloat = 0.25
     """Learning rate of the first epochs; of a cosine schedule the highest one."""
     momentum: Probability = 0.99
@@ -113,8 +108,7 @@ class Recipe(Section):
     """Compile the network with torch.compile: for long trainings on GPUs. It takes minutes at the
     start, needs a C++ compiler, and was slower on a CPU."""
     checkpoint_minutes: PositiveFloat = 15.0
-    """Minutes between two states, from which a killed training resumes; each epoch's end makes one
-    as well."""
+    """Minutes between states, from which a killed training resumes; each epoch ends with one."""
     tensorboard: bool = False
     """Write event files for TensorBoard beside the states; needs the extra convs2s[tensorboard]."""
     threads: PositiveInt = 4

@@ -56,8 +56,7 @@ class Options(Section):
     """
 
     scale: str = "paper"
-    """Which data and models stand for the paper's: a file of config/scales (paper, multi30k, demo,
-    mirror)."""
+    """Which data and models stand for the paper's: a file of config/scales."""
     tasks: Items[str] | None = None
     """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
     cover; null takes those of the paper's tables."""
@@ -68,8 +67,7 @@ class Options(Section):
     """Parts into which a training corpus is cut to be prepared side by side: as many as there are
     cores, or more. The results do not depend on it."""
     keep_intermediates: bool = False
-    """Whether files that only later steps of the preparation read are kept: raw training text,
-    shards."""
+    """Whether files that only the preparation reads are kept: raw training text, shards."""
     cores: PositiveInt | None = None
     """CPU threads of one training or decoding; null takes the number that the recipe in
     config/models.yaml states."""

@@ -172,8 +172,7 @@ class Table(Section):
     example_source: str | None = None
     """Source sentence that a figure shows; null for none."""
     group_label: str | None = None
-    """Heading of the column that says what group a row belongs to; null where no row has a
-    group."""
+    """Heading of the column that names a row's group; null where no row has one."""
     system_label: str = "System"
     """Heading of the column that names a row."""
     columns: Items[Column] = ()

@@ -103,11 +103,9 @@ class Scale(Section):
     """Folder of the downloads, kept between runs."""
     generated_mirror: bool = False
     """Whether every download comes from the miniature mirror (convs2s mirror), which the workflow
-    writes below results_dir, with its own checksums; false: from config.yaml's mirrors and from
-    the hosts."""
+    writes below results_dir, with its own checksums; false: from config.yaml's mirrors or hosts."""
     stand_in: str | None = None
-    """What the data really is; it heads every score and table as STAND-IN DATA. null: the data is
-    the paper's."""
+    """What the data really is, above every score and table as STAND-IN DATA; null: the paper's."""
     tasks: dict[str, str] = {}
     """Task of the paper -> the task that stands in for it. A task not listed stands for itself;
     where some are listed, it has no stand-in in the papers' tables."""
@@ -126,14 +124,12 @@ class Scale(Section):
     """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
     that tunes a length penalty may be valid. A test set not listed stands for itself."""
     phrases: dict[str, str] = {}
-    """Phrases of config/phrases.yaml -> those that stand in for them. Phrases not listed stand for
-    themselves."""
+    """Phrases of config/phrases.yaml -> their stand-ins; others stand for themselves."""
     example_line: PositiveInt | None = None
     """Line, from 1, of the test set of figure 3 that the figure shows instead of the paper's
     sentence; null: the paper's sentence."""
     n_best: OwnNBest | None = None
-    """Whose list stands in for those that another system made (a task's n_best); null: none
-    does."""
+    """Whose list stands in for those of another system (a task's n_best); null: none does."""
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
     seeds_of: dict[str, PositiveInt] = {}

@@ -143,8 +143,7 @@ class Task(Section):
     text: str | None = None
     """The task whose text this one shares; null has a text of its own."""
     languages: Languages
-    """Codes of the two languages. Tokenization follows the letters before an underscore: en_title
-    is English."""
+    """Codes of the two languages; tokenization goes by what precedes an underscore (en_title)."""
     corpus: Corpus
     """The files. Each is a path (from the folder where the workflow runs), an http(s) URL,
     demo://TASK/FILE or titles://TASK/FILE; #MEMBER names a file of an archive. Text is UTF-8, line
@@ -152,18 +151,15 @@ class Task(Section):
     .sgm and .xml are read by their segments, train.tags.* as transcripts of talks without what is
     about the talks, and .jsonl by the field after #: NAME, or NAME[N] of a list."""
     titles: Titles | None = None
-    """Papers, from whose abstracts and titles the workflow makes the text of titles://; null:
-    none."""
+    """Papers, from whose abstracts and titles the workflow makes the text of titles://."""
     hold_out: HoldOut | None = None
     """Training pairs that become the validation data; null where corpus.valid states files."""
     preparation: PreparationRecipes = PreparationRecipes()
     """Recipes that turn raw text into words."""
     clean: CleanLimits = CleanLimits()
-    """Training and validation pairs that are kept; all lengths but tokens are counted in words,
-    before BPE."""
+    """Training and validation pairs that are kept; lengths but tokens are in words, before BPE."""
     paper_pairs: PositiveInt | None = None
-    """Training pairs that the paper states, cleaned: shown beside ours; null where it states
-    none."""
+    """Cleaned training pairs that the paper states, shown beside ours; null: it states none."""
     vocabulary: VocabularySettings = VocabularySettings()
     """What a token is."""
     vocabulary_of: FileName | None = None

@@ -105,9 +105,8 @@ class Expectation:
         """Return the hours of a training of a model on a task; None where nothing tells them.
 
         They are the mean of its other seeds; without one, the measured figure of config/costs.yaml;
-        without that, its tokens at the rate of networks of its kind, whatever their size; and where
-        nothing of that kind has run, the measured figure of another one on the same text, for as
-        many epochs.
+        without that, its tokens at the rate of networks of its kind, of any size; where none has
+        run, the measured figure of another of its kind on the same text, for as many epochs.
         """
         seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
         if seeds:

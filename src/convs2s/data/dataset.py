@@ -78,8 +78,7 @@ def build_vocabulary(
 
     Types that occur less often than ``minimum_count`` are left out. Where there is a ``threshold``,
     tokens that occur less often are split again (Sennrich et al. 2016). ``words`` says how often
-    each word of the side's training text occurs; ``glossaries`` are patterns of words that BPE
-    leaves whole.
+    each word of the side's training text occurs; ``glossaries``: patterns of words left whole.
     """
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:

@@ -103,8 +103,7 @@ def _end_together(alive: Collection[BaseProcess], workers: int) -> None:
 
     From Python 3.12 on, a broken pool sends SIGTERM, which workers ignore, and waits for them with
     the lock that ``submit`` takes: the caller may never learn of the loss
-    (concurrent.futures.process, ``_terminate_broken``). A pool that is shut down has no more work
-    for them.
+    (concurrent.futures.process, ``_terminate_broken``). A pool that is shut down has no more work.
     """
     if len(alive) == workers:
         connection.wait([worker.sentinel for worker in alive])

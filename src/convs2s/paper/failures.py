@@ -25,8 +25,7 @@ def failures_of(
 ) -> dict[str, str]:
     """Return why the numbers of runs do not exist: path -> ``failed: REASON`` of a log, or STOPPED.
 
-    No log states one of a run that has not started or still runs. ``real_path`` adds the prefix
-    of a module.
+    No log states one of a run that has not started or still runs. ``real_path``: a module's prefix.
     """
     failures = {}
     for cell in cells:

@@ -11,7 +11,7 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json, write_lines
-from convs2s.paper.cells import MEASURES, Cell, RunFile, ScoreFile
+from convs2s.paper.cells import MEASURES, Cell, CellAddress, RunFile, ScoreFile
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 
@@ -92,6 +92,20 @@ def results(
         }
         shown.append(Result(cell, scored, failed))
     return shown
+
+
+def runs_by_cell(
+    cells: Iterable[Cell], entries: Sequence[LedgerEntry]
+) -> dict[CellAddress, list[LedgerEntry]]:
+    """Return the entries of each cell's runs, on every processor that has made them."""
+    return {
+        cell.address: [
+            entry
+            for entry in entries
+            if entry.fingerprint in cell.fingerprints and cell.measure in entry.scores
+        ]
+        for cell in cells
+    }
 
 
 def entries_of(

@@ -13,7 +13,7 @@ from convs2s.paper.charts import save_figure
 from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.curves import PLATEAUS, TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
-from convs2s.paper.results import Result, results
+from convs2s.paper.results import Result, results, runs_by_cell
 from convs2s.paper.table_formats import Sheet, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
@@ -46,15 +46,11 @@ def write_results_page(
     tables = {
         name: results(cells(settings, name, layout.run_files), entries) for name in settings.paper
     }
-    shown = [result for table in tables.values() for result in table]
-    wanted = {fingerprint for result in shown for fingerprint in result.cell.fingerprints}
-    made = {entry.fingerprint for result in shown for entry in result.entries.values()}
-    runs = {  # of every processor, where a table shows those of one
-        cell.address: [entry for entry in entries if entry.fingerprint in cell.fingerprints]
-        for cell in (result.cell for result in shown)
-    }
-    judged = judge(settings, runs)
-    claims, tests = printed_claims(settings, judged)
+    shown = [result.cell for table in tables.values() for result in table]
+    wanted = {fingerprint for cell in shown for fingerprint in cell.fingerprints}
+    runs = runs_by_cell(shown, entries)
+    made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}
+    claims, tests = printed_claims(settings, judge(settings, runs))
     folder = output.with_suffix("")
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)

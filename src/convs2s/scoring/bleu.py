@@ -212,8 +212,7 @@ def encode_statistics(statistics: Statistics) -> str:
 def decode_statistics(text: str, where: str = "sentence statistics") -> Statistics:
     """Return the statistics, of shape (lines, 6), that `encode_statistics` has written.
 
-    A UserError that begins with ``where`` refuses other text, impossible numbers, and more than
-    `MOST_LINES`.
+    A UserError that begins with ``where`` refuses other text, and more than `MOST_LINES`.
     """
     wrong = f"{where}: not the statistics of sentences"
     unpacking = zlib.decompressobj()

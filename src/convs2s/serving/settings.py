@@ -16,8 +16,7 @@ class ServerSettings(Section):
     """Options of ``convs2s serve``; each by its name."""
 
     host: Text = "127.0.0.1"
-    """Address to listen at; any but a loopback address lets other machines ask, without a
-    password."""
+    """Address to listen at; any but a loopback one lets other machines ask, without a password."""
     port: Annotated[int, Field(ge=0, le=MOST_PORT)] = 8000
     """Port to listen at; 0: any that is free."""
     largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10

@@ -5,8 +5,7 @@ Dyer, Chahuneau and Smith (2013), "A simple, fast, and effective reparameterizat
 adds up everything in the same order, so that the same text has the same links.
 
 Section 2 there: a word at position j of m has its counterpart at position i of n with a probability
-that falls as exp(-tension * |j/m - i/n|). The sums over i are geometric series to both sides of the
-diagonal.
+that falls as exp(-tension * |j/m - i/n|). Sums over i are geometric series on both its sides.
 """
 
 import hashlib

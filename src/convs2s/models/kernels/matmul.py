@@ -12,8 +12,7 @@ from torch.nn import functional
 
 Kernel = Literal["blas", "onednn"]
 """The library of float32 products where they are learned from: torch's library for matrices (MKL on
-x86), or oneDNN, as convolutions of width 1. One is up to twice as fast, which depends on the
-processor."""
+x86), or oneDNN, as convolutions of width 1. Which one is faster depends on the processor."""
 
 IMAGES = 16
 """Images from which on torch hands a convolution of width 1 to oneDNN with a single thread, too."""
