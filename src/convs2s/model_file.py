@@ -187,8 +187,7 @@ def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
 def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
     """Check that weights are those of a network, whose own are not read, and numbers.
 
-    A UserError that begins with ``name`` says that one is missing or left over, of another shape or
-    type, or not finite.
+    A UserError that begins with ``name``: one is missing, left over, of another form or not finite.
     """
     import torch
 

@@ -149,8 +149,7 @@ class ConvS2SArchitecture(NetworkSettings):
     positions: Positions = Positions()
     """Learned absolute position embeddings (section 3.1, table 4)."""
     dropout: Probability = 0.1
-    """Probability that dropout sets a value to zero: on embeddings, each convolution's input and
-    the decoder's output."""
+    """Probability that dropout zeroes a value of embeddings and of layers' inputs."""
     vocabulary_selection: VocabularySelection | None = None
     """Which target tokens the output layer scores at a time, for word models with a large
     vocabulary (section 5.4): the most frequent ones and, of each source word, those that the

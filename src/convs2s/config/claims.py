@@ -39,8 +39,7 @@ class CellsCompared(Section):
     worse: SomeCells
     """As many cells that are said to be worse."""
     margin: NonNegativeFloat = 0.0
-    """In units of the column: by how much the better ones may be behind, for claims that something
-    does not help."""
+    """In units of the column: how far the better may be behind where something does not help."""
     within: PositiveFloat | None = None
     """In units of the column: by how much the sides may differ either way, for claims that there
     is no more to gain; null where the better ones are to be better."""

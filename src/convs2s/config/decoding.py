@@ -62,8 +62,7 @@ class DecodingSettings(Section):
     precision: Literal["auto", "fp32", "bf16", "int8"] = "fp32"
     """Arithmetic of the network; int8 rounds weights and activations to 8 bits, each output and
     each row with a scale of its own, on CPUs and for kind: convs2s alone. auto is int8 there, bf16
-    on a GPU that has it, else fp32, so that scores may differ between machines
-    (docs/translating.md)."""
+    on a GPU that has it, else fp32: scores may differ between machines (docs/translating.md)."""
     cuda_graphs: bool = False
     """Whether a GPU records a step once and replays it, where the CPU would start its operations
     one by one: for ConvS2S without vocabulary selection. No effect on a CPU. It has not been tried

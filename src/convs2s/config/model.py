@@ -39,8 +39,7 @@ class BatchLimits(Section):
     tokens: PositiveInt | None = None
     """Most tokens of one update: sentences x longest side, padding included; null sets no limit."""
     micro_batch_tokens: PositiveInt | None = 4000
-    """Most tokens that a device takes at a time; a larger batch is split into micro-batches. null
-    sets no limit."""
+    """Most tokens that a device takes at a time, as a micro-batch; null sets no limit."""
     lengths: Literal["mixed"] | None = None
     """mixed: pairs of any lengths in a batch, in random order; null: of about the same lengths
     (Sutskever et al. 2014, section 3.4), which leaves little padding."""

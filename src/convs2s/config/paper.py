@@ -81,8 +81,7 @@ class Column(Section):
     name: str
     """Heading."""
     measure: MeasureName | None = None
-    """Which of a run's scores is compared with the printed value; null where no step of the
-    workflow measures it."""
+    """Which of a run's scores is compared with the printed value; null: what a row says, if any."""
     digits: NonNegativeInt = 2
     """Decimal places."""
 

@@ -29,8 +29,7 @@ _WIDTHS = {"embedding", "output_embedding", "width"}  # keys of an architecture
 class Shrinking(Section):
     """How the small version of a convolutional model differs: in widths, dropout and recipe.
 
-    Layers, kernels, attention and positions stay, so that rows of a table differ in what they
-    differ in for the paper.
+    Layers, kernels, attention and positions stay: rows of a table differ in what the paper's do.
     """
 
     prefix: Annotated[

@@ -150,8 +150,7 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     """Return the number of a task's training pairs, as the paper states it.
 
     Of plain text that is there it is the number of its lines. Of other text it is the number of
-    news sentences that its files have room for, so that bytes and hours fit; None where the size of
-    a file is not known.
+    news sentences that its files have room for, so that bytes and hours fit; None: not known.
     """
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:

@@ -57,8 +57,7 @@ class PaperCosts:
 def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
     """Return what the cells of tables and figures take that are made here.
 
-    ``benchmarks`` is the folder of Snakemake's benchmark files. A UserError names the record of a
-    training that is no JSON.
+    ``benchmarks``: the folder of Snakemake's benchmark files. A UserError names a damaged record.
     """
     trained = {name: _trainings(settings, measured) for name, measured in cells.items()}
     distinct = {run.anchor: run for runs in trained.values() for run in runs}.values()

@@ -272,8 +272,7 @@ def score_n_best(
 ) -> None:
     """Write an n-best list with one more feature: the models' log-probability / |y|^alpha.
 
-    ``source`` and ``n_best``, the list of its translations, are in words; alpha is
-    ``length_penalty``.
+    ``source`` and ``n_best``, its translations, are in words; alpha is ``length_penalty``.
     """
     torch.set_num_threads(threads)
     with held_device(device) as own:

@@ -3,8 +3,7 @@
 Semantics (as in fairseq; paper, section 4.3): at each step the 2 x beam best continuations are
 candidates; one that ends in ``</s>`` within the first ``beam`` of them is finished; the first
 ``beam`` others go on. A sentence is done when it has ``beam`` finished hypotheses or at its maximum
-length, where ``</s>`` is forced. The final score is the log-likelihood divided by |y|^alpha, |y|
-counting ``</s>``.
+length, where ``</s>`` is forced. Scores are log-likelihoods divided by |y|^alpha, with ``</s>``.
 
 Sutskever et al. (2014, section 3.2) let a finished hypothesis leave the beam instead: nothing takes
 its place, so the beam is one narrower from then on.

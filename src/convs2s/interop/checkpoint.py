@@ -120,8 +120,7 @@ def evaluate(expression: object, name: str) -> Any:
     """Return the value of an expression such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``.
 
     fairseq's arguments state layers so. It has whole numbers, truth values, tuples, and lists,
-    which ``+`` joins and ``*`` repeats; it is read without eval. A UserError for anything else
-    begins with ``name``.
+    which ``+`` joins and ``*`` repeats; it is read without eval; a UserError refuses anything else.
     """
     try:
         if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:

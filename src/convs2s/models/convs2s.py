@@ -169,8 +169,7 @@ class ConvDecoder(nn.Module):
     def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
         """Read ``</s>`` and the target without its last token (B, n), all positions at once.
 
-        Return what enters the output layer (B, n, f_out), and the attention (B, n, m) of each
-        attending block.
+        Return the output layer's input (B, n, f_out), and each block's attention (B, n, m).
         """
         embedded = self.embedding(previous)  # (B, n, f)
         x = self.in_projection(embedded)  # (B, n, d)

@@ -299,8 +299,7 @@ class ConvS2SIncrementalState:
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read each hypothesis's last token (B, K).
 
-        Return what enters the output layer (B, K, f_out), and the attention (B, K, m), the mean
-        over the attending blocks.
+        Return the output layer's input (B, K, f_out), and the blocks' mean attention (B, K, m).
         """
         network, inputs = self._network, self._inputs
         embedded = self._advance(previous.flatten())  # (B * K, f)

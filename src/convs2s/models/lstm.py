@@ -2,8 +2,7 @@
 
 ``InferenceLstm`` is how decoding runs it, step by step.
 
-Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, c cells of a
-layer, V target types.
+Shapes: B batch, m source length, n target length, K hypotheses, f embedding, c cells, V types.
 """
 
 from collections.abc import Callable, Iterator

@@ -179,11 +179,10 @@ class Graph:
         last = self.op("Min", positions, self.constant(rows - 1, np.int64))
         return self.op("Add", embedded, self.op("Gather", table, last))
 
-    def join(self, *others: "Graph") -> None:
-        """Add the nodes and constants of others, which find their inputs here by their names."""
-        for other in others:
-            self._nodes += other._nodes
-            self._constants |= other._constants
+    def join(self, other: "Graph") -> None:
+        """Add the nodes and constants of another, which find their inputs here by their names."""
+        self._nodes += other._nodes
+        self._constants |= other._constants
 
     def result(self, value: str, kind: int) -> None:
         """Have a value among the results, under its own name."""

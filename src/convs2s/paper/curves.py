@@ -100,7 +100,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
 def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
     """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve.
 
-    Below the dotted rule all further epochs gain less than 1%.
+    Below the rule all further epochs gain less than 1%.
     """
     groups: dict[str | None, list[Point]] = {}
     for result in shown:

@@ -139,10 +139,7 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
 
 
 def on_one_processor(cells: Sequence[Evidence]) -> list[Evidence]:
-    """Return cells with the runs of the first processor that has made every run of theirs.
-
-    They stay as they are where no processor has.
-    """
+    """Return cells with the runs of the first processor that has made all, if one has."""
     for processor in dict.fromkeys(entry.processor for cell in cells for entry in cell.entries):
         made = [[one for one in cell.entries if one.processor == processor] for cell in cells]
         sides = zip(cells, made, strict=True)
@@ -188,8 +185,7 @@ def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
     """Return what is drawn anew: a sample for each set of models that the cells are of.
 
-    Of cells of the same models the sum is taken model by model: what the models differ in is then
-    no part of its chance.
+    Of cells of the same models the sum is taken model by model: what these differ in is no chance.
     """
     groups: dict[object, list[tuple[float, Evidence]]] = {}
     for weight, cell in weighted:

@@ -66,9 +66,8 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
     their standard deviation, each run's where their metrics or machines differ, or why there is
     none; "NAME (difference)", ours less the paper's, empty on stand-in data; and "NAME (mean)",
     "(deviation)" and "(each)", the score of each run. Then "Lines", "Scale" and the columns of
-    `FOOTNOTES`: runs, test set, the metric with its signature, the processor, the days, the ledger,
-    the first digits of the model files' SHA-256, the command that runs what is missing, what it
-    takes, and notes.
+    `FOOTNOTES`: runs, test set, the metric with its signature, processor, days, ledger, the first
+    digits of the model files' SHA-256, the command that runs what is missing, its cost, and notes.
     """
     printed = table_of(settings, name)
     ours: dict[int, dict[str, Result]] = {}

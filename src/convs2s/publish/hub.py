@@ -1,8 +1,7 @@
 """A model as a folder for others: of the Hugging Face Hub, or of graphs for ONNX Runtime.
 
 A folder of the Hub is written, sent there and brought from there. What goes either way has a name
-of ``HUB_FILES``, so that nothing else of a repository is fetched, and no folder is there before
-its model has been read.
+of ``HUB_FILES``, so that nothing else is fetched, and no folder is there before its model is read.
 """
 
 import hashlib

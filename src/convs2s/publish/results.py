@@ -53,8 +53,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     """Write what the numbers of a folder of results rest on into a new folder, or NAME.zip.
 
     ``with_text`` says whether source sentences and references go along; the data's license decides.
-    A UserError says that there are no scores, that the output exists, or that a file is not the one
-    that was scored.
+    A UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
     refuse_existing(output)
     if not folder.is_dir():

@@ -7,8 +7,7 @@ makes them equal to the tools that the paper scores with: multi-bleu.perl and mt
 Both scripts lower A to Z alone. Of blanks they know different ones: multi-bleu.perl splits bytes,
 where Perl's ``split`` knows space, tab, line feed, vertical tab, form feed and carriage return; a
 no-break space, U+0085 or U+2028 is part of a word. mteval-v13a.pl decodes its files and splits at
-all of Unicode's blanks. So does Python's ``split``, but also at U+001C to U+001F, which are blanks
-in neither script.
+all of Unicode's blanks. So does Python's ``split``, but also at U+001C to U+001F.
 
 All functions that take lines refuse, with a UserError, lists of references that are not as long as
 the hypotheses, and no lines at all.

@@ -55,8 +55,7 @@ def align_words(
     failed job's outputs: a killed alignment resumes from there, to the same links.
 
     ``links`` has a line per pair, ``SOURCE-TARGET`` positions from 0, such as ``0-0 1-2``; it is
-    empty where the pair was not aligned. Of the corpus so many ``pairs`` are drawn at random by the
-    ``seed``; None aligns all.
+    empty where a pair was not aligned. So many ``pairs`` are drawn by the ``seed``; None: all.
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))

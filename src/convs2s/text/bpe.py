@@ -138,8 +138,7 @@ class Bpe:
         """Read codes; any other format is a UserError.
 
         Merges that lead to a token outside of the ``vocabulary``, which is written as in the output
-        (``@@`` included), are undone. What one of the ``glossaries``, regular expressions, matches
-        stays one token.
+        (``@@`` included), are undone. ``glossaries`` are regular expressions of tokens.
         """
         merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:

@@ -3,8 +3,7 @@
 The rules are those of Moses' ``train-truecaser.perl``, ``truecase.perl`` and ``detruecase.perl``,
 for tokenized text whose special characters are escaped. sacremoses has them as well, but counts
 other words (after a closing sentence it skips what opens the next one) and holds the whole text in
-memory. Where two cases of a word are equally frequent, Perl takes either, here it is the one with
-the smaller letters.
+memory. Where two cases of a word are equally frequent, Perl takes either, here the smaller.
 """
 
 from collections import Counter

@@ -4,8 +4,7 @@ Paper, section 4.2: each has a copy of the parameters and computes the gradients
 batch. Their sum is the same bytes everywhere, and so is the step.
 
 The parameters' gradients lie in a few buckets of memory, in about the order in which the backward
-pass finishes them. A bucket whose gradients are complete is summed over the workers while the pass
-goes on with the others.
+pass finishes them. A complete bucket is summed over the workers while the pass goes on.
 """
 
 import os

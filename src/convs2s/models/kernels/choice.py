@@ -146,8 +146,7 @@ def least_seconds(
 ) -> dict[Kernel, list[float]]:
     """Return the least processor time of each work of each kernel.
 
-    The kernels take turns, and the least time counts, so that other work on the machine slows down
-    none of them alone.
+    Kernels take turns, and the least time counts: other work on the machine slows down none alone.
     """
     least = {name: [float("inf")] * len(several) for name, several in works.items()}
     end = time.perf_counter() + SHARED_SECONDS

@@ -13,8 +13,7 @@ class LinearMap:
     """A map of (..., inputs) to (..., outputs).
 
     Each row follows from its own input alone, as the output of a sentence must not depend on its
-    batch: the weight lies transposed, so that each adds up in the same order whatever their number
-    from ``FEWEST_ROWS`` on.
+    batch: the weight lies transposed, so that each of ``FEWEST_ROWS`` or more adds up in one order.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, precision: Precision) -> None:
