@@ -28,6 +28,7 @@ from convs2s.paper.evidence import (
     samples_of,
     why_incomparable,
     why_no_verdict,
+    with_equal_processors,
 )
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.table_formats import Sheet, csv, markdown
@@ -95,10 +96,11 @@ class JudgedClaim:
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Return every claim of config/claims.yaml with its verdict."""
+    known = with_equal_processors(entries)
 
     @cache
     def cell(name: CellName) -> Evidence:
-        return evidence(settings, name, entries)
+        return evidence(settings, name, known)
 
     def find(names: Sequence[CellName]) -> list[Evidence]:
         return on_one_processor([cell(name) for name in names])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -136,6 +137,30 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
         entries=tuple(scored),
         missing=missing,
     )
+
+
+def with_equal_processors(runs: EntriesOfCells) -> EntriesOfCells:
+    """Return the entries with one name for processors that compute equal numbers, each run once.
+
+    In every training that both have made, one at least, perplexity is the same to the last digit:
+    rounding that differs anywhere changes most of its digits within a training.
+    """
+    made: dict[str, dict[str, float]] = {}  # processor -> training -> its perplexity
+    for entry in chain.from_iterable(runs.values()):
+        if entry.processor and (score := entry.scores.get("perplexity")):
+            made.setdefault(entry.processor, {})[entry.fingerprint] = score.score
+    names: dict[str | None, str] = {}
+    for processor, scores in made.items():
+        for name in [*dict.fromkeys(names.values()), processor]:
+            both = scores.keys() & made[name].keys()
+            if both and all(scores[training] == made[name][training] for training in both):
+                names[processor] = name
+                break
+    known = {}
+    for address, of_cell in runs.items():
+        named = [replace(one, processor=names.get(one.processor, one.processor)) for one in of_cell]
+        known[address] = list({(one.fingerprint, one.processor): one for one in named}.values())
+    return known
 
 
 def on_one_processor(cells: Sequence[Evidence]) -> list[Evidence]:

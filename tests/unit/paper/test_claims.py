@@ -1,9 +1,8 @@
 """The claims' verdicts: from planted scores, one test for each way that runs can be there."""
 
-import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +11,24 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from convs2s.config.claims import CellName, Claim, row_index
 from convs2s.config.load import load
-from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.paper import claims, evidence
-from convs2s.paper.cells import CellAddress
-from convs2s.paper.claims import Finding, corrected, judge, verdict_of, write_claims
-from convs2s.paper.evidence import entries_by_cell
-from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
-from convs2s.paper.run_inputs import fingerprint_of
+from convs2s.paper.claims import Finding, corrected, verdict_of, write_claims
+from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.scoring import significance
 from convs2s.scoring.bleu import encode_statistics
+from tests.support.claims import (
+    BASE,
+    BEFORE,
+    NO_SOURCE,
+    NO_TARGET,
+    better,
+    entries,
+    finding,
+    sha256,
+)
 from tests.support.statistics import bleu_of
-
-BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
-BEFORE = "bleu_tokenized_before_replacement"
 
 
 @pytest.fixture(scope="module")
@@ -38,44 +39,6 @@ def demo(root: Path) -> Settings:
 @pytest.fixture(scope="module")
 def paper(root: Path) -> Settings:
     return load(root, {"scale": "paper"})
-
-
-def entries(
-    settings: Settings,
-    row: str,
-    scores: Sequence[float],
-    *,
-    table: str = "table4",
-    column: str = "bleu",
-    measure: str = BEFORE,
-    lines: int = 500,
-    **names: str,
-) -> list[LedgerEntry]:
-    """A cell's entries of a ledger, seed1 first."""
-    number = row_index(CellName(table=table, row=row), settings.paper, "here")
-    testset = None if measure == "perplexity" else "test"
-    run = RunNames("demo_en_fr_word", row, "", testset, decoding="beam5")
-    return [
-        LedgerEntry(
-            fingerprint=fingerprint_of(inputs := {"run": f"{row}/seed{seed} {measure}"}),
-            file=f"{row}/seed{seed}",
-            table_cells=(CellAddress(table, number, column),),
-            run=replace(run, run=f"seed{seed}", **names),
-            scale="demo",
-            scores={measure: RunScore(score, "nrefs:1")},
-            lines=lines,
-            sha256={"model.safetensors": sha256(f"{names.get('model', row)} {seed}")},
-            processor="a processor",
-            revision=None,
-            date="2026-01-01",
-            inputs=inputs,
-        )
-        for seed, score in enumerate(scores, start=1)
-    ]
-
-
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_sentences(entry: LedgerEntry, share: float, seed: int) -> LedgerEntry:
@@ -89,24 +52,6 @@ def with_sentences(entry: LedgerEntry, share: float, seed: int) -> LedgerEntry:
     other = encode_statistics(np.stack([words, words, *totals], axis=1))
     sentences = {"bleu_tokenized": other, BEFORE: encode_statistics(statistics)}
     return replace(entry, scores=scores, sentences=sentences)
-
-
-def finding(settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]) -> Finding:
-    """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
-    claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
-    runs = entries_by_cell(entry for cell in found for entry in cell)
-    (judged,) = judge(replace(settings, claims={"mine": claim}), runs)
-    (result,) = judged.findings
-    assert judged.verdict == result.verdict
-    return result
-
-
-def better(row: str, worse: str, margin: float = 0.0, column: str = "bleu") -> dict[str, object]:
-    sides = {
-        side: [{"table": "table4", "row": name, "column": column}]
-        for side, name in (("better", row), ("worse", worse))
-    }
-    return {"comparisons": [{**sides, "margin": margin}]}
 
 
 @pytest.mark.parametrize(
@@ -218,39 +163,6 @@ def test_one_run_whose_sentences_are_not_known_has_no_interval(demo: Settings) -
     found = entries(demo, BASE, [25.0]), entries(demo, NO_SOURCE, [15.0])
     result = finding(demo, better(BASE, NO_SOURCE), *found)
     assert (result.verdict, result.value, result.interval) == ("no verdict", 10.0, None)
-
-
-def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None:
-    base, other = (entries(demo, row, [21.0, 21.1, 21.2]) for row in (BASE, NO_SOURCE))
-    mixed = [replace(entry, processor="another, AVX2, torch 2.13.0") for entry in other[:1]]
-    result = finding(demo, better(BASE, NO_SOURCE), base, mixed + other[1:])
-    assert (result.verdict, result.value) == ("no verdict", None)
-    said = "not of one processor: a processor against another, AVX2, torch 2.13.0"
-    assert result.note == said
-    unknown = [replace(entry, processor=None) for entry in other]
-    result = finding(demo, better(BASE, NO_SOURCE), base, unknown)
-    assert result.note == "not of one processor: a processor against one that is not stated"
-    all_unknown = [replace(entry, processor=None) for entry in base]
-    result = finding(demo, better(BASE, NO_SOURCE), all_unknown, unknown)
-    assert (result.verdict, result.note) == ("undecided", "of processors that are not stated")
-
-
-def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Settings) -> None:
-    """A base that was trained on both, and a row of each, as when sessions change machines."""
-    base = entries(demo, BASE, [21.6, 21.7, 21.8])
-    again = [
-        replace(entry, processor="another") for entry in entries(demo, BASE, [22.6, 22.7, 22.8])
-    ]
-    here, there = entries(demo, NO_SOURCE, [21.2, 21.3, 21.4]), entries(demo, NO_TARGET, [21.5] * 3)
-    there = [replace(entry, processor="another") for entry in there]
-    both = base + again
-    result = finding(demo, better(BASE, NO_SOURCE), both, here)
-    assert (result.verdict, result.value) == ("held", pytest.approx(0.4))
-    assert result.runs == "3 against 3"
-    result = finding(demo, better(BASE, NO_TARGET), both, there)
-    assert (result.verdict, result.value) == ("held", pytest.approx(1.2))
-    result = finding(demo, better(NO_TARGET, NO_SOURCE), here, there)
-    assert result.note == "not of one processor: another against a processor"
 
 
 @pytest.mark.parametrize(

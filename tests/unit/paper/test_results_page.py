@@ -114,11 +114,11 @@ def test_plateaus_are_of_trainings_that_have_a_curve(
     assert "LSTM, table 1" not in drawn
     assert "plateaus.svg" in Path("page.md").read_text("utf-8")
     costs = Path("page", "tables.md").read_text("utf-8").partition("## Costs")[2]
-    rows = [re.split(r" *\| *", line)[1:5] for line in costs.splitlines() if "|" in line]
+    shown = [re.split(r" *\| *", line)[1:5] for line in costs.splitlines() if "|" in line]
     # Three seeds of each row of table 4, each an hour; the base of figure 2 is one of them.
-    assert ["table4", "12", "12", "12.00"] in rows
-    assert ["table6", "3", "0", "0.00"] in rows
-    (of_figure,) = (row for row in rows if row[0] == "figure2")
+    assert ["table4", "12", "12", "12.00"] in shown
+    assert ["table6", "3", "0", "0.00"] in shown
+    (of_figure,) = (row for row in shown if row[0] == "figure2")
     assert of_figure[2:] == ["3", "3.00"]
-    (total,) = (row for row in rows if row[0] == "all, each training once")
+    (total,) = (row for row in shown if row[0] == "all, each training once")
     assert total[2:] == [str(len(set(scores))), f"{len(set(scores)):.2f}"]

@@ -1,0 +1,73 @@
+"""Planted entries of a ledger, and what a claim comes to by them."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from convs2s.config.claims import CellName, Claim, row_index
+from convs2s.config.messages import validated
+from convs2s.config.settings import Settings
+from convs2s.paper.cells import CellAddress
+from convs2s.paper.claims import Finding, judge
+from convs2s.paper.evidence import entries_by_cell
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
+from convs2s.paper.run_inputs import fingerprint_of
+
+BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
+BEFORE = "bleu_tokenized_before_replacement"
+
+
+def entries(
+    settings: Settings,
+    row: str,
+    scores: Sequence[float],
+    *,
+    table: str = "table4",
+    column: str = "bleu",
+    measure: str = BEFORE,
+    lines: int = 500,
+    **names: str,
+) -> list[LedgerEntry]:
+    """A cell's entries of a ledger, seed1 first."""
+    number = row_index(CellName(table=table, row=row), settings.paper, "here")
+    testset = None if measure == "perplexity" else "test"
+    run = RunNames("demo_en_fr_word", row, "", testset, decoding="beam5")
+    return [
+        LedgerEntry(
+            fingerprint=fingerprint_of(inputs := {"run": f"{row}/seed{seed} {measure}"}),
+            file=f"{row}/seed{seed}",
+            table_cells=(CellAddress(table, number, column),),
+            run=replace(run, run=f"seed{seed}", **names),
+            scale="demo",
+            scores={measure: RunScore(score, "nrefs:1")},
+            lines=lines,
+            sha256={"model.safetensors": sha256(f"{names.get('model', row)} {seed}")},
+            processor="a processor",
+            revision=None,
+            date="2026-01-01",
+            inputs=inputs,
+        )
+        for seed, score in enumerate(scores, start=1)
+    ]
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def finding(settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]) -> Finding:
+    """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
+    claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
+    runs = entries_by_cell(entry for cell in found for entry in cell)
+    (judged,) = judge(replace(settings, claims={"mine": claim}), runs)
+    (result,) = judged.findings
+    assert judged.verdict == result.verdict
+    return result
+
+
+def better(row: str, worse: str, margin: float = 0.0, column: str = "bleu") -> dict[str, object]:
+    sides = {
+        side: [{"table": "table4", "row": name, "column": column}]
+        for side, name in (("better", row), ("worse", worse))
+    }
+    return {"comparisons": [{**sides, "margin": margin}]}

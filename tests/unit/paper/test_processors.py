@@ -1,0 +1,77 @@
+"""Runs of several processors: which are compared, and which are as if of one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.paper.claims import Finding
+from convs2s.paper.ledger import LedgerEntry, RunScore
+from tests.support.claims import BASE, NO_SOURCE, NO_TARGET, better, entries, finding
+
+
+@pytest.fixture(scope="module")
+def demo(root: Path) -> Settings:
+    return load(root, {"scale": "demo"})
+
+
+def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None:
+    base, other = (entries(demo, row, [21.0, 21.1, 21.2]) for row in (BASE, NO_SOURCE))
+    mixed = [replace(entry, processor="another, AVX2, torch 2.13.0") for entry in other[:1]]
+    result = finding(demo, better(BASE, NO_SOURCE), base, mixed + other[1:])
+    assert (result.verdict, result.value) == ("no verdict", None)
+    said = "not of one processor: a processor against another, AVX2, torch 2.13.0"
+    assert result.note == said
+    unknown = [replace(entry, processor=None) for entry in other]
+    result = finding(demo, better(BASE, NO_SOURCE), base, unknown)
+    assert result.note == "not of one processor: a processor against one that is not stated"
+    all_unknown = [replace(entry, processor=None) for entry in base]
+    result = finding(demo, better(BASE, NO_SOURCE), all_unknown, unknown)
+    assert (result.verdict, result.note) == ("undecided", "of processors that are not stated")
+
+
+def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Settings) -> None:
+    """A base that was trained on both, and a row of each, as when sessions change machines."""
+    base = entries(demo, BASE, [21.6, 21.7, 21.8])
+    again = [
+        replace(entry, processor="another") for entry in entries(demo, BASE, [22.6, 22.7, 22.8])
+    ]
+    here, there = entries(demo, NO_SOURCE, [21.2, 21.3, 21.4]), entries(demo, NO_TARGET, [21.5] * 3)
+    there = [replace(entry, processor="another") for entry in there]
+    both = base + again
+    result = finding(demo, better(BASE, NO_SOURCE), both, here)
+    assert result.verdict == "held"
+    assert result.value == pytest.approx(0.4)
+    assert result.runs == "3 against 3"
+    result = finding(demo, better(BASE, NO_TARGET), both, there)
+    assert result.verdict == "held"
+    assert result.value == pytest.approx(1.2)
+    result = finding(demo, better(NO_TARGET, NO_SOURCE), here, there)
+    assert result.note == "not of one processor: another against a processor"
+
+
+def test_processors_of_equal_perplexities_are_one(demo: Settings) -> None:
+    """A training that both have made tells: to the last digit, or they stay two."""
+    base = entries(demo, BASE, [21.6, 21.7, 21.8])
+    elsewhere = [
+        replace(entry, processor="another")
+        for entry in entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
+    ]
+    trained = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")[0]
+
+    def found(*trainings: LedgerEntry) -> Finding:
+        return finding(demo, better(BASE, NO_SOURCE), base, elsewhere, list(trainings))
+
+    def again(perplexity: float, processor: str | None = "another") -> LedgerEntry:
+        scores = {"perplexity": RunScore(perplexity, None)}
+        return replace(trained, processor=processor, scores=scores)
+
+    assert found(trained).verdict == "no verdict"
+    equal = found(trained, again(4.766))
+    assert equal.verdict == "held"
+    assert equal.value == pytest.approx(0.4)
+    assert equal.runs == "3 against 3"
+    assert found(trained, again(4.7660000000001)).verdict == "no verdict"
+    assert found(trained, again(4.766, processor=None)).verdict == "no verdict"
