@@ -75,7 +75,8 @@ def load(
     tables = folders.named(Table, "config/paper.yaml")
     for name in scale.without:
         check_known(f"config/scales/{options.scale}.yaml: without", "table", name, tables)
-    paper = {name: one.filled() for name, one in tables.items() if name not in scale.without}
+    filled = {name: one.filled() for name, one in tables.items() if name not in scale.without}
+    paper = {name: one for name, one in filled.items() if scale.shown_rows(one)}
     model_settings, scale = _read_models(folders, models, scale, paper)
     entries = folders.content("config/downloads.yaml") or []
     if not isinstance(entries, list):

@@ -56,7 +56,7 @@ class Options(Section):
     """
 
     scale: str = "paper"
-    """Which data and models stand for the paper's: a file of config/scales."""
+    """Which data and models stand for the paper's: one of config/scales, such as multi30k or demo."""
     tasks: Items[str] | None = None
     """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
     cover; null takes those of the paper's tables."""

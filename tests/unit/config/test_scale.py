@@ -123,7 +123,9 @@ def test_an_ensemble_that_is_listed_has_its_own_number_of_models() -> None:
 
 
 def test_a_scale_may_be_without_a_table(copy: Path) -> None:
-    assert "trainings" in load(copy, {"scale": "paper"}).paper
+    tables = load(copy, {"scale": "paper"}).paper
+    assert "trainings" in tables
+    assert "recipes" not in tables  # as all of its rows are left out
     assert "trainings" not in load(copy, {"scale": "demo"}).paper
     file = copy / "config/scales/demo.yaml"
     text = file.read_text("utf-8").replace("[recipes, trainings]", "[training]")
