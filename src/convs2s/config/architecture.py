@@ -141,8 +141,7 @@ class ConvS2SArchitecture(NetworkSettings):
             "patternErrorMessage": "expected all, or a list of block numbers such as [1, 3, 5]"
         },
     )
-    """Decoder blocks that attend to the source: all, or a list that counts blocks from 1 at the
-    bottom (table 5)."""
+    """Decoder blocks that attend to the source: all, or a list, from 1 at the bottom (table 5)."""
     attention_weights: Literal["shared"] | None = None
     """shared: the attending blocks, of equal width then, have one pair of maps between their width
     and the embeddings', as in a published tutorial; null: each has its own (section 3.3)."""
@@ -236,13 +235,11 @@ class LstmArchitecture(NetworkSettings):
     embedding: Width = 1000
     """Width of the token embeddings."""
     dropout: Probability = 0.0
-    """Probability that dropout sets a value to zero: on embeddings, between layers and on the
-    decoder's output; 0 in the paper."""
+    """Probability that dropout zeroes a value of embeddings or layers' outputs; 0 in the paper."""
     initialization: PositiveFloat = 0.08
     """Every parameter is drawn uniformly between minus this and this."""
     reverse_source: bool = True
-    """Whether the encoder reads the source's tokens from last to first, the end token still last
-    (section 3.3 of the LSTM's paper)."""
+    """Whether the encoder reads the source reversed, the end token last (section 3.3 there)."""
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""

@@ -57,8 +57,7 @@ class DecodingSettings(Section):
     """Which target tokens a sentence's output may consist of: model leaves it to the model, which
     may select them by the source sentence (architecture.vocabulary_selection); full takes all."""
     ensemble: Literal["probabilities", "log_probabilities"] = "probabilities"
-    """What an ensemble averages at each step: probabilities (the authors' code since May 2017) or
-    log_probabilities (before)."""
+    """What an ensemble averages: probabilities (the authors' since May 2017), log_probabilities."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "fp32"
     """Arithmetic of the network; int8 rounds weights and activations to 8 bits, each output and
     each row with a scale of its own, on CPUs and for kind: convs2s alone. auto is int8 there, bf16

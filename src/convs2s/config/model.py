@@ -80,8 +80,7 @@ class Recipe(Section):
     momentum: Probability = 0.99
     """Nesterov's momentum."""
     normalize: Literal["tokens", "sentences"] = "tokens"
-    """What the summed gradient of a batch is divided by: its target tokens (section 4.2) or its
-    sentences (the LSTM system)."""
+    """What a batch's gradient is divided by: target tokens (section 4.2), or sentences (LSTM)."""
     clip: PositiveFloat = 0.1
     """Largest norm of the gradient over all parameters; a larger one is rescaled to it."""
     label_smoothing: Probability = 0.0
@@ -89,18 +88,15 @@ class Recipe(Section):
     schedule: ScheduleSettings = ScheduleSettings()
     """How the learning rate changes and when training ends."""
     velocity: Literal["keep", "rescale"] = "keep"
-    """What a change of the learning rate does to Nesterov's velocity: keep (the authors' code) or
-    rescale (its PyTorch successor)."""
+    """Nesterov's velocity at a change of the rate: keep (the authors' code), rescale (fairseq)."""
     maximum_epochs: PositiveFloat | None = None
-    """Epochs after which training ends in any case, the last of which may be a part of one; null
-    leaves the end to the schedule."""
+    """Epochs after which training ends, perhaps with a part of one; null: by the schedule."""
     best_by: Literal["bleu"] | None = None
     """What makes an epoch better, so that its parameters are kept and a plateau's rate stays: bleu
     is the BLEU of at most 2,000 validation pairs, translated greedily after each epoch; null takes
     the validation loss, as the paper does."""
     average: Annotated[int, Field(ge=2)] | None = None
-    """The result is the mean of the parameters after this many last epochs; null takes those of the
-    best epoch, as the paper does."""
+    """The result is the mean of so many last epochs; null: the best epoch, as in the paper."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Arithmetic of training; parameters are kept in fp32 in any case."""
     compile: bool = False

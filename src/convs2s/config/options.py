@@ -56,21 +56,19 @@ class Options(Section):
     """
 
     scale: str = "paper"
-    """Which data and models stand for the paper's: one of config/scales, such as multi30k or demo."""
+    """What stands for the paper's data and models: one of config/scales, such as multi30k, demo."""
     tasks: Items[str] | None = None
     """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
     cover; null takes those of the paper's tables."""
     mirrors: Items[HomePath] = ()
-    """Folders or base URLs asked before the hosts themselves; a mirror holds https://HOST/PATH as
-    MIRROR/HOST/PATH."""
+    """Folders or URLs asked before the hosts; each has https://HOST/PATH as MIRROR/HOST/PATH."""
     shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2
     """Parts into which a training corpus is cut to be prepared side by side: as many as there are
     cores, or more. The results do not depend on it."""
     keep_intermediates: bool = False
     """Whether files that only the preparation reads are kept: raw training text, shards."""
     cores: PositiveInt | None = None
-    """CPU threads of one training or decoding; null takes the number that the recipe in
-    config/models.yaml states."""
+    """CPU threads of one training or decoding; null: the recipe's, in config/models.yaml."""
     device: Device = "auto"
     """Where to train and decode; auto takes a GPU where there is one."""
     products: Products = "auto"
@@ -84,8 +82,7 @@ class Options(Section):
     """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
     says, or with one worker each on CPUs. The global batch stays as it is."""
     container: Text | None = None
-    """Image in which snakemake --sdm apptainer runs each job: a .sif file, or an address such as
-    docker://NAME; null: none."""
+    """Image in which snakemake --sdm apptainer runs jobs: a .sif file, or docker://NAME."""
     rouge_exceptions: HomePath | None = None
     """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
     (docs/rouge.md says how to make it); null: it stems without."""

@@ -173,8 +173,7 @@ class Task(Section):
     Moses' format and in the task's words (docs/rescoring.md). What has no file is not rescored."""
     released: ReleasedModel | None = None
     """A model of fairseq's that somebody published, in place of trainings: its run is named
-    released, and headline.model is the name that it goes by. Each is a file as in corpus. null: the
-    task's models are trained."""
+    released, and headline.model is the name that it goes by. Files as in corpus. null: none."""
     headline: Headline = Headline()
     """What the task's bleu.txt or rouge.txt reports."""
     metric: Literal["bleu", "rouge"] = "bleu"

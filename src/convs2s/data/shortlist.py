@@ -43,8 +43,7 @@ class Shortlist:
         """Number a table of source words, each with its candidates, the best first.
 
         Words that a vocabulary does not have are left out, as the model reads ``<unk>``.
-        ``frequent`` is the number of most frequent types that are always selected, ``most`` that of
-        the candidates of a source word.
+        ``frequent`` types are always selected, and of each source word ``most`` candidates.
         """
         rows: list[list[int]] = [[] for _ in range(len(source))]
         for word, words in table:

@@ -2,8 +2,7 @@
 
 Targets are forced through the same steps that a search takes, so that an ensemble, an LSTM and a
 ConvS2S network are scored as they translate, and the encoder runs once for all hypotheses of a
-source. All types of the vocabulary count, also for a network that selects them: a hypothesis of
-another system may consist of any.
+source. All types of the vocabulary count, as a hypothesis of another system may consist of any.
 """
 
 import math

@@ -51,8 +51,7 @@ class Attention(nn.Module):
 
     The equations print neither the factors sqrt(0.5), which keep the variance of each sum (section
     3.4), nor ``out_projection``: z has the embeddings' width f, so the context must be mapped back
-    to the block's width d. Both are in the authors' code, as is that attention comes before the
-    block's residual connection.
+    to the block's width d. The authors' code has both, and attention before the residual.
     """
 
     def __init__(self, width: int, embedding: int) -> None:

@@ -140,8 +140,7 @@ class DecoderState:
         """Predict from each hypothesis's last token (B, K).
 
         Return log-probabilities (B, K, S), which sum to a probability of less than 1 where they are
-        averaged as such; and the attention (B, K, m), the mean over the networks that have
-        attention, None where none has.
+        averaged as such; and the attention (B, K, m), the mean over networks, or None.
         """
         steps = [state.step(previous) for state in self._states]
         attentions = [attention for _, attention in steps if attention is not None]

@@ -160,8 +160,7 @@ class OnnxDecoder:
     def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
-        most ``count`` are returned.
+        ``previous`` and ``scores`` (B, K): each hypothesis's last token and log-probability.
         """
         batch, width = previous.shape
         places, *features = self._read(previous)

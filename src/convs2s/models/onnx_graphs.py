@@ -125,8 +125,7 @@ class Graph:
     def columns(self, x: str, width: int) -> str:
         """Return (B, K, width) as (B, width, K).
 
-        The second map keeps ONNX Runtime from making the first a part of a product, which is four
-        times slower for K = 1.
+        The second keeps ONNX Runtime from making the first a part of a product, four times slower.
         """
         turned = self.op("Transpose", x, perm=[0, 2, 1])
         return str(self.op("Reshape", turned, self.integers(0, width, -1)))

@@ -114,8 +114,7 @@ def entries_of(
     """Return the entries of the cells' runs: of those made here by file, then the published ones.
 
     ``scores`` are those of the cells' paths that exist; ``published`` is a published ledger, which
-    gives runs that were not made here. A UserError says that a file of scores is not JSON, or that
-    the published ledger is damaged.
+    gives runs that were not made here. A UserError names a file that is damaged.
     """
     by_path: dict[str, list[tuple[Cell, RunFile]]] = {}
     by_fingerprint: dict[str, list[tuple[Cell, RunFile]]] = {}

@@ -164,8 +164,7 @@ def compare(
     """Test whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
 
     The test set is drawn anew ``samples`` times; sacrebleu's seed is in the signature. The
-    references are one or more lists of lines, in the form that ``form`` asks for; ``names`` are
-    what errors call the two systems.
+    references are one or more lists of lines, as ``form`` asks; ``names`` are the systems'.
     """
     _check_lines(baseline, references, names[0])
     _check_lines(system, references, names[1])

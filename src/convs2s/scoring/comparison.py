@@ -37,8 +37,7 @@ def compare_models(
     """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
 
     ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
-    ``stand_in`` says what the data is, where it is not the paper's; the ``header`` names the models
-    as ``baseline`` and ``system``.
+    ``stand_in`` says what the data is, if not the paper's; ``header`` names the models.
     """
     references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
     results: dict[BleuForm, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}

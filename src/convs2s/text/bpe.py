@@ -180,8 +180,7 @@ def join(tokens: str) -> str:
 def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[str]:
     """Count the tokens that a text with these word counts is split into.
 
-    The frequent ones of a language are the vocabulary for `Bpe` (subword-nmt's
-    ``--vocabulary-threshold``).
+    Frequent ones are the vocabulary for `Bpe` (subword-nmt's ``--vocabulary-threshold``).
     """
     counts: Counter[str] = Counter()
     for word, count in word_counts:

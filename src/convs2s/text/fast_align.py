@@ -77,8 +77,7 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
 class _Pairs:
     """All pairs of positions of some sentence pairs.
 
-    The target words come in the order of their numbers, so that the probabilities of neighbours lie
-    close to each other in memory.
+    Target words come in the order of their numbers, so that neighbours are close in memory.
     """
 
     targets: Integers  # places in the corpus

@@ -69,8 +69,7 @@ class TrainingData:
         """Read both stores to their ends, side by side, for their recorded checksums.
 
         A flipped bit would train another model under the same name; it is a UserError. It is done
-        once for each start of a training, as fast as the disk is, and leaves the stores in the
-        memory that they are read from.
+        once for each start of a training, as fast as the disk is, and leaves the stores in memory.
         """
         stores = {store.path: self.checksums[f"dataset/{store.path.name}"] for store in self.stores}
         with ThreadPoolExecutor() as pool:

@@ -199,8 +199,7 @@ class Gradients:
     def finish(self) -> None:
         """Exchange what is left, and have all gradients summed over the workers.
 
-        All have the same bytes then. A worker that has made no pass, or not to its end, takes part
-        with what it has.
+        All have the same bytes then. A worker without a whole pass takes part with what it has.
         """
         for bucket in self._buckets[len(self._exchanges) :]:
             self._exchanges.append(self._workers.start_sum(bucket.flat))

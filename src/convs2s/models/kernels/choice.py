@@ -71,8 +71,7 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
     """Return the fastest kernel of training for these products with this process's threads.
 
     It goes by what this user has first measured on such a processor, by this version of torch and
-    with as many threads. A UserError says that the cache folder cannot be written to, or that its
-    file is damaged.
+    with as many threads. A UserError: the cache cannot be written, or is damaged.
     """
     shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
     machine = processor(), torch.__version__, torch.get_num_threads()

@@ -62,8 +62,7 @@ def random_bits(count: int) -> Tensor:
 def hide_masks_from_compiler() -> None:
     """Have torch.compile call ``random_bits``, which it cannot look into, as it stands.
 
-    No decorator does it: ``torch.compiler.disable`` loads the compiler, two seconds that every job
-    would spend, where few compile.
+    No decorator does it: ``torch.compiler.disable`` loads the compiler, two seconds of every job.
     """
     global random_bits
     random_bits = torch.compiler.disable(random_bits)
