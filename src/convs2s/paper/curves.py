@@ -111,8 +111,8 @@ def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
                 point["share"] = value / entry.curve[-1]
                 groups.setdefault(row.group, []).append(point)
     x = alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1, format="d", tickCount=5, grid=False))
-    axis = alt.Axis(format="%", tickCount=4, grid=False)
-    y = alt.Y("share:Q", title=None, axis=axis, scale=alt.Scale(domain=[0.99, 1.2]))
+    axis, scale = alt.Axis(format="%", tickCount=4, grid=False), alt.Scale(domain=[0.99, 1.2])
+    y = alt.Y("share:Q", title="perplexity / last one", axis=axis, scale=scale)
     rule = _chart([{"share": 1.01}]).mark_rule(strokeDash=[1, 2]).encode(y=y)
     panels = list[Panel]()
     for group, points in groups.items():
