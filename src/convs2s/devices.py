@@ -277,7 +277,8 @@ def keep_freed_memory() -> None:
     """Have the C library keep freed memory for the next allocation.
 
     It gives large tensors back to the system at once, which hands them out again page by page,
-    each cleared: a seventh of a training's processor time. Only glibc does so, and is changed.
+    each cleared: a seventh of a training's processor time. Other C libraries
+    are left as they are.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):

@@ -81,7 +81,7 @@ class Column(Section):
     name: str
     """Heading."""
     measure: MeasureName | None = None
-    """Which of a run's scores is compared with the printed value; null: what a row says, if any."""
+    """Which of a run's scores is compared with the printed value; null: only rows name one."""
     digits: NonNegativeInt = 2
     """Decimal places."""
 

@@ -157,7 +157,7 @@ class Task(Section):
     preparation: PreparationRecipes = PreparationRecipes()
     """Recipes that turn raw text into words."""
     clean: CleanLimits = CleanLimits()
-    """Training and validation pairs that are kept; lengths but tokens are in words, before BPE."""
+    """Training and validation pairs that are kept; lengths are in words before BPE, but tokens."""
     paper_pairs: PositiveInt | None = None
     """Cleaned training pairs that the paper states, shown beside ours; null: it states none."""
     vocabulary: VocabularySettings = VocabularySettings()

@@ -65,7 +65,9 @@ def plan_batches(
     limits: BatchLimits,
     generator: np.random.Generator,
 ) -> EpochPlan:
-    """Plan one epoch: sort by length, unless batches are of mixed ones, cut and shuffle batches.
+    """Plan one epoch: sort by length, cut into batches, shuffle the batches.
+
+    Batches of mixed lengths are cut without the sort.
 
     Pairs of equal lengths come in random order before the cut, so that batches differ between
     epochs. The plan is a function of the lengths (N,), each at least 1, of the limits and of the

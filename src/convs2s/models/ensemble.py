@@ -130,7 +130,8 @@ class DecoderState:
     ) -> None:
         """Take what each network has read of the source (B, m), and its map to logits of S types.
 
-        ``types`` (S,) are the shortlist's; None: all. ``mask`` (B, S): True where one is barred.
+        ``types`` (S,) are the shortlist's; None: all. ``mask`` (B, S) is True where a
+        sentence may not use one.
         """
         self._states, self._outputs, self._average = states, outputs, average
         self._no_word = (source == PADDING) | (source == END)  # (B, m)

@@ -465,7 +465,8 @@ def search(
         minimum (): from how many on ``</s>`` may follow.
         hypotheses (1,), candidates (1,), groups (1,): K, how many continuations are looked at,
             and in how many groups of them.
-        penalties (2, S): what types lose of their log-probability, with ``</s>`` and without.
+        penalties (2, S): what types lose of their log-probability, where ``</s>`` may follow and
+            where not.
 
     Of each of T steps it makes ``best``, ``parents`` and ``chosen`` (T, candidates) and ``at``
     (T, 1, K), as in ``Candidates``, and ``ends`` (T, 1, K), the log-likelihoods with ``</s>``:

@@ -12,7 +12,6 @@ from pydantic import TypeAdapter
 
 from convs2s.config.messages import unknown
 from convs2s.config.paper import Column, Row, Table
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
@@ -153,11 +152,6 @@ class Cell:
     def runs(self) -> tuple[str, ...]:
         """The runs whose scores are averaged."""
         return tuple(file.run for file in self.files)
-
-    @property
-    def trainings(self) -> list[str]:
-        """Those runs, in the place of an ensemble its models."""
-        return [member for run in self.runs for member in members(run)]
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -317,7 +317,8 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     """Return how far the meanings of phrases are apart, less what chance gives, with its p.
 
-    All runs have the same phrases: the largest p of one counts, and none of both sides of chance.
+    The phrases are the same for all runs, so the largest p of a run counts. Where runs lie on both
+    sides of chance, p is 1.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if cell.missing:

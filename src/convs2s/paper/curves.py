@@ -21,8 +21,6 @@ _POINT_SIZE, _RING_SIZE = 30, 160  # square pixels
 TRAININGS = "trainings"
 """The table of this project that has a row for each model, in groups of what is compared."""
 
-PLATEAUS = "Validation perplexity by epoch, as a share of that after the last one"
-
 Point = dict[str, Any]
 """A value of a curve, by the names of what its axes, colors and tooltips show."""
 
@@ -100,7 +98,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
 def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
     """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve.
 
-    Below the rule all further epochs gain less than 1%.
+    Below the dotted rule all further epochs gain less than 1%.
     """
     groups: dict[str | None, list[Point]] = {}
     for result in shown:
@@ -118,8 +116,8 @@ def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
     for group, points in groups.items():
         lines = _chart(points).mark_line(clip=True, strokeWidth=1.5, color=COLORS[0])
         lines = lines.encode(x=x, y=y, detail="training:N", tooltip=["training:N", "epoch:Q"])
-        panel = alt.LayerChart(layer=[rule, lines])
-        panels.append(panel.properties(height=80, title=group or ""))
+        layers = alt.LayerChart(layer=[rule, lines])
+        panels.append(layers.properties(height=80, title=group or ""))
     return panels
 
 

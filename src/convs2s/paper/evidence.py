@@ -210,7 +210,8 @@ def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
     """Return what is drawn anew: a sample for each set of models that the cells are of.
 
-    Of cells of the same models the sum is taken model by model: what these differ in is no chance.
+    Of cells of the same models the sum is taken model by model: what the models differ in is then
+    no part of its chance.
     """
     groups: dict[object, list[tuple[float, Evidence]]] = {}
     for weight, cell in weighted:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.layout import Layout
@@ -11,7 +12,7 @@ from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells
 from convs2s.paper.charts import save_figure
 from convs2s.paper.claims import judge, printed_claims
-from convs2s.paper.curves import PLATEAUS, TRAININGS, plateau_panels
+from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import Result, results, runs_by_cell
 from convs2s.paper.table_formats import Sheet, markdown
@@ -106,7 +107,12 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
         for run, hours in result.scores.items()
     }
     trainings = {
-        name: {(one.cell.task, one.cell.model, run) for one in table for run in one.cell.trainings}
+        name: {
+            (one.cell.task, one.cell.model, member)
+            for one in table
+            for run in one.cell.runs
+            for member in members(run)
+        }
         for name, table in tables.items()
     }
     trainings["all, each training once"] = set().union(*trainings.values())
@@ -143,5 +149,6 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
         plot = folder / "plateaus.svg"
         sized = [panel.properties(width=_TREND_WIDTH) for panel in panels]
         save_figure(sized, [plot], stand_in=stand_in, columns=_TRENDS)
-        shown.append(f"![{PLATEAUS}]({folder.name}/{plot.name})\n")
+        title = "Validation perplexity by epoch, as a share of that after the last one"
+        shown.append(f"![{title}]({folder.name}/{plot.name})\n")
     return shown

@@ -100,11 +100,10 @@ def read_training(
 def measure_training_speed(
     *, history: Path, training: Path, output: Path, manifest: Mapping[str, object]
 ) -> None:
-    """Write the median over the epochs of target tokens per second (section 5.5), and its hours.
+    """Write how fast a training was, its hours, and its curve: perplexity after each epoch.
 
-    And the validation perplexity after each epoch, for a ledger.
-
-    The median, as an epoch in which the machine was busy otherwise says nothing of the network.
+    The speed is the median over the epochs of target tokens per second (section 5.5),
+    as an epoch in which the machine was busy otherwise says nothing of the network.
     The hours are those of all updates at this rate, times GPUs, or without one times threads.
     ``training`` is the record whose manifest names the device.
     """

@@ -55,7 +55,8 @@ def align_words(
     failed job's outputs: a killed alignment resumes from there, to the same links.
 
     ``links`` has a line per pair, ``SOURCE-TARGET`` positions from 0, such as ``0-0 1-2``; it is
-    empty where a pair was not aligned. So many ``pairs`` are drawn by the ``seed``; None: all.
+    empty where a pair was not aligned. ``pairs`` says how many of the corpus
+    the ``seed`` draws; None aligns all.
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))

@@ -29,7 +29,8 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
 
     It is fetched once: workers and later tries find it beside the output of the training, by the
     name of its URL. ``downloads`` is what is known of files by URL. Where that is nothing, the
-    checksum of the first download holds from then on. A UserError: none, or another file.
+    checksum of the first download holds from then on. A UserError says that it cannot be
+    fetched, or is another file.
     """
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
