@@ -101,21 +101,16 @@ def sole_writer(path: Path) -> Iterator[None]:
                 if not try_lock(stream):
                     print(f"{path}: waiting for another process that writes it", file=sys.stderr)
                     wait_for_lock(stream)
-            if not _is_at(lock, stream):
-                continue  # the owner before has removed it
+            is_there = False
+            with suppress(FileNotFoundError):  # the owner before may have removed it
+                is_there = os.path.samestat(lock.stat(), os.fstat(stream.fileno()))
+            if not is_there:
+                continue
             try:
                 yield
             finally:
                 lock.unlink(missing_ok=True)
             return
-
-
-def _is_at(path: Path, stream: IO[str]) -> bool:
-    """Say whether an open file is still the one under a name."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(stream.fileno()))
-    except FileNotFoundError:
-        return False
 
 
 def _new_folder(parent: Path) -> tuple[Path, IO[str]]:

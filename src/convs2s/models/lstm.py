@@ -98,10 +98,7 @@ class LstmEncoder(nn.Module):
         states = []  # of each layer h and cells, (1, B, c)
         for number, layer in enumerate(self.layers):
             if number:
-                dropped = self.layers.drop(packed.data)
-                packed = PackedSequence(
-                    dropped, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices
-                )
+                packed = packed._replace(data=self.layers.drop(packed.data))
             packed, state = layer(packed)
             states.append(state)
         return states

@@ -22,9 +22,9 @@ class ServerSettings(Section):
     largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10
     """Hypotheses that a request may keep at each step, at most."""
     longest_text: Annotated[int, Field(ge=1, le=LONGEST_LINE_BYTES)] = 2000
-    """Bytes of a sentence, as UTF-8, at most."""
+    """Bytes of a text, as UTF-8, at most."""
     most_texts: PositiveInt = 64
-    """Sentences of a request at most."""
+    """Texts of a request at most."""
     most_waiting: PositiveInt = 512
     """Sentences that wait at most; a request beyond that is told to come again."""
     split_sentences: bool = True

@@ -20,7 +20,7 @@ from torch import Tensor
 from convs2s.config.model import BatchLimits, Recipe
 from convs2s.data.batches import Batch, Indices, collate, cut, cut_starts
 from convs2s.data.shortlist import Shortlist, Types, places_of
-from convs2s.data.store import Lengths, TokenStore
+from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.training.workers import Workers
 
@@ -72,7 +72,11 @@ def split_batch(
     runs = cut(whole, longest, None, micro_batch_tokens)
     if workers > 1:
         both, shares = sides.sum(1), -(-len(runs) // workers) * workers
-        runs = cut(whole, both, None, _smallest_bound(both, shares))
+        bounds = range(int(both.max()), len(both) * int(both.max()) + 1)  # of a run's padded tokens
+        smallest = bisect_left(
+            bounds, True, key=lambda tokens: len(cut_starts(both, None, tokens)) <= shares
+        )
+        runs = cut(whole, both, None, bounds[smallest])
     sizes = [len(run) * int(longest[run].max()) for run in runs]
     while len(runs) < len(rows):
         largest = max(
@@ -88,15 +92,6 @@ def split_batch(
         MicroBatch(rows[run], (index,), size)
         for index, (run, size) in enumerate(zip(runs, sizes, strict=True))
     ]
-
-
-def _smallest_bound(lengths: Lengths, runs: int) -> int:
-    """Return the fewest padded tokens of a run with which a greedy cut makes at most ``runs``."""
-    longest = int(lengths.max())
-    bounds = range(len(lengths) * longest)
-    return bisect_left(
-        bounds, True, lo=longest, key=lambda tokens: len(cut_starts(lengths, None, tokens)) <= runs
-    )
 
 
 @dataclass(frozen=True)
