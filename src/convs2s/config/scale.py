@@ -44,7 +44,7 @@ class Shrinking(Section):
     training: Recipe
     """The training recipe of every small version."""
     keep_recipe: DistinctItems[str] = ()
-    """Models whose small version has the model's own recipe, and its own dropout."""
+    """Models whose small version keeps the model's recipe and dropout, but not its threads."""
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
@@ -58,11 +58,12 @@ class Shrinking(Section):
 
         keeps = name in self.keep_recipe
         changed = {} if self.dropout is None or keeps else {"dropout": self.dropout}
+        recipe = self.training.model_dump(mode="json")
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
             "architecture": narrowed(architecture.model_dump(mode="json")) | changed,
-            "training": {} if keeps else self.training.model_dump(mode="json"),
+            "training": {"threads": recipe["threads"]} if keeps else recipe,
         }
 
 
