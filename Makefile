@@ -18,7 +18,7 @@ INSTALLED := $(VENV)/.installed
 MADE := $(VENV)/.made_by_make
 # What runs in a recipe finds the environment's programs first, as after `activate`.
 IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
-# One process for each core and two more, each with the tests of a file (tests/support/sharing_out.py). A process
+# One process for each core and one more, each with the tests of a file (tests/support/sharing_out.py). A process
 # that a test has ended is not replaced: xdist would wait for ever. To see the output of a test as it runs:
 # make test IN_PROCESSES=
 IN_PROCESSES := -n auto --no-loadscope-reorder --max-worker-restart=0

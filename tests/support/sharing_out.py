@@ -28,10 +28,10 @@ OF_FIRST_RUN = (
 def processes() -> int:
     """Return how many processes to run tests in: one for each core that this process may use.
 
-    Two more run beside them, as tests on a cluster wait for most of their time.
+    One more runs beside them, as tests on a cluster wait for most of their time.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min((cores or 1) + 2, MOST_PROCESSES)
+    return min((cores or 1) + 1, MOST_PROCESSES)
 
 
 def sorted_for_sharing(items: Sequence[pytest.Item]) -> list[pytest.Item]:
