@@ -155,12 +155,11 @@ def _serve(arguments: argparse.Namespace) -> None:
     from convs2s.devices import held_device
     from convs2s.serving.server import serve
 
-    settings = read_section(arguments, ServerSettings)
     with held_device(arguments.device, waits=False) as device:
         serve(
             arguments.model,
             read_section(arguments, DecodingSettings),
-            settings,
+            read_section(arguments, ServerSettings),
             device=device,
             threads=arguments.threads,
             pretokenized=arguments.pretokenized,

@@ -244,8 +244,7 @@ class Task(Section):
                 f"'{testset}' of the task {self.name} has {count} references, the target as number "
                 f"0 among them, so none is number {number}"
             )
-        pairs = self._test_pairs(testset)
-        return [(pair.target, pair.references[number - 1]) for pair in pairs]
+        return [(one.target, one.references[number - 1]) for one in self._test_pairs(testset)]
 
     def _test_pairs(self, testset: str) -> tuple[ScoredFilePair, ...]:
         check_known(f"the task {self.name}", "test set", testset, self.corpus.tests)

@@ -77,8 +77,7 @@ class OnnxEnsemble:
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
         parts = self._encode(source)
         if shortlist is None:
-            output = self.session("output")
-            return OnnxDecoder(self, parts, hypotheses, output, self._types, None)
+            return OnnxDecoder(self, parts, hypotheses, self.session("output"), self._types, None)
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
         output = graphs.output(layers, self.precision, self._average, True).session()
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))

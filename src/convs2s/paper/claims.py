@@ -23,12 +23,12 @@ from convs2s.paper.evidence import (
     Quantity,
     Weighted,
     entries_by_cell,
+    equal_processors,
     evidence,
     on_one_processor,
     samples_of,
     why_incomparable,
     why_no_verdict,
-    with_equal_processors,
 )
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.table_formats import Sheet, csv, markdown
@@ -96,14 +96,14 @@ class JudgedClaim:
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Return every claim of config/claims.yaml with its verdict."""
-    known = with_equal_processors(entries)
+    processors = equal_processors(entries)
 
     @cache
     def cell(name: CellName) -> Evidence:
-        return evidence(settings, name, known)
+        return evidence(settings, name, entries)
 
     def find(names: Sequence[CellName]) -> list[Evidence]:
-        return on_one_processor([cell(name) for name in names])
+        return on_one_processor([cell(name) for name in names], processors)
 
     judged = []
     for name, claim in settings.claims.items():

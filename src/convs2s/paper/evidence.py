@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,8 +53,7 @@ class Evidence:
     @property
     def ensemble(self) -> LedgerEntry | None:
         """The one entry, where it is an ensemble's."""
-        alone = len(self.entries) == 1 < self.trainings
-        return self.entries[0] if alone else None
+        return self.entries[0] if len(self.entries) == 1 < self.trainings else None
 
     @property
     def runs_in_words(self) -> str:
@@ -92,6 +91,8 @@ class Evidence:
         ratios = self.scores("length_ratio")
         return float(np.mean(ratios)) if ratios and len(ratios) == len(self.entries) else None
 
+
+ProcessorsOfRun = Callable[[LedgerEntry], list[str | None]]
 
 CellFinder = Callable[[Sequence[CellName]], list[Evidence]]
 """Gives what is known of cells that are held against each other (`on_one_processor`)."""
@@ -139,37 +140,44 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     )
 
 
-def with_equal_processors(runs: EntriesOfCells) -> EntriesOfCells:
-    """Return the entries with one name for processors that compute equal numbers, each run once.
+def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
+    """Return what names the processors that give the numbers of a run, its own first.
 
-    In every training that both have made, one at least, perplexity is the same to the last digit:
-    rounding that differs anywhere changes most of its digits within a training.
+    Another one does if both have made trainings of this kind of network and precision, which decide
+    on the kernels, and perplexity is the same to the last digit in all: rounding that differs
+    anywhere changes most of its digits within a training.
     """
-    made: dict[str, dict[str, float]] = {}  # processor -> training -> its perplexity
+    made: dict[tuple[object, str | None], dict[str, float]] = {}  # training -> its perplexity
     for entry in chain.from_iterable(runs.values()):
         if entry.processor and (score := entry.scores.get("perplexity")):
-            made.setdefault(entry.processor, {})[entry.fingerprint] = score.score
-    names: dict[str | None, str] = {}
-    for processor, scores in made.items():
-        for name in [*dict.fromkeys(names.values()), processor]:
-            both = scores.keys() & made[name].keys()
-            if both and all(scores[training] == made[name][training] for training in both):
-                names[processor] = name
-                break
-    known = {}
-    for address, of_cell in runs.items():
-        named = [replace(one, processor=names.get(one.processor, one.processor)) for one in of_cell]
-        known[address] = list({(one.fingerprint, one.processor): one for one in named}.values())
-    return known
+            made.setdefault((_kernels(entry), entry.processor), {})[entry.fingerprint] = score.score
+
+    def processors(entry: LedgerEntry) -> list[str | None]:
+        kernels, equal = _kernels(entry), [entry.processor]
+        own = made.get((kernels, entry.processor), {})
+        for (of_kernels, processor), scores in made.items():
+            both = own.keys() & scores.keys() if of_kernels == kernels else ()
+            if both and all(own[training] == scores[training] for training in both):
+                equal.append(processor)
+        return equal
+
+    return processors
 
 
-def on_one_processor(cells: Sequence[Evidence]) -> list[Evidence]:
-    """Return cells with the runs of the first processor that has made all, if one has."""
-    for processor in dict.fromkeys(entry.processor for cell in cells for entry in cell.entries):
-        made = [[one for one in cell.entries if one.processor == processor] for cell in cells]
-        sides = zip(cells, made, strict=True)
-        if all({one.run for one in cell.entries} == {one.run for one in on} for cell, on in sides):
-            return [replace(cell, entries=tuple(on)) for cell, on in zip(cells, made, strict=True)]
+def _kernels(entry: LedgerEntry) -> object:
+    trained: Any = entry.inputs.get("trained", {})
+    return trained.get("architecture", {}).get("kind"), trained.get("training", {}).get("precision")
+
+
+def on_one_processor(cells: Sequence[Evidence], processors: ProcessorsOfRun) -> list[Evidence]:
+    """Return cells with the runs of the first processor that would give all, if one does."""
+    entries = [entry for cell in cells for entry in cell.entries]
+    for processor in dict.fromkeys(chain.from_iterable(map(processors, entries))):
+        made = [[one for one in cell.entries if processor in processors(one)] for cell in cells]
+        on = [{one.run: replace(one, processor=processor) for one in cell} for cell in made]
+        if [cell.keys() for cell in on] == [{one.run for one in cell.entries} for cell in cells]:
+            sides = zip(cells, on, strict=True)
+            return [replace(cell, entries=tuple(runs.values())) for cell, runs in sides]
     return list(cells)
 
 
@@ -196,11 +204,11 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
 
 def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
     """Return why runs are too few for a verdict; None where they are enough."""
-    if any(cell.trainings < LEAST_RUNS for cell in cells):
-        if max(cell.trainings for cell in cells) == 1:
+    trainings = [cell.trainings for cell in cells]
+    if min(trainings) < LEAST_RUNS:
+        if max(trainings) == 1:
             return "one run each: no verdict"
-        fewest = min(cell.trainings for cell in cells)
-        return f"{fewest} on a side: a verdict needs {LEAST_RUNS} runs a side"
+        return f"{min(trainings)} on a side: a verdict needs {LEAST_RUNS} runs a side"
     for cell in cells:
         if cell.ensemble and _models_alone(cell.ensemble, cells) is None:
             return "an ensemble is one run, and its models alone are not compared with here"

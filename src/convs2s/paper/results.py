@@ -27,8 +27,7 @@ class Result:
     @property
     def scores(self) -> dict[str, float]:
         """Run -> its score."""
-        measure = self.cell.measure
-        return {run: entry.scores[measure].score for run, entry in self.entries.items()}
+        return {run: entry.scores[self.cell.measure].score for run, entry in self.entries.items()}
 
     @property
     def signatures(self) -> list[str]:

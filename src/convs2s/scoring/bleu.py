@@ -132,8 +132,7 @@ def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score
     """
     _check_lines(hypotheses, references)
     metric = _ScriptBleu("tokenized", smooth_method="none", max_ngram_order=1)
-    ratio = metric.corpus_score(hypotheses, references).ratio
-    return Score(ratio, str(metric.get_signature()))
+    return Score(metric.corpus_score(hypotheses, references).ratio, str(metric.get_signature()))
 
 
 class SentenceBleu:
@@ -285,8 +284,7 @@ def _score(
     metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Score:
     _check_lines(hypotheses, references)
-    score = metric.corpus_score(hypotheses, references).score
-    return Score(score, str(metric.get_signature()))
+    return Score(metric.corpus_score(hypotheses, references).score, str(metric.get_signature()))
 
 
 def _check_lines(

@@ -93,5 +93,4 @@ class Preparation:
 
 def tokenize_file(*, raw: str | Path, output: str | Path, name: str, language: str) -> int:
     """Prepare a file line by line; return the number of lines."""
-    preparation = Preparation(name, language)
-    return write_lines(output, map(preparation.prepare, read_lines(raw)))
+    return write_lines(output, map(Preparation(name, language).prepare, read_lines(raw)))

@@ -75,3 +75,40 @@ def test_processors_of_equal_perplexities_are_one(demo: Settings) -> None:
     assert equal.runs == "3 against 3"
     assert found(trained, again(4.7660000000001)).verdict == "no verdict"
     assert found(trained, again(4.766, processor=None)).verdict == "no verdict"
+
+
+def test_equal_perplexities_in_one_precision_say_nothing_of_another(demo: Settings) -> None:
+    """Each precision has kernels of its own, and so has each kind of network."""
+
+    def of(precision: str, kind: str, rows: list[LedgerEntry]) -> list[LedgerEntry]:
+        trained = {"architecture": {"kind": kind}, "training": {"precision": precision}}
+        return [replace(one, inputs={**one.inputs, "trained": trained}) for one in rows]
+
+    def there(rows: list[LedgerEntry]) -> list[LedgerEntry]:
+        return [replace(one, processor="another") for one in rows]
+
+    base, other = (entries(demo, row, [21.0, 21.1, 21.2]) for row in (BASE, NO_SOURCE))
+    trained = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")
+    trained = of("bf16", "convs2s", [*trained, *there(trained)])
+
+    def verdict(precision: str, kind: str, *, is_trained: bool = True) -> str:
+        here, elsewhere = of(precision, kind, base), there(of(precision, kind, other))
+        found = trained if is_trained else []
+        return finding(demo, better(BASE, NO_SOURCE), here, elsewhere, found).verdict
+
+    assert verdict("bf16", "convs2s") == "undecided"
+    assert verdict("bf16", "convs2s", is_trained=False) == "no verdict"
+    assert verdict("fp32", "convs2s") == "no verdict"
+    assert verdict("bf16", "lstm") == "no verdict"
+
+
+def test_a_run_of_equal_processors_is_compared_with_what_one_of_them_made(demo: Settings) -> None:
+    """In fp32 there is the LSTM of one processor; ConvS2S in bf16 counts as if made there too."""
+    base = entries(demo, BASE, [21.6, 21.7, 21.8])
+    lstm = [
+        replace(one, processor="another", inputs={"trained": {"training": {"precision": "fp32"}}})
+        for one in entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
+    ]
+    (trained,) = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")
+    both = [trained, replace(trained, processor="another")]
+    assert finding(demo, better(BASE, NO_SOURCE), base, lstm, both).verdict == "held"
