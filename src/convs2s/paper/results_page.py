@@ -21,7 +21,7 @@ from convs2s.paper.trends import trend_panels
 
 _HEADLINES = ("table1", "table2")  # the exhibits whose values of ours stand on the page itself
 
-_LEFT_OUT = ("Claim", "Source", "Comparisons", "Notes")
+_LEFT_OUT = ("Claim", "Source", "Notes")
 """Columns that stand on the pages behind it alone."""
 
 _TREND_WIDTH, _TRENDS = 100, 8  # pixels of a panel, and panels in a row: two of each exhibit
