@@ -214,7 +214,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "Verdict": claim.verdict,
                 "Difference": _signed(claim.decisive.value),
                 "95% interval": _interval(claim.decisive),
-                "Comparisons": counted or "none",
+                "Comparisons": counted if len(claim.findings) > 1 else "",
                 "Tests": str(claim.tests or ""),
                 "Notes": claim.untested or "",
             }
