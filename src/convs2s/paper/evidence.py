@@ -173,11 +173,11 @@ def on_one_processor(cells: Sequence[Evidence], processors: ProcessorsOfRun) -> 
     """Return cells with the runs of the first processor that would give all, if one does."""
     entries = [entry for cell in cells for entry in cell.entries]
     for processor in dict.fromkeys(chain.from_iterable(map(processors, entries))):
-        made = [[one for one in cell.entries if processor in processors(one)] for cell in cells]
-        on = [{one.run: replace(one, processor=processor) for one in cell} for cell in made]
-        if [cell.keys() for cell in on] == [{one.run for one in cell.entries} for cell in cells]:
-            sides = zip(cells, on, strict=True)
-            return [replace(cell, entries=tuple(runs.values())) for cell, runs in sides]
+        equal = [[each for each in cell.entries if processor in processors(each)] for cell in cells]
+        there = [{each.run: replace(each, processor=processor) for each in cell} for cell in equal]
+        if [on.keys() for on in there] == [{each.run for each in cell.entries} for cell in cells]:
+            of_cells = zip(cells, there, strict=True)
+            return [replace(cell, entries=tuple(runs.values())) for cell, runs in of_cells]
     return list(cells)
 
 
