@@ -27,7 +27,9 @@ class Done:
     @property
     def errors(self) -> list[str]:
         """The lines in which the workflow or the command line states a fault."""
-        return [line for line in self.said.splitlines() if re.match(r"(convs2s: )?error: ", line)]
+        # Snakemake ends a record's line in a write of its own: another job's error may come before.
+        start = r"(?:^|(?<=exit status 1\.))"
+        return re.findall(rf"{start}(?:convs2s: )?error: .*$", self.said, re.MULTILINE)
 
     @property
     def planned(self) -> dict[str, int]:
