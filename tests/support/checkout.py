@@ -28,8 +28,8 @@ class Done:
     def errors(self) -> list[str]:
         """The lines in which the workflow or the command line states a fault."""
         # Snakemake ends a record's line in a write of its own: another job's error may come before.
-        start = r"(?:^|(?<=exit status 1\.))"
-        return re.findall(rf"{start}(?:convs2s: )?error: .*$", self.said, re.MULTILINE)
+        said = re.sub(r"(exit status \d+\.)(?=error: )", r"\1\n", self.said)
+        return [line for line in said.splitlines() if re.match(r"(convs2s: )?error: ", line)]
 
     @property
     def planned(self) -> dict[str, int]:
