@@ -41,7 +41,7 @@ help:
 	@echo "make test-lowest those of the package, with the lowest versions that pyproject.toml allows"
 	@echo "make test-all    the long tests too"
 	@echo "make benchmarks  beside CTranslate2, fairseq and others, 15 minutes; into docs/benchmarks.md"
-	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/benchmarks.md"
+	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/notes/gpu.md"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
 	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 200 pairs, 300 kills, full disks (hours)"
 	@echo "make lint        every check of style and types"

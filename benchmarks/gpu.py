@@ -121,7 +121,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=5.5, help="default: %(default)s")
     parser.add_argument("--output", type=Path, help="the JSON file to write")
     parser.add_argument("--figures", type=Path, help="such a file: measure nothing")
-    parser.add_argument("--write-docs", action="store_true", help="fill in docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="fill in docs/notes/gpu.md")
     return parser.parse_args()
 
 

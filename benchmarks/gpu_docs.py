@@ -1,16 +1,18 @@
-"""The table of docs/benchmarks.md that the GPU's benchmark fills."""
+"""The table of docs/notes/gpu.md that the GPU's benchmark fills."""
 
 from pathlib import Path
 from typing import Any
 
-from page import PAGE, replace_section
+from page import replace_section
+from workloads import ROOT
 
 SECTION = "gpu"
+NOTE = ROOT / "docs" / "notes" / "gpu.md"
 
 Figures = dict[str, Any]
 
 
-def write_docs(figures: Figures, page: Path = PAGE) -> None:
+def write_docs(figures: Figures, page: Path = NOTE) -> None:
     """Replace the page's section by the figures' table."""
     replace_section(SECTION, table(figures), page)
 
@@ -23,10 +25,29 @@ def table(figures: Figures) -> str:
     return "\n".join(rows)
 
 
+UNITS = {
+    "share_of_matrix_rate": "of the matrix rate",
+    "share_of_one": "of one",
+    "peak_gigabytes": "GB",
+    "gigabytes_of_each": "GB each",
+    "training_seconds": "s",
+    "seconds": "s",
+}
+"""What the page says behind some of the figures; behind others stands their name."""
+
+LEFT_OUT = ("took_seconds", "seconds_of_the_first_updates", "sentences", "of_hypotheses", "text")
+
+
 def _said(found: object) -> str:
     if not isinstance(found, dict):
         return str(found)
-    return "; ".join(f"{name.replace('_', ' ')} {_number(one)}" for name, one in found.items())
+    shown = [name for name in found if name not in LEFT_OUT]
+    return "; ".join(f"{_number(found[name])} {_unit(name)}" for name in shown)
+
+
+def _unit(name: str) -> str:
+    rate = name.replace("_per_second", "/s").replace("_gflops", " GFLOP/s")
+    return UNITS.get(name, rate.replace("_", " "))
 
 
 def _number(found: object) -> str:
@@ -34,4 +55,6 @@ def _number(found: object) -> str:
         return {True: "yes", False: "no", None: "not measured"}[found]
     if isinstance(found, int):
         return f"{found:,}"
-    return f"{found:.3g}" if isinstance(found, float) and abs(found) < 1e-2 else str(found)
+    if isinstance(found, float) and abs(found) < 1e-2:
+        return f"{found:.3g}"
+    return str(found).replace("|", "\\|")

@@ -180,7 +180,7 @@ def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) 
 def _processors(file: RunFile, manifest: Mapping[str, object]) -> str | None:
     """Return what a file's models were trained on, and what computed the file, each once.
 
-    A job whose environment has no torch states none; it is on the machine of the others.
+    A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
     """
     records = [folder / "training.json" for folder in _folders(file)]
     trained = [read_json(record) for record in records if record.is_file()]
@@ -191,7 +191,7 @@ def _processors(file: RunFile, manifest: Mapping[str, object]) -> str | None:
             [stated.get(key) for key in ("gpu", "processor")] if isinstance(stated, dict) else []
         )
         kind = ", ".join(str(part) for part in parts if part)
-        if kind and not any(known.startswith(kind) for known in kinds):
+        if kind and not any(kind in known for known in kinds):
             kinds[kind] = None
     return "; ".join(kinds) or None
 

@@ -10,7 +10,7 @@ import torch
 
 import compare
 from gpu import missed
-from gpu_docs import SECTION, write_docs
+from gpu_docs import NOTE, SECTION, write_docs
 from page import PAGE, marks
 
 BEGIN, END = marks(SECTION)
@@ -63,15 +63,15 @@ def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:
         write_docs(figures, page)
     text = page.read_text()
     assert text.startswith(f"before\n{BEGIN}\nH100, torch 2, 2026-11-22")
-    assert "| training | tokens per second 1,234; peak gigabytes not measured |" in text
+    assert "| training | 1,234 tokens/s; not measured GB |" in text
     assert "| late | not run |" in text
     assert "Not run." not in text
     assert text.endswith(f"{END}\nafter\n")
 
 
-@pytest.mark.parametrize("section", [compare.SECTION, SECTION])
-def test_the_page_has_a_place_for_what_is_written_into_it(section: str) -> None:
-    text = PAGE.read_text("utf-8")
+@pytest.mark.parametrize(("page", "section"), [(PAGE, compare.SECTION), (NOTE, SECTION)])
+def test_the_page_has_a_place_for_what_is_written_into_it(page: Path, section: str) -> None:
+    text = page.read_text("utf-8")
     assert [text.count(mark) for mark in marks(section)] == [1, 1]
 
 

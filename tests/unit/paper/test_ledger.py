@@ -61,6 +61,7 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
         (entry,) = entries_of(demo, cell, [score])
         assert entry.processor == expected
     write(training, {"manifest": {"processor": "an EPYC", "gpu": "an H100"}})
+    write(score, NUMBERS | {"manifest": MANIFEST | {"processor": "an EPYC"}})
     (entry,) = entries_of(demo, cell, [score])
     assert entry.processor == "an H100, an EPYC"
 
