@@ -153,6 +153,16 @@ def test_a_compiled_network_makes_the_same_updates(task: Path, tmp_path: Path) -
         torch.testing.assert_close(mine, other, atol=1e-6, rtol=0)
 
 
+def test_a_torch_is_asked_for_no_option_of_its_compiler_that_it_lacks(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(torch, "compile", lambda _, **given: asked.append(given["options"]))
+    monkeypatch.setattr(torch._inductor, "list_options", lambda: ["combo_kernels", "debug"])
+    tiny.trainer(task, tmp_path).updater._compile(True)
+    assert asked == [{"combo_kernels": True}] * 2
+
+
 def test_separate_micro_batches_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
     limits = {"sentences": 32, "micro_batch_tokens": 40}
     joint = tiny.trainer(task, tmp_path, batch=limits).plan(1)
