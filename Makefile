@@ -94,7 +94,7 @@ QUICK :=
 benchmarks: $(INSTALLED)
 	@$(IN_VENV) python benchmarks/compare.py $(or $(QUICK),--write-docs)
 
-# Minutes. What GPUs compute comes first: figures of a wrong result say nothing.
+# Some minutes. What GPUs compute comes first: figures of a wrong result say nothing.
 gpu-check: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q -m gpu -rs tests/unit
 	@$(IN_VENV) PYTHONPATH=src python benchmarks/gpu.py --output gpu.json --write-docs

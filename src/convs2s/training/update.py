@@ -86,10 +86,10 @@ class Updater:
         torch._dynamo.config.specialize_float = True
         # What layers do alike, such as to normalize their weights, shares kernels, and a bias is
         # added by the product that it belongs to. An older torch has not all of these options.
-        kernels: dict[str, str | int | bool] = {"combo_kernels": True}
-        kernels |= {"combo_kernel_max_num_nodes": 32, "keep_addmm_fused_for_half_dtypes": True}
+        wanted: dict[str, str | int | bool] = {"combo_kernels": True}
+        wanted |= {"combo_kernel_max_num_nodes": 32, "keep_addmm_fused_for_half_dtypes": True}
         known = torch._inductor.list_options() if is_for_gpu else []
-        options = {name: value for name, value in kernels.items() if name in known}
+        options = {name: value for name, value in wanted.items() if name in known}
         # Every batch has lengths of its own.
         compiled = partial(torch.compile, dynamic=True, options=options)
         self._inputs_of_loss = compiled(self._read_batch)

@@ -30,16 +30,26 @@ pytestmark = [
 ]
 
 
-FLOAT_ROOTS = 1e-7
-"""Relative: also of doubles, torch's kernel for weight normalization on GPUs takes the square root
-as of a float (sqrtf, in ATen's WeightNorm.cu); CPUs and compiled networks take the whole one."""
-
-
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
+@pytest.fixture
+def exact_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Normalize weights by the whole square root, as CPUs and compiled networks do.
+
+    Torch's kernel on GPUs takes a float's, also of doubles (sqrtf, in ATen's WeightNorm.cu).
+    """
+
+    def normalized(v: torch.Tensor, g: torch.Tensor, _: int) -> torch.Tensor:
+        norm: torch.Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
+        return v * (g / norm)
+
+    monkeypatch.setattr(torch, "_weight_norm", normalized)
+
+
+@pytest.mark.usefixtures("exact_roots")
 def test_losses_and_gradients_are_the_cpus(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,11 +60,11 @@ def test_losses_and_gradients_are_the_cpus(
         report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         found.append((report.loss, report.norm, one.network.cpu()))
     (loss, norm, ours), (gpu_loss, gpu_norm, theirs) = found
-    assert gpu_loss == pytest.approx(loss, rel=FLOAT_ROOTS)
-    assert gpu_norm == pytest.approx(norm, rel=FLOAT_ROOTS)
+    assert gpu_loss == pytest.approx(loss, rel=1e-9)
+    assert gpu_norm == pytest.approx(norm, rel=1e-9)
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, other.grad, atol=1e-8, rtol=FLOAT_ROOTS)
-        torch.testing.assert_close(mine, other, atol=1e-8, rtol=FLOAT_ROOTS)
+        torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-9)
+        torch.testing.assert_close(mine, other, atol=1e-9, rtol=1e-9)
 
 
 @contextmanager
@@ -159,15 +169,16 @@ def test_fp32_logits_are_near_the_cpus() -> None:
     torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.usefixtures("exact_roots")
 def test_a_compiled_network_is_the_network(task: Path, tmp_path: Path) -> None:
     found = []
     for compiled in (False, True):
         one = tiny.trainer(task, tmp_path / str(compiled), device="cuda", compile=compiled)
         report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         found.append((report.loss, one.network))
-    assert found[1][0] == pytest.approx(found[0][0], rel=FLOAT_ROOTS)
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-9)
     for mine, other in zip(*(network.parameters() for _, network in found), strict=True):
-        torch.testing.assert_close(mine.grad, other.grad, atol=1e-8, rtol=FLOAT_ROOTS)
+        torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-7)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
