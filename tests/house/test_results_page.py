@@ -27,6 +27,7 @@ def test_a_page_is_made_from_its_ledger(
     main(["results", *PAGES[page], "--output", str(output)])
     shown = (root / "docs" / output.name).read_text("utf-8")
     assert shown == output.read_text("utf-8"), "make results-page"
+    assert shown.count("STAND-IN DATA") == 1
     folder = tmp_path / page
     written = {path.name for path in folder.iterdir()}
     plots = {"figure2.svg", "trends.svg"} | ({"plateaus.svg"} if page == "trained" else set())

@@ -14,7 +14,7 @@ def add_results(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("ledger", type=Path, help="the ledger, a JSON line for each run")
     command.add_argument("--scale", required=True, help="the scale whose tables are shown")
-    command.add_argument("--discussion", type=Path, help="Markdown to put before the numbers")
+    command.add_argument("--discussion", type=Path, help="Markdown that ends the page")
     command.add_argument("--output", type=Path, required=True, help="the page, a .md file")
     command.set_defaults(run=_results)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
+from convs2s.config.claims import printed_number
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
@@ -75,11 +76,11 @@ def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) 
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
-        value, result = row.paper.get(bleu), ours.get(number)
+        result = ours.get(number)
         yield Depth(
             side=row.group,
             layers=int(row.x),
-            paper=None if value is None else float(value),
+            paper=printed_number(row, bleu),
             bleu=result.mean if result else None,
             deviation=result.deviation if result else None,
             seeds=len(result.entries) if result else 0,

@@ -84,14 +84,20 @@ class JudgedClaim:
 
     @property
     def tests(self) -> int:
-        """How many tests the correction is for."""
+        """How many tests are corrected for: the pairs of a trend's rows first, then by Holm."""
         return sum(finding.tests for finding in self.findings)
 
     @property
     def decisive(self) -> Finding:
-        """The first finding of the claim's verdict that has a value; else one without any."""
+        """The first finding of the claim's verdict that has a value; else one without any.
+
+        Of a trend that a pair of rows refutes that is what its note says, not its slope.
+        """
         valued = (finding for finding in self.findings if finding.value is not None)
-        return next((one for one in valued if one.verdict == self.verdict), Finding(""))
+        found = next((one for one in valued if one.verdict == self.verdict), Finding(""))
+        if found.p_reversal is not None and found.p_reversal < LEVEL:
+            return replace(found, value=None, interval=None)
+        return replace(found, note=None)
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
@@ -216,7 +222,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "95% interval": _interval(claim.decisive),
                 "Comparisons": counted if len(claim.findings) > 1 else "",
                 "Tests": str(claim.tests or ""),
-                "Notes": claim.untested or "",
+                "Notes": claim.untested or claim.decisive.note or "",
             }
         )
     claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"}, {}, ())
@@ -358,7 +364,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     finding = replace(finding, note=f"no score: {missing}" if missing else None)
     if len(scored) < LEAST_POINTS:
         return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
-    runs = f"{sum(each.trainings for each in scored.values())} of {len(scored)} rows"
+    runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
     finding = replace(_described(finding, scored.values()), runs=runs)
     sign = -1.0 if cells[first].measure in LOWER_IS_BETTER else 1.0
     middle = mean(wanted.x[row] for row in scored)

@@ -48,19 +48,23 @@ class Evidence:
     @property
     def trainings(self) -> int:
         """How many trainings it rests on: an ensemble on those of its models."""
-        return sum(len(members(entry.run.run)) for entry in self.entries)
+        return sum(len(members(run)) for run in self.runs)
+
+    @property
+    def runs(self) -> list[str]:
+        """Their names, each once: several processors may have made a run."""
+        return list(dict.fromkeys(entry.run.run for entry in self.entries))
 
     @property
     def ensemble(self) -> LedgerEntry | None:
         """The one entry, where it is an ensemble's."""
-        return self.entries[0] if len(self.entries) == 1 < self.trainings else None
+        return self.entries[0] if len(self.runs) == 1 < self.trainings else None
 
     @property
     def runs_in_words(self) -> str:
         """How many runs there are, or which ensemble."""
-        runs = [entry.run.run for entry in self.entries]
-        ensembles = [run for run in runs if run.startswith("ensemble")]
-        return "printed" if self.is_cited else ", ".join(ensembles) or str(len(runs))
+        ensembles = [run for run in self.runs if run.startswith("ensemble")]
+        return "printed" if self.is_cited else ", ".join(ensembles) or str(len(self.runs))
 
     def scores(self, quantity: Quantity = "score") -> list[float]:
         """Return what is taken of each run."""
@@ -211,7 +215,7 @@ def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
         return f"{min(trainings)} on a side: a verdict needs {LEAST_RUNS} runs a side"
     for cell in cells:
         if cell.ensemble and _models_alone(cell.ensemble, cells) is None:
-            return "an ensemble is one run, and its models alone are not compared with here"
+            return "an ensemble is one run, and no three of its models alone are compared with here"
     return None
 
 
@@ -244,11 +248,12 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
 
 
 def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[float] | None:
-    """Return the scores of an ensemble's models, where one of the cells has each alone."""
+    """Return the scores of an ensemble's models alone, where one of the cells has enough."""
     for cell in cells:
-        alone = {entry.models: entry for entry in cell.entries}
-        if all((model,) in alone for model in ensemble.models):
-            return [alone[model,].scores[cell.measure].score for model in ensemble.models]
+        alone = {entry.models: entry.scores[cell.measure].score for entry in cell.entries}
+        scores = [alone[model,] for model in ensemble.models if (model,) in alone]
+        if len(scores) >= LEAST_RUNS:
+            return scores
     return None
 
 

@@ -37,7 +37,7 @@ class Result:
 
     @property
     def mean(self) -> float | None:
-        """The mean over the runs; None without one, or of several metrics or machines."""
+        """The mean over the runs; None without one, or of several signatures."""
         compares = self.entries and len(self.signatures) < 2
         return statistics.mean(self.scores.values()) if compares else None
 
@@ -69,21 +69,16 @@ def results(
 ) -> list[Result]:
     """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
 
-    Of a run that several processors have made, it is that of the one with most runs of the cells.
+    Of a run that several processors have made, it is the user's own before a published one, then
+    that of the processor with most runs of the cell, and of all cells.
     """
     cells = list(cells)
-    wanted = {fingerprint for cell in cells for fingerprint in cell.fingerprints}
-    of_cells = [entry for entry in entries if entry.fingerprint in wanted]
-    runs_on = Counter(entry.processor for entry in of_cells)
-    of_cells.sort(key=lambda entry: runs_on[entry.processor])
-    known = {entry.fingerprint: entry for entry in of_cells}
+    by_cell = runs_by_cell(cells, entries)
+    of_all = Counter(entry.processor for runs in by_cell.values() for entry in runs)
     shown = []
     for cell in cells:
-        scored = {
-            file.run: known[file.fingerprint]
-            for file in cell.files
-            if file.fingerprint in known and cell.measure in known[file.fingerprint].scores
-        }
+        known = _shown_runs(by_cell[cell.address], of_all)
+        scored = {run: known[run] for run in cell.runs if run in known}
         failed = {
             file.run: failures[file.path]
             for file in cell.files
@@ -93,15 +88,33 @@ def results(
     return shown
 
 
+def _shown_runs(
+    runs: Sequence[LedgerEntry], of_all: Mapping[str | None, int]
+) -> dict[str, LedgerEntry]:
+    here = Counter(entry.processor for entry in runs)
+
+    def rank(entry: LedgerEntry) -> tuple[bool, int, int]:
+        return entry.origin is None, here[entry.processor], of_all[entry.processor]
+
+    return {entry.run.run: entry for entry in sorted(runs, key=rank)}
+
+
 def runs_by_cell(
-    cells: Iterable[Cell], entries: Sequence[LedgerEntry]
+    cells: Iterable[Cell], entries: Iterable[LedgerEntry]
 ) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the entries of each cell's runs, on every processor that has made them."""
+    """Return the entries of each cell's runs, on every processor that has made them.
+
+    They have the cell's names: another configuration may have others for the same inputs.
+    """
+    of_run: dict[str, list[LedgerEntry]] = {}
+    for entry in entries:
+        of_run.setdefault(entry.fingerprint, []).append(entry)
     return {
         cell.address: [
-            entry
-            for entry in entries
-            if entry.fingerprint in cell.fingerprints and cell.measure in entry.scores
+            replace(entry, run=_names(cell, file))
+            for file in cell.files
+            for entry in of_run.get(file.fingerprint, ())
+            if cell.measure in entry.scores
         ]
         for cell in cells
     }
@@ -113,7 +126,7 @@ def entries_of(
     """Return the entries of the cells' runs: of those made here by file, then the published ones.
 
     ``scores`` are those of the cells' paths that exist; ``published`` is a published ledger, which
-    gives runs that were not made here. A UserError names a file that is damaged.
+    gives what was not made here, or on another processor. A UserError names a file that is damaged.
     """
     by_path: dict[str, list[tuple[Cell, RunFile]]] = {}
     by_fingerprint: dict[str, list[tuple[Cell, RunFile]]] = {}
@@ -124,15 +137,14 @@ def entries_of(
                 by_path.setdefault(file.path, []).append((cell, file))
     known = RunInputs(settings)
     entries = [_entry(by_path[path], settings.options.scale, known) for path in sorted(by_path)]
-    made = {entry.fingerprint for entry in entries}
+    made = {(entry.fingerprint, entry.processor) for entry in entries}
     for entry in read_ledger(Path(published)) if published else []:
         shown = [
             (cell, file)
             for cell, file in by_fingerprint.get(entry.fingerprint, ())
             if cell.measure in entry.scores
         ]
-        if shown and entry.fingerprint not in made:
-            # Another configuration may have other names for the same inputs.
+        if shown and (entry.fingerprint, entry.processor) not in made:
             origin = settings.options.published or published
             addresses, run = tuple(cell.address for cell, _ in shown), _names(*shown[0])
             entries.append(replace(entry, table_cells=addresses, run=run, origin=origin))

@@ -1,6 +1,6 @@
 """docs/results.md: what a scale's runs gave, from a ledger alone, with no results folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +20,6 @@ from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
 _HEADLINES = ("table1", "table2")  # the exhibits whose values of ours stand on the page itself
-
-_LEFT_OUT = ("Claim", "Source", "Notes")
-"""Columns that stand on the pages behind it alone."""
 
 _TREND_WIDTH, _TRENDS = 100, 8  # pixels of a panel, and panels in a row: two of each exhibit
 
@@ -56,14 +53,9 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    headlines = [_with_value(written[name], "Metric") for name in _HEADLINES]
-    verdicts = _with_value(claims, "Verdict")
-    above = headlines[0].headings  # of the first table, which hold for the others as well
-    short = [headlines[0]] + [
-        replace(table, headings=[line for line in table.headings if line not in above])
-        for table in (*headlines[1:], verdicts)
-    ]
-    *shown_first, shown_last = ["#" + markdown(table) if table.rows else "" for table in short]
+    short = [_with_value(written[name], "Metric", {"Notes"}) for name in _HEADLINES]
+    verdicts = _with_value(claims, "Verdict", {"Claim", "Source"})
+    *shown_first, shown_last = _without_repetition([*short, verdicts])
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
@@ -88,14 +80,23 @@ def write_results_page(
             stream.write("\n".join(filter(None, texts)))
 
 
-def _with_value(table: Sheet, column: str) -> Sheet:
-    """Return a table without rows that have no value in a column, and without what others say."""
+def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
+    """Return a table without rows that have no value in a column, and without some columns."""
     return replace(
         table,
         rows=[row for row in table.rows if row[column] not in ("", "not run", "no verdict")],
-        footnotes={name: form for name, form in table.footnotes.items() if name not in _LEFT_OUT},
-        left_out=[*table.left_out, *_LEFT_OUT],
+        footnotes={name: form for name, form in table.footnotes.items() if name not in left_out},
+        left_out=[*table.left_out, *left_out],
     )
+
+
+def _without_repetition(tables: Sequence[Sheet]) -> Iterator[str]:
+    """Yield tables as Markdown, one without rows as nothing; each line above them stands once."""
+    above: set[str] = set()
+    for table in tables:
+        lines = [line for line in table.headings if line not in above]
+        yield "#" + markdown(replace(table, headings=lines)) if table.rows else ""
+        above.update(table.headings if table.rows else ())
 
 
 def _costs(tables: _Results) -> Iterator[Sheet]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from convs2s.config.claims import printed_number
 from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
@@ -63,9 +64,9 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
     """Return the rows of a table: each of the paper's that the scale has, ours beside it.
 
     For each column of the paper a row has "NAME (paper)"; "NAME (ours)", the mean over the runs ±
-    their standard deviation, each run's where their metrics or machines differ, or why there is
-    none; "NAME (difference)", ours less the paper's, empty on stand-in data; and "NAME (mean)",
-    "(deviation)" and "(each)", the score of each run. Then "Lines", "Scale" and the columns of
+    their standard deviation, each run's where their signatures differ, or why there is none; "NAME
+    (difference)", ours less the paper's, empty on stand-in data; and "NAME (mean)", "(deviation)"
+    and "(each)", the score of each run. Then "Lines", "Scale" and the columns of
     `FOOTNOTES`: runs, test set, the metric with its signature, processor, days, ledger, the first
     digits of the model files' SHA-256, the command that runs what is missing, its cost, and notes.
     """
@@ -162,9 +163,7 @@ def _values(
 ) -> dict[str, TableValue]:
     """Return what a column of the paper becomes: heading -> value."""
     name, digits, printed = column.name, column.digits, row.paper.get(column.key)
-    # Text that is no number, as "~45", has no difference.
-    is_number = str(printed).replace(".", "", 1).isdigit()
-    papers = float(printed) if printed is not None and is_number else None
+    papers = printed_number(row, column.key)
     mean, deviation = (result.mean, result.deviation) if result else (None, None)
     each = result.scores.items() if result else ()
     scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in each)

@@ -49,7 +49,7 @@ class SampledRuns:
     scores: Sequence[float]  # a run's each, with sign and weight
     drawn: SetScores | None = None  # (runs, DRAWS): the same on test sets drawn anew
     singles: Sequence[float] | None = None
-    """Of an ensemble, which is one run: the scores of its models alone, with its weight. It is
+    """Of an ensemble, which is one run: the scores of models of it alone, with its weight. It is
     taken to vary from training to training as much as one of them does, which is too much."""
 
 

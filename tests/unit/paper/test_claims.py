@@ -14,7 +14,14 @@ from scipy import stats
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper import claims, evidence
-from convs2s.paper.claims import Finding, corrected, verdict_of, write_claims
+from convs2s.paper.claims import (
+    Finding,
+    JudgedClaim,
+    corrected,
+    printed_claims,
+    verdict_of,
+    write_claims,
+)
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.scoring import significance
 from convs2s.scoring.bleu import encode_statistics
@@ -234,10 +241,18 @@ def test_a_claim_about_eight_models_rests_on_eight(
     if models == 3:  # the ensemble is taken to vary as its models do
         half = stats.t.ppf(0.975, 2) * np.sqrt(0.01 + 0.01 / 3)
         assert result.interval == pytest.approx((1.9 - half, 1.9 + half))
+        larger = replace(
+            together,
+            run=replace(together.run, run="ensemble4"),
+            sha256=names | {"4.safetensors": sha256("a model that does not stand alone")},
+        )
+        assert finding(demo, claim, [larger], singles).interval == pytest.approx(result.interval)
     other = [replace(entry, sha256={"a.safetensors": sha256(entry.file)}) for entry in singles]
-    apart = finding(demo, claim, [together], other)
-    assert apart.verdict == "no verdict"
-    assert "its models alone are not compared" in str(apart.note)
+    unknown = replace(together, sha256={})
+    for ensemble, alone in ((together, other), (together, singles[:2]), (unknown, singles)):
+        apart = finding(demo, claim, [ensemble], alone)
+        assert apart.verdict == "no verdict"
+    assert "no three of its models alone" in str(apart.note)
 
 
 def shortened(entry: LedgerEntry, ratio: float, seed: int) -> LedgerEntry:
@@ -368,7 +383,7 @@ def test_a_trend_is_a_linear_contrast(demo: Settings, sign: int, verdict: str) -
     result = finding(demo, trend_over(*LAYERS), *found)
     assert result.verdict == verdict
     assert result.value == pytest.approx(sign)  # three characters a row
-    assert (result.runs, result.test, result.tests) == ("15 of 5 rows", claims.RUNS, 11)
+    assert (result.runs, result.test, result.tests) == ("15 in 5 rows", claims.RUNS, 11)
     some = finding(demo, trend_over(*LAYERS), *found[:4])
     assert some.verdict == verdict
     assert str(some.note).startswith("no score: '1, 2, 3, 4, 5'")
@@ -393,6 +408,10 @@ def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
     assert result.p < 0.05
     assert result.verdict == "not held"
     assert "'1, 2' is better than '1, 2, 3, 4'" in str(result.note)
+    claim = JudgedClaim("mine", "rises", "a paper", result.verdict, (result,), None)
+    assert (claim.decisive.value, claim.decisive.note) == (None, result.note)
+    (row,) = printed_claims(demo, [claim])[0].rows
+    assert (row["Difference"], row["95% interval"], row["Notes"]) == ("", "", result.note)
     assert (
         finding(demo, trend_over(*LAYERS), *rows_of_table5(demo, [10, 28, 27.9, 35, 40])).verdict
         == "held"

@@ -14,7 +14,7 @@ from convs2s.errors import UserError
 from convs2s.paper import ledger as ledger_module
 from convs2s.paper.cells import CellAddress, RunFile
 from convs2s.paper.ledger import LedgerEntry, RunScore, published_runs, read_ledger
-from convs2s.paper.results import entries_of, results, write_ledger
+from convs2s.paper.results import entries_of, results, runs_by_cell, write_ledger
 from convs2s.paper.run_inputs import fingerprint_of
 from tests.support.cells import cells
 
@@ -152,6 +152,18 @@ def test_of_a_run_on_two_processors_that_of_the_most_runs_is_shown(
         assert {one.mean for one in shown if one.cell.address.column == "bleu"} == {21.5, None}
 
 
+def test_a_number_that_one_processor_has_is_shown(demo: Settings, ledger: Path) -> None:
+    """The processor of most runs made this run without that number."""
+    entries = read_ledger(ledger)
+    (score,) = (entry for entry in entries if "perplexity" not in entry.scores)
+    ratio = {"length_ratio": RunScore(0.9, None)}
+    elsewhere = replace(score, processor="another", scores=score.scores | ratio)
+    shown = results(cells(demo, "table4"), [elsewhere, *entries])
+    found = {one.cell.measure: one.entries["seed1"] for one in shown if one.entries}
+    assert found["length_ratio"].scores == elsewhere.scores
+    assert found["bleu_tokenized_before_replacement"].processor == score.processor
+
+
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
     cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
     (published,) = results([cell], entries_of(demo, [cell], [], str(ledger)))
@@ -177,6 +189,11 @@ def test_a_run_of_ones_own_comes_before_the_published_one(demo: Settings, ledger
     assert theirs.scores == {run: score + 1 for run, score in alone.scores.items()}
     assert not both.published
     assert theirs.published == {"seed1"}
+    elsewhere = [json.dumps(line | {"processor": "another"}) for line in lines]
+    others.write_text("".join(f"{line}\n" for line in elsewhere), "utf-8")
+    entries = entries_of(demo, [cell], cell.paths[:1], str(others))
+    assert [entry.processor for entry in entries] == ["a processor", "another"]  # may be equal
+    assert results([cell], entries)[0].entries == {"seed1": entries[0]}
 
 
 def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
@@ -212,6 +229,8 @@ def test_published_runs_have_our_names_and_the_measures_that_they_hold(
     (taken,) = read_ledger(output)
     assert taken.table_cells == (CellAddress("table4", 0, "ppl"),)
     assert taken.run.task == measured[0].task
+    ours = runs_by_cell(measured, read_ledger(others))
+    assert {entry.run.task for runs in ours.values() for entry in runs} == {taken.run.task}
     held = published_runs(others)
     assert (taken.fingerprint, "perplexity") in held
     assert not any(measure == "bleu_tokenized_before_replacement" for _, measure in held)
