@@ -156,9 +156,9 @@ class Translator:
         numbered = list(enumerate(checked, start=1))
         split = SplitLines(numbered, self.languages["source"] if split_sentences else None)
         translations = lines.translate_chunk(split.sentences, n_best)
-        for index, translation in enumerate(translations if attention else ()):
-            best = [replace(row, attention=lines.attention(row)) for row in translation.n_best]
-            translations[index] = replace(translation, n_best=best, attention=best[0].attention)
+        for index, found in enumerate(translations if attention else ()):
+            best = [replace(row, attention=self._lines.attention(row)) for row in found.n_best]
+            translations[index] = replace(found, n_best=best, attention=best[0].attention)
         return split.joined(translations)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:

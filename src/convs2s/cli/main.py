@@ -10,7 +10,7 @@ from pathlib import Path
 from convs2s import __version__
 from convs2s.cli.models import add_card, add_export, add_import, add_pull, add_push
 from convs2s.cli.n_best import add_rerank, add_score_pairs
-from convs2s.cli.options import check_options
+from convs2s.cli.options import check_options, prepare_streams
 from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
 from convs2s.cli.score import add_compare_outputs, add_score
 from convs2s.cli.text import add_detokenize, add_tokenize
@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             used.error(unknown("option", typed, options))
         used.error(f"unknown arguments: {' '.join(rest)}")
     provide_environment()  # before torch is loaded
+    prepare_streams()
     try:
         check_options(parsed)
         parsed.run(parsed)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from convs2s.cli.options import RECIPE, write_utf8
+from convs2s.cli.options import RECIPE
 from convs2s.config.corpus import PREPARATIONS
 
 
@@ -62,7 +62,6 @@ def add_card(command: argparse.ArgumentParser) -> None:
 def _card(arguments: argparse.Namespace) -> None:
     from convs2s.publish.card import model_card
 
-    write_utf8()
     print(model_card(arguments.model), end="")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli.options import add_device, add_models, add_threads, add_tokenized, write_utf8
+from convs2s.cli.options import add_device, add_models, add_references, add_threads, add_tokenized
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.files.text import read_line_pairs, read_lines
@@ -89,7 +89,6 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     form: Form = arguments.form
     with held_device(arguments.device, waits=False) as device:
         scorer = PairScorer.load(arguments.model, device, form)
-        write_utf8()
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)
@@ -119,7 +118,6 @@ def add_rerank(command: argparse.ArgumentParser) -> None:
 
 
 def _rerank(arguments: argparse.Namespace) -> None:
-    write_utf8()
     average = average_with(arguments.feature)
     for group in every_sentence(read_groups(arguments.list)):
         if arguments.n_best:
@@ -136,7 +134,7 @@ def add_oracle(command: argparse.ArgumentParser) -> None:
         "each sentence the hypothesis with the highest smoothed BLEU of its own."
     )
     command.add_argument("list", type=Path, help="Moses n-best list")
-    command.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
+    add_references(command, "+")
     add_tokenized(command)
     command.set_defaults(run=_score_oracle)
 

@@ -11,7 +11,6 @@ from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
 from convs2s.config.section import Schema, Section, alternatives, choices, schema_of
-from convs2s.errors import UserError
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
@@ -58,10 +57,11 @@ def add_systems(command: argparse.ArgumentParser) -> None:
     add_references(command)
 
 
-def add_references(command: argparse.ArgumentParser) -> None:
-    """Add ``--reference``, which may be given several times."""
+def add_references(command: argparse.ArgumentParser, files: int | str = 1) -> None:
+    """Add ``--reference``, which may be given several times, with so many files each."""
+    several = "of several, give each so"
     command.add_argument(
-        "--reference", type=Path, action="append", required=True, help="of several, give each so"
+        "--reference", type=Path, nargs=files, action="extend", required=True, help=several
     )
 
 
@@ -130,18 +130,17 @@ def check_options(arguments: argparse.Namespace) -> None:
         path = getattr(arguments, name, None)
         if isinstance(path, Path):
             (check_parent if name == makes else check_place)(path)
-    for name, value in vars(arguments).items():
-        if "\0" in str(value):
-            raise UserError(f"options: {name}: a name cannot hold the character NUL")
 
 
 def standard_input() -> Iterator[str]:
-    """Yield the standard input's lines; the standard output is ready for theirs."""
-    write_utf8()
+    """Yield the standard input's lines."""
     name = "standard input"
     return decode_lines(bounded_lines(sys.stdin.buffer, name), name)
 
 
-def write_utf8() -> None:
-    """Write UTF-8 to the standard output, line by line as it comes."""
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)  # type: ignore[union-attr]
+def prepare_streams() -> None:
+    """Write UTF-8, and file names that are none, line by line; a closed stream becomes empty."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        setattr(sys, name, getattr(sys, name) or Path(os.devnull).open(mode))  # noqa: SIM115
+    form = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
+    sys.stdout.reconfigure(**form, line_buffering=True)  # type: ignore[union-attr]

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convs2s.cli.n_best import add_oracle
-from convs2s.cli.options import (
-    add_references,
-    add_systems,
-    add_tokenized,
-    standard_input,
-    write_utf8,
-)
+from convs2s.cli.options import add_references, add_systems, add_tokenized, standard_input
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 
@@ -25,7 +19,7 @@ def add_score(command: argparse.ArgumentParser) -> None:
     """Add the metrics of ``score``."""
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
-    bleu.add_argument("--reference", type=Path, nargs="+", required=True, help="reference files")
+    add_references(bleu, "+")
     bleu.add_argument(
         "--lowercase", action="store_true", help="without case of A to Z (multi-bleu -lc)"
     )
@@ -105,7 +99,6 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         most=arguments.most,
         source=None if arguments.source is None else list(read_lines(arguments.source)),
     )
-    write_utf8()
     if arguments.html:
         print(outputs_page(comparison))
         return
@@ -185,7 +178,6 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
         write_lines(arguments.items, _item_table(items))
     signature = options.signature(len(references), arguments.samples)
     scores = rouge.mean_rouge(items, signature, arguments.samples)
-    write_utf8()
     for key, name in rouge.ROUGE_NAMES.items():
         values = (f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items())
         print(f"{name}  {'  '.join(values)}")

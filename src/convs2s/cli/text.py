@@ -35,8 +35,6 @@ def _add_options(command: argparse.ArgumentParser) -> None:
 
 
 def _prepare(arguments: argparse.Namespace) -> None:
-    from sacremoses.corpus import NonbreakingPrefixes
-
     from convs2s.text.preparation import Preparation
 
     if not re.fullmatch("[a-z]{2,3}(_[a-z]+)?", arguments.language):
@@ -44,6 +42,8 @@ def _prepare(arguments: argparse.Namespace) -> None:
             f"--language {arguments.language}: expected a code of two or three small letters, such "
             "as en for English"
         )
+    from sacremoses.corpus import NonbreakingPrefixes  # which convs2s.text.moses has loaded lightly
+
     code = arguments.language.partition("_")[0]
     if code not in NonbreakingPrefixes().available_langs.values():
         print(

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli.options import add_choice, add_threads, write_utf8
+from convs2s.cli.options import add_choice, add_threads
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
@@ -154,7 +154,6 @@ def _status(arguments: argparse.Namespace) -> None:
     from convs2s.pipeline.status import status
     from convs2s.pipeline.status_view import console, view
 
-    write_utf8()
     if arguments.json:
         json.dump(asdict(status(arguments.results)), sys.stdout, ensure_ascii=False, indent=2)
         print()

@@ -7,14 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.cli.options import (
-    add_device,
-    add_models,
-    add_section,
-    add_threads,
-    read_section,
-    write_utf8,
-)
+from convs2s.cli.options import add_device, add_models, add_section, add_threads, read_section
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
@@ -115,7 +108,6 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
     translate = ChunkTranslator(translator, *forms)
     gc.freeze()
     gc.enable()
-    write_utf8()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
@@ -197,7 +189,6 @@ def _attention(arguments: argparse.Namespace) -> None:
         {"task": description.task, "model": model.name, "run": model.parent.name, "scale": ""},
         None if stand_in is None else str(stand_in),
     )
-    write_utf8()
     print(attention_page(example))
 
 

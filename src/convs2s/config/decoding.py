@@ -74,11 +74,6 @@ class DecodingSettings(Section):
     not depend on it. null: no limit."""
 
     @property
-    def hypotheses(self) -> int:
-        """The hypotheses of a full batch."""
-        return self.beam * self.batch_sentences
-
-    @property
     def most_n_best(self) -> int:
         """How many translations of a line a search finds at most."""
         return self.beam

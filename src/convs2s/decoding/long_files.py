@@ -34,7 +34,7 @@ from convs2s.files.text import read_json, read_lines
 CHUNK_BATCHES = 8  # batches of a chunk for each thread; a kill loses a chunk of each worker at most
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
-"""The settings of config/decodings.yaml that the result does not depend on, on a CPU."""
+"""Settings of config/decodings.yaml that a CPU's results do not depend on, but for bf16 on AMX."""
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -83,6 +83,8 @@ def translate_long_file(
             try:
                 for count, text in translated:
                     growing.append(text, count)
+                if not total:  # a compressed file of nothing has bytes
+                    growing.append("", 0)
             except Interrupted as stop:
                 raise UnfinishedError(
                     f"translation is not finished: {stop} was received; {growing.kept(total)}"

@@ -22,7 +22,7 @@ class SplitLines:
         A UserError refuses a line that is too long to be split.
         """
         split = [
-            (number, split_sentences(line, language) if language else [line])
+            (number, split_sentences(line, language, number) if language else [line])
             for number, line in lines
         ]
         self._lines = [

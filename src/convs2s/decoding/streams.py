@@ -10,8 +10,9 @@ from io import BufferedReader, UnsupportedOperation
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator, Translation
 from convs2s.errors import UserError
+from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.files.text import bounded_lines, decode_lines
-from convs2s.scoring.n_best import n_best_line
+from convs2s.scoring.n_best import escaped, n_best_line
 
 _BLOCK_BYTES = 1 << 16
 
@@ -60,8 +61,8 @@ class ChunkTranslator:
             return translation.text + "\n"
         alpha = self.translator.settings.alpha
         return "".join(
-            n_best_line(best.line, best.text, best.score, len(best.tokens) + 1, alpha) + "\n"
-            for best in translation.n_best
+            n_best_line(one.line, escaped(one.text), one.score, len(one.tokens) + 1, alpha) + "\n"
+            for one in translation.n_best
         )
 
 
@@ -98,8 +99,8 @@ class ArrivingBytes:
         return line
 
     def waits(self) -> bool:
-        """Return whether the next line would have to be waited for."""
-        while b"\n" not in self._pending and not self._ended:
+        """Return whether the next line has to be waited for: of one too long, no more is read."""
+        while not (self._ended or b"\n" in self._pending or self._pending[LONGEST_LINE_BYTES:]):
             if self._descriptor is not None and not select.select([self._descriptor], [], [], 0)[0]:
                 return True
             self._fill()

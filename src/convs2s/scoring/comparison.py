@@ -187,7 +187,7 @@ def compare_outputs(
     for number, (first, second, *texts) in enumerate(
         zip(baseline, system, *references, strict=True), start=1
     ):
-        if first != second:
+        if first.encode().split() != second.encode().split():  # as multi-bleu.perl splits
             line = ComparedLine(
                 number,
                 None if source is None else source[number - 1],

@@ -26,7 +26,7 @@ class ListedHypothesis:
     """One line of a list: the fields as they stand."""
 
     sentence: int  # number of its source line from 0
-    text: str  # has | as &#124;
+    text: str  # has ||| as three &#124;, and raw text each |
     features: str
     score: float  # more is better
     rest: tuple[str, ...] = ()  # the fields after the score
@@ -56,10 +56,13 @@ class ListedHypothesis:
 
 
 def n_best_line(line: int, text: str, score: float, length: int, length_penalty: float) -> str:
-    """Return the line of a translation; ``line`` counts from 1, and ``length`` counts ``</s>``."""
+    """Return the line of a translation; ``line`` counts from 1, and ``length`` counts ``</s>``.
+
+    Only a separator is escaped: a bar may be a word, and readers of words take them as they are.
+    """
     likelihood = score * math.pow(length, length_penalty)
     features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
-    return ListedHypothesis(line - 1, escaped(text), features, score).line()
+    return ListedHypothesis(line - 1, text.replace("|||", escaped("|||")), features, score).line()
 
 
 Group = Sequence[ListedHypothesis]  # the hypotheses of one sentence

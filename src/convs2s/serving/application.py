@@ -1,4 +1,4 @@
-"""The server's answers: a page, its state, translations; every fault is a line of JSON."""
+"""The server's answers: a page, its state, translations; its own faults are lines of JSON."""
 
 import asyncio
 import sys
@@ -180,7 +180,7 @@ class _Handlers:
     async def translate(self, request: Request) -> Response:
         """Translate what a request asks, together with others."""
         settings, headers = self._settings, request.headers
-        kind = headers.get("content-type", "").partition(";")[0]
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         # Browsers send another site's form or text without asking, JSON never; they say so.
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:

@@ -12,18 +12,20 @@ LONGEST_LINE = 1 << 16  # characters; of open quotes, sentencex's time grows wit
 _tokenizer = cache(Tokenizer)
 
 
-def split_sentences(line: str, language: str) -> list[str]:
+def split_sentences(line: str, language: str, number: int = 1) -> list[str]:
     """Return the sentences of a line of raw text; the line itself where it has no two.
 
     sentencex knows the marks and quotes of many languages and few abbreviations: it ends a sentence
     after the "M." of "M. Dupont". Here none ends after what Moses' tokenizer takes for an
-    abbreviation in this language. A UserError refuses a line of more than 65,536 characters.
+    abbreviation in this language; en_title is English. A UserError refuses a line of more than
+    65,536 characters by its ``number``.
     """
     if len(line) > LONGEST_LINE:
         raise UserError(
-            f"a line of {len(line):,} characters, and {LONGEST_LINE:,} is the most that is split "
-            "into sentences: put each paragraph on a line of its own"
+            f"line {number} has {len(line):,} characters, and {LONGEST_LINE:,} is the most that is "
+            "split into sentences: put each paragraph on a line of its own"
         )
+    language = language.partition("_")[0]
     sentences: list[str] = []
     # It fails on some blanks that are no spaces, such as U+2028.
     for part in segment(language, " ".join(line.split())):

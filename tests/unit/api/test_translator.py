@@ -87,6 +87,20 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
     assert replace(found, attention=None) == found
 
 
+def test_attention_reads_a_model_once(sharp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def noted(path: Path) -> object:
+        read.append(path)
+        return load_model(path)
+
+    monkeypatch.setattr("convs2s.decoding.translate.load_model", noted)
+    own = Translator.load(sharp, device="cpu")
+    for beam in (1, 2):
+        own.translate(["w1"], attention=True, beam=beam)
+    assert read == [sharp]
+
+
 def test_a_translations_score_is_that_of_its_pair(translator: Translator) -> None:
     found = [one for one in translator.translate(TEXTS) if one.tokens]
     assert len(found) == 3

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import sys
 from dataclasses import replace
@@ -113,16 +114,24 @@ def test_score(run: Terminal, tmp_path: Path) -> None:
     assert output.endswith("test.fr, 1 lines)\n")
 
 
+BOTH = "a b c d e f", "g h i j k l"
+
+
 def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
     """Each of the texts is half of either reference's words, and whole with both."""
     paths = tmp_path / "first", tmp_path / "second"
     write_lines(paths[0], ["a b c d e f", "x y"])
     write_lines(paths[1], ["u v w", "g h i j k l"])
-    for options in ((), ("--tokenized",)):
-        given = ("score", "bleu", *options, "--reference", *paths)
-        output = run(*given, text=b"a b c d e f\ng h i j k l\n")
-        assert output.startswith("BLEU = 100.00  nrefs:2|")
-        assert output.endswith(f"first {paths[1]}, 2 lines)\n")
+    write_lines(tmp_path / "list", (f"{n} ||| {x} ||| A= 1 ||| 0" for n, x in enumerate(BOTH)))
+    for options in (
+        ("--reference", *paths),
+        ("--tokenized", "--reference", paths[0], "--reference", paths[1]),
+    ):
+        output = run("score", "bleu", *options, text="\n".join([*BOTH, ""]).encode())
+        for scored in (output, run("score", "oracle", tmp_path / "list", *options)):
+            assert scored.startswith("BLEU = 100.00  ")
+            assert "  nrefs:2|" in scored
+            assert scored.endswith(f"first {paths[1]}, 2 lines)\n")
 
 
 def test_score_names_the_line_counts(run: Terminal, tmp_path: Path) -> None:
@@ -148,6 +157,21 @@ def test_compare(run: Terminal, tmp_path: Path) -> None:
     assert last.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|")
     assert last.endswith("test.fr, 30 lines)")
     assert "tok:none" in run("score", "compare", "--tokenized", "--reference", bad, bad, good)
+
+
+def test_any_terminal_is_written_to(
+    run: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another encoding, of a file whose name is none of text, and one that is closed."""
+    path = tmp_path / os.fsdecode(b"r\xe9f")
+    write_lines(path, ["un deux trois quatre"])
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+    main(["score", "compare", "--reference", str(path), str(path), str(path)])
+    assert "BLEU = 100.00 ± 0.00  ".encode() + os.fsencode(path) in written.getvalue()
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+        main(["tokenize", "--language", "xx"])
 
 
 def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path) -> None:

@@ -51,6 +51,16 @@ def test_own_modules_are_few(loaded: list[str]) -> None:
     assert len(own) <= MOST_OWN_MODULES, own
 
 
+def test_tokenizing_loads_sacremoses_lightly() -> None:
+    program = """
+import sys
+from convs2s.cli.main import main
+main(["tokenize", "--language", "en"])
+assert "sacremoses" in sys.modules and "joblib" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], input=b"a\n", check=True)
+
+
 def test_no_expression_is_compiled_before_it_is_used() -> None:
     expression = LazyExpression("(")  # which cannot be compiled
     with pytest.raises(Exception, match="unterminated"):

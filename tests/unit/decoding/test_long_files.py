@@ -1,6 +1,7 @@
 """Translating streams and long files: order, resumption, workers, n-best lists, batches."""
 
 import fcntl
+import io
 import json
 import os
 import random
@@ -151,6 +152,19 @@ def test_a_stopped_translation_goes_on(whole: ChunkTranslator, tmp_path: Path, n
         assert zstandard.get_frame_parameters(expected).has_checksum
         read = zstandard.ZstdDecompressor().stream_reader(expected, read_across_frames=True)
         assert read.read().count(b"\n") == 50
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    {"": b"", ".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7z", ".zst": b"\x28\xb5"}.items(),
+)
+def test_an_empty_file_is_one_of_its_format(
+    whole: ChunkTranslator, tmp_path: Path, suffix: str, start: bytes
+) -> None:
+    write_lines(tmp_path / "in", [])
+    written = translate_file(whole, tmp_path, f"out{suffix}")
+    assert written[: len(start) or None] == start
+    assert list(read_lines(tmp_path / f"out{suffix}")) == []
 
 
 def test_an_interrupted_translation_says_what_is_kept(
@@ -336,6 +350,15 @@ def test_lines_before_a_fault_are_still_answered() -> None:
     assert next(found) == ["one"]
     with pytest.raises(Exception, match=r"pipe:2: not UTF-8"):
         next(found)
+
+
+def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
+    given = io.BytesIO(b"one\n" + bytes(4 << 20))
+    stream = ArrivingBytes(io.BufferedReader(given))
+    found = arriving(decode_lines(bounded_lines(stream, "pipe"), "pipe"), stream.waits, 3)
+    with pytest.raises(UserError, match="pipe:2: a line of more than 1048576 bytes"):
+        list(found)
+    assert given.tell() < 2 << 20
 
 
 def test_a_conversation(model: Path) -> None:

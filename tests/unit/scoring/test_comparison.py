@@ -196,6 +196,14 @@ def test_the_whole_is_the_paired_bootstraps() -> None:
     assert "source     s1" in text
 
 
+def test_lines_of_the_same_words_are_the_same() -> None:
+    lines = ["a b ", "a  b\r", "a\u00a0b"]
+    one = compare_outputs(
+        lines, ["a b"] * 3, REFERENCE[:3], form="tokenized", names=("old", "new"), most=9
+    )
+    assert (one.same, [line.number for line in one.shown]) == (2, [3])
+
+
 def test_files_of_different_lengths_are_refused() -> None:
     with pytest.raises(UserError, match="the source has 1 lines, but new has 4"):
         found(source=["s1"])

@@ -16,6 +16,7 @@ from convs2s.scoring.n_best import (
     average_with,
     best,
     escaped,
+    n_best_line,
     own_score,
     read_n_best,
     reranked,
@@ -104,6 +105,16 @@ def test_a_bar_is_written_so_that_it_separates_nothing() -> None:
     one = ListedHypothesis(0, escaped(text), "F= 1", -1.0)
     ((found,),) = read_n_best([one.line()], "list")
     assert (unescaped(found.text), found.score) == (text, -1.0)
+
+
+def test_words_of_a_list_are_read_as_they_were() -> None:
+    """Also a bar, and what Moses writes for one, each of which may be a word of a task."""
+    for words, listed in {
+        "a | b &#124;": "a | b &#124;",
+        "a ||||": "a &#124;&#124;&#124;|",
+    }.items():
+        ((found,),) = read_n_best([n_best_line(1, words, -1.0, 3, 1.0)], "list")
+        assert found.text == listed
 
 
 def test_a_list_is_read_sentence_by_sentence() -> None:

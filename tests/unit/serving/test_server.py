@@ -121,6 +121,11 @@ def test_a_bad_request_is_told_why(
     assert error in answer.content["error"]
 
 
+@pytest.mark.parametrize("kind", ["application/json ; charset=utf-8", "Application/JSON"])
+def test_a_content_type_in_any_spelling(server: ModelServer, kind: str) -> None:
+    assert server.ask("/translate", b'{"texts": []}', {"Content-Type": kind}).status == 200
+
+
 def test_no_http_at_all(server: ModelServer) -> None:
     with server.connect() as connection:
         connection.sendall(b"\x16\x03\x01\x00\xff\0\0\r\n\r\n")

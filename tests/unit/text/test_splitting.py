@@ -16,6 +16,7 @@ from convs2s.text.splitting import LONGEST_LINE, split_sentences
         ("en", ['He said "no."', "J. K. Rowling did not."]),
         ("fr", ["M. Dupont voit deux voitures.", "Elle lit le livre."]),
         ("de", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."]),
+        ("de_article", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."]),
         ("ro", ["Ea citește.", "El doarme."]),
         ("a language unheard of", ["One.", "Two."]),
     ],
@@ -37,5 +38,5 @@ def test_no_word_is_lost(line: str, language: str) -> None:
 
 def test_a_line_is_not_too_long() -> None:
     assert len(split_sentences("«" * LONGEST_LINE, "en")) == 1
-    with pytest.raises(UserError, match="a line of 65,537 characters, and 65,536 is the most"):
-        split_sentences("a" * (LONGEST_LINE + 1), "en")
+    with pytest.raises(UserError, match=r"^line 7 has 65,537 characters, and 65,536 is the most"):
+        split_sentences("a" * (LONGEST_LINE + 1), "en", 7)
