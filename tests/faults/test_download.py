@@ -70,6 +70,19 @@ def test_a_cut_connection_is_resumed(server: LoopbackServer, output: Path) -> No
     assert sent(server) == [(None, 200, 70_000), (70_000, 206, 50_000), (120_000, 206, 80_000)]
 
 
+@pytest.mark.parametrize("has_length", [True, False])
+def test_a_cut_is_seen_by_the_end_of_the_range_alone(
+    server: LoopbackServer, output: Path, has_length: bool
+) -> None:
+    served = Served(BODY, etag='"1"', hides_size=True)
+    url = server.serve("/a.tgz", served)
+    interrupt(server, url, output, sha256=None)
+    served.cuts, served.has_length = [50_000], has_length
+    download_file(url, output, waits=(0.0,))
+    assert output.read_bytes() == BODY
+    assert sent(server) == [(70_000, 206, 50_000), (120_000, 206, 80_000)]
+
+
 def test_without_ranges_it_starts_over(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/a.tgz", Served(BODY, ranges=False, cuts=[70_000]))
     download_file(url, output, sha256=SHA256, waits=WAITS)

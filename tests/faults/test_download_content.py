@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import json
+import runpy
 import shutil
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -285,6 +287,23 @@ def test_a_folder_mirror_needs_no_network(tmp_path: Path, output: Path) -> None:
     download_file("https://h/p/a.tgz", output, mirrors=[str(tmp_path)], size=len(BODY))
     assert output.read_bytes() == BODY
     assert names(output) == ["a.tgz", "a.tgz.sha256"]
+
+
+def test_the_workflow_finds_a_mirror_in_the_home_folder(
+    root: Path, tmp_path: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mirror/up.invalid").mkdir(parents=True)
+    (tmp_path / "mirror/up.invalid/a.tgz").write_bytes(BODY)
+    rule = SimpleNamespace(
+        input=[],
+        output=[str(output)],
+        log=[str(tmp_path / "a.log")],
+        config={"mirrors": ["~/mirror"]},
+        params=SimpleNamespace(source={"url": "http://up.invalid/a.tgz", "sha256": SHA256}),
+    )
+    runpy.run_path(str(root / "workflow/scripts/download_file.py"), {"snakemake": rule})
+    assert output.read_bytes() == BODY
 
 
 def test_bytes_of_one_source_are_not_continued_from_another(

@@ -25,6 +25,7 @@ class Served:
     content_type: str = "application/octet-stream"
     redirect: str | None = None
     wrong_range: bool = False  # 206 answers start elsewhere than was asked
+    hides_size: bool = False  # 206 answers have * for the size of the whole
     statuses: list[int] = field(default_factory=list)  # of the first answers
     cuts: list[int] = field(default_factory=list)  # bytes sent by the first answers with a body
     is_silent: bool = False  # a cut answer is not closed: nothing more comes
@@ -129,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(served.announced or len(whole)))
         if start is not None:
             first = start + served.wrong_range
-            last, size = len(served.body) - 1, len(served.body)
+            last, size = len(served.body) - 1, "*" if served.hides_size else len(served.body)
             self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
         for name, value in (("ETag", served.etag), ("Last-Modified", served.last_modified)):
             if value:

@@ -11,6 +11,7 @@ from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
 from convs2s.model_file import ModelDescription, load_model, save_model
 from convs2s.text.bpe import read_codes
 from tests.support import tiny
+from tests.support.damage import flipped
 from tests.support.trained import import_trained
 
 
@@ -80,3 +81,14 @@ def test_what_a_model_file_does_not_hold_is_refused(model: Path, tmp_path: Path)
     separate = changed(model, tmp_path / "separate", target_types=others)
     with pytest.raises(UserError, match="the sides have codes of their own"):
         take_codes(model=separate, output=tmp_path / "codes")
+
+
+def test_a_damaged_model_gives_neither_codes_nor_types(model: Path, tmp_path: Path) -> None:
+    content = model.read_bytes()
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(flipped(content, 8 * len(content) - 4))
+    taken = {"model": damaged, "words": words(tmp_path), "vocabulary": "bpe", "side": "source"}
+    with pytest.raises(UserError, match="damaged: its content is not what its digest says"):
+        take_codes(model=damaged, output=tmp_path / "codes")
+    with pytest.raises(UserError, match="damaged: its content is not what its digest says"):
+        take_vocabulary(**taken, output=tmp_path / "en.tsv")  # type: ignore[arg-type]

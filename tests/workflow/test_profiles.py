@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from snakemake.utils import available_cpu_count
 
 from tests.support.checkout import Checkout
@@ -53,6 +54,19 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
     for command in commands:
         done = checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run")
         assert done.code == 0, done.said
+
+
+@pytest.mark.parametrize("profile", ["generic", "kubernetes"])
+def test_what_one_cluster_profile_explains_the_others_state_as_well(
+    root: Path, profile: str
+) -> None:
+    slurm, other = (
+        yaml.safe_load((root / f"profiles/{name}/profile.yaml").read_text("utf-8"))
+        for name in ("slurm", profile)
+    )
+    own = {"executor", "default-resources", "slurm-init-seconds-before-status-checks"}
+    common = {key: value for key, value in slurm.items() if key not in own}
+    assert {key: other.get(key) for key in common} == common
 
 
 @pytest.mark.parametrize(

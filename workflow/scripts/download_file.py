@@ -1,5 +1,6 @@
 """Bring a file from a mirror or from upstream."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,6 @@ with job(snakemake):
         generated_mirror=next(iter(snakemake.input), None),
         # Where a file came from does not make it stale: no param, so that a new mirror changes
         # nothing.
-        mirrors=snakemake.config.get("mirrors", []),
+        mirrors=list(map(os.path.expanduser, snakemake.config.get("mirrors", []))),
         **snakemake.params.source,
     )

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from convs2s.config.messages import unknown
+from convs2s.config.messages import unknown, validated
+from convs2s.config.options import Options
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.errors import UserError
 
@@ -31,6 +32,8 @@ def export_extensions(files: Iterable[str], root: Path) -> None:
     """Have this process, and those that it starts, know these files, named from ``root``."""
     paths = [(root / file).absolute() for file in files]
     for path in paths:
+        if os.pathsep in str(path):
+            raise UserError(f"extensions: {path}: rename what has '{os.pathsep}' in its name")
         if not path.is_file():
             raise UserError(f"extensions: {path}: no such file")
     os.environ[VARIABLE] = os.pathsep.join(map(str, paths))
@@ -39,10 +42,11 @@ def export_extensions(files: Iterable[str], root: Path) -> None:
 def extension_files() -> list[Path]:
     """Return the files that were exported, else those of config.yaml in the current folder."""
     if VARIABLE not in os.environ:
-        stated: Any = ()
+        stated: tuple[str, ...] = ()
         for name in option_files(Path.cwd()):
             content = read_yaml(Path(name), name)
-            stated = content.get("extensions", stated) if isinstance(content, dict) else stated
+            if isinstance(content, dict) and "extensions" in content:
+                stated = validated(Options, {"extensions": content["extensions"]}, name).extensions
         export_extensions(stated, Path.cwd())
     return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
 

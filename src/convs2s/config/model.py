@@ -101,7 +101,7 @@ class Recipe(Section):
     """Arithmetic of training; parameters are kept in fp32 in any case."""
     compile: bool = False
     """Compile the network with torch.compile: for long trainings on GPUs. It takes minutes at the
-    start, needs a C++ compiler, and was slower on a CPU."""
+    start, needs a C compiler (on a CPU one of C++), and was slower on a CPU."""
     checkpoint_minutes: PositiveFloat = 15.0
     """Minutes between states, from which a killed training resumes; each epoch ends with one."""
     tensorboard: bool = False

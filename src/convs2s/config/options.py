@@ -58,8 +58,8 @@ class Options(Section):
     scale: str = "paper"
     """What stands for the paper's data and models: one of config/scales, such as multi30k, demo."""
     tasks: Items[str] | None = None
-    """Tasks that the stage targets (download, prepare, align, train, decode, evaluate, figures)
-    cover; null takes those of the paper's tables."""
+    """Tasks that preflight and the stage targets (download, prepare, align, train, decode,
+    evaluate, figures) cover; null takes those of the paper's tables."""
     mirrors: Items[HomePath] = ()
     """Folders or URLs asked before the hosts; each has https://HOST/PATH as MIRROR/HOST/PATH."""
     shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2

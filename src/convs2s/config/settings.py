@@ -172,6 +172,8 @@ def _check_scale(where: str, settings: Settings) -> None:
             check_known(f"{where}: {key}.{name}", noun, stand_in, known)
     for name in scale.seeds_of:
         check_known(f"{where}: seeds_of", "table", name, settings.paper)
+    for name in scale.shrink.keep_recipe if scale.shrink else ():
+        check_known(f"{where}: shrink.keep_recipe", "model", name, settings.models)
     if scale.n_best is not None:
         model, decoding = scale.n_best.model, scale.n_best.decoding
         check_known(f"{where}: n_best.model", "model", model, settings.models)

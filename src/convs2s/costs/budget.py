@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from convs2s.config.costs import CostFigure, KnownTraining
-from convs2s.config.file_reference import FileReference, local_path, parse_file_reference
+from convs2s.config.file_reference import FileReference, known_download, parse_file_reference
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
@@ -135,7 +135,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
         task=name,
         pairs=pairs,
         downloads={
-            str(local_path(location, Path())): _bytes(file, settings)
+            str(file.path(Path())): _bytes(file, settings)
             for location, file in absent.items()
             if location.startswith("http")
         },
@@ -190,12 +190,11 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     scale = settings.scale
     layout = Layout(scale.results_dir, scale.downloads_dir)
     mirrors = [layout.mirror] if scale.generated_mirror else settings.options.mirrors
-    folders = [Path(mirror) for mirror in mirrors] if file.is_url else []
-    mirrored = [folder / local_path(file.location, Path()) for folder in folders]
+    mirrored = [file.path(Path(mirror)) for mirror in mirrors] if file.is_url else []
     for path in (file.path(Path(layout.downloads)), *mirrored):
         if path.is_file():
             return path.stat().st_size
-    known = settings.downloads.get(file.location)
+    known = known_download(file.location, settings.downloads)
     return None if known is None or scale.generated_mirror else known.bytes
 
 

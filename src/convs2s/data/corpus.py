@@ -1,5 +1,6 @@
 """Raw parallel text: from downloaded or local files to one file per side, and to shards of it."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice, zip_longest
@@ -11,10 +12,9 @@ from convs2s.data.formats import Segment, read_field, read_segments, spoken_line
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
-from convs2s.files.compressed import open_text
+from convs2s.files.compressed import decompressed_file, open_bytes, open_text
 from convs2s.files.text import (
     NO_MARK,
-    join_texts,
     misaligned,
     read_line_pairs,
     read_lines,
@@ -92,8 +92,11 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
 
 
 def gather_shards(*, shards: Sequence[Path], output: Path) -> None:
-    """Join the shards of one side."""
-    join_texts(shards, output)
+    """Join the shards of one side; the bytes depend on the text alone, not on where it was cut."""
+    with atomic_path(output) as temporary, open_bytes(temporary) as joined:
+        for shard in shards:
+            with decompressed_file(shard) as stream:
+                shutil.copyfileobj(stream, joined)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from convs2s.data.vocabulary import read_counts, write_counts
-from convs2s.files.atomic import scratch_folder
+from convs2s.files.atomic import scratch_folder, writing
 from convs2s.files.text import NO_MARK, read_lines
 
 _TYPES_IN_MEMORY = 1 << 16  # types that are counted before they are put aside, about 100 bytes each
@@ -26,8 +26,7 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
     The lines are counted from 0.
     """
     lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(output.parent) as folder:
+    with writing(output), scratch_folder(output.parent) as folder:
         aside = _Aside(folder)
         counts: Counter[str] = Counter()
         for line in lines:

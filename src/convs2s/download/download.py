@@ -68,7 +68,7 @@ def download_file(
                 write_lines(record_path(output), [f"{part.sha256()}  {output.name}"])
             part.finish()
             return
-    raise _no_source(url, failures, record_path(output) if recorded else None)
+    raise _no_source(url, failures, generated_mirror, record_path(output) if recorded else None)
 
 
 def listed_checksum(mirror: str, url: str) -> str:
@@ -98,9 +98,13 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
     return [*(f"{mirror.rstrip('/')}/{place}" for mirror in mirrors), url]
 
 
-def _no_source(url: str, failures: dict[str, SourceError], record: Path | None) -> UserError:
+def _no_source(
+    url: str, failures: dict[str, SourceError], generated_mirror: str | None, record: Path | None
+) -> UserError:
     """Return the error that says what each source did, and what can be done."""
-    if not any(isinstance(error, WrongFileError) for error in failures.values()):
+    if generated_mirror is not None:
+        advice = f"delete {generated_mirror} to renew it"
+    elif not any(isinstance(error, WrongFileError) for error in failures.values()):
         advice = (
             "connect to the network, or set `mirrors:` in config.local.yaml to a folder or base "
             f"URL that holds {local_path(url, Path()).as_posix()}"

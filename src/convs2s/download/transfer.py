@@ -138,12 +138,12 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
 
     A web page, such as a network's log-in, or another size is refused before the part is touched.
     """
-    first, size = 0, response.length
+    first, size, end = 0, response.length, response.length
     if response.status == HTTPStatus.PARTIAL_CONTENT:
         content_range = response.headers["Content-Range"] or ""
-        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", content_range)
-        first = int(match[1]) if match else -1
-        size = int(match[2]) if match and match[2] != "*" else None
+        match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", content_range)
+        first, end = (int(match[1]), int(match[2]) + 1) if match else (-1, None)
+        size = int(match[3]) if match and match[3] != "*" else None
     origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)
     expected.check_size(size)
     if response.headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
@@ -154,7 +154,7 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
             raise StartOverError("the server has another file than when the download began")
     else:
         part.begin(origin)
-    total = expected.size if size is None else size
+    total = size or expected.size or end  # all up to the end was asked for
 
     def read() -> bytes:
         try:  # what has come: waiting for a whole block would lose its beginning at a cut

@@ -57,22 +57,21 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             with Path(name, path.name).open("rb") as written, path.open("wb") as stream:
                 shutil.copyfileobj(written, stream)
         return
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(path.parent) as folder:
-            temporary = folder / path.name
-            yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            temporary.replace(path)
+    with writing(path), scratch_folder(path.parent) as folder:
+        temporary = folder / path.name
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """Yield an empty folder in ``parent`` for this process alone; it is gone when the block ends.
 
-    What killed processes have left in ``parent`` is removed first.
+    ``parent`` is made where there is none; what killed processes have left in it is removed first.
     """
+    parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(parent)
     folder, lock = _new_folder(parent)
     try:

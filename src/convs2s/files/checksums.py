@@ -66,6 +66,8 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
         # No atomic_path: every job imports this module, and compression is slow to import.
         partial = note.with_name(f"{note.name}.{os.getpid()}")
         partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())  # else a power cut may leave it empty
         partial.replace(note)
 
 

@@ -22,7 +22,7 @@ LARGEST_TAR_HEADER_BYTES = 8 << 10
 LARGEST_ZIP_LIST_BYTES = 32 << 20  # bytes of a zip archive's list of its members: 300,000 of them
 LONGEST_SEGMENT_BYTES = 1 << 20  # characters of an sgm file's segment, whatever lines it is on
 MOST_YAML_VALUES = 200_000  # values of a YAML file, those that an alias repeats counted each time
-DEEPEST_NESTING = 60  # lists and mappings within each other, in YAML and in JSON
+DEEPEST_NESTING = 60  # lists and mappings within each other, in YAML
 LONGEST_EXPRESSION = 1_000  # characters of a checkpoint's setting that is an expression
 MOST_ITEMS = 10_000
 """Values of a checkpoint's setting that is a list, those of its inner lists counted."""

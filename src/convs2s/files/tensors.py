@@ -104,7 +104,7 @@ def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
 
 
 def load_description(path: Path) -> Fields:
-    """Read the description alone, which takes no time; errors are those of ``load_tensors``."""
+    """Read the description alone, its digest unchecked; other errors are ``load_tensors``' own."""
     with _opened(path) as stored:
         description = _description(path, stored)
     description.pop(DIGEST, None)

@@ -5,8 +5,7 @@ compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``.
 """
 
 import json
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -15,7 +14,7 @@ from typing import BinaryIO, Protocol, TextIO
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
-from convs2s.files.compressed import decompressed_file, open_bytes, open_text
+from convs2s.files.compressed import decompressed_file, open_text
 from convs2s.files.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -186,11 +185,3 @@ def write_json(path: str | Path, content: object) -> None:
     with atomic_text(path) as stream:
         json.dump(content, stream, ensure_ascii=False, indent=2, default=asdict)
         stream.write("\n")
-
-
-def join_texts(parts: Sequence[Path], path: Path) -> None:
-    """Write text files end to end; the bytes depend on the text alone, not on where it was cut."""
-    with atomic_path(path) as temporary, open_bytes(temporary) as joined:
-        for part in parts:
-            with decompressed_file(part) as stream:
-                shutil.copyfileobj(stream, joined)

@@ -131,31 +131,27 @@ def import_released(
 
     ``references`` is the task's section ``released``; ``files`` has the place of each location.
     """
-    with writing(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(output.parent) as folder:
-            # Copies, as an archive is read from its start, and a checkpoint in any order.
+    with writing(output), scratch_folder(output.parent) as folder:
+        # Copies, as an archive is read from its start, and a checkpoint in any order.
+        for key, reference in references.items():
+            if reference:
+                parsed = parse_file_reference(reference)
+                with (
+                    open_member(files[parsed.location], parsed.member) as stream,
+                    (folder / key).open("wb") as copy,
+                ):
+                    shutil.copyfileobj(stream, copy)
+        codes = folder / "bpe_codes" if references.get("bpe_codes") else None
+        names = ("model", "source_dictionary", "target_dictionary")
+        model, source, target = (folder / name for name in names)
+        copies = FairseqFiles(model, source, target, codes)
+        try:
+            import_fairseq(copies, output, task=task, languages=languages, preparation=preparation)
+        except UserError as error:  # which names copies that are gone by then
+            message = str(error)
             for key, reference in references.items():
-                if reference:
-                    parsed = parse_file_reference(reference)
-                    with (
-                        open_member(files[parsed.location], parsed.member) as stream,
-                        (folder / key).open("wb") as copy,
-                    ):
-                        shutil.copyfileobj(stream, copy)
-            codes = folder / "bpe_codes" if references.get("bpe_codes") else None
-            names = ("model", "source_dictionary", "target_dictionary")
-            model, source, target = (folder / name for name in names)
-            copies = FairseqFiles(model, source, target, codes)
-            try:
-                import_fairseq(
-                    copies, output, task=task, languages=languages, preparation=preparation
-                )
-            except UserError as error:  # which names copies that are gone by then
-                message = str(error)
-                for key, reference in references.items():
-                    message = message.replace(str(folder / key), str(reference))
-                raise UserError(message) from None
+                message = message.replace(str(folder / key), str(reference))
+            raise UserError(message) from None
 
 
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:

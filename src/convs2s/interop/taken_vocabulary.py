@@ -7,13 +7,13 @@ from typing import Literal
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.errors import UserError
 from convs2s.files.text import atomic_text
-from convs2s.model_file import describe_model
+from convs2s.model_file import load_weights
 from convs2s.text.bpe import Bpe, count_tokens, types_of_other_codes
 
 
 def take_codes(*, model: Path, output: Path) -> None:
     """Write the BPE codes of a model; none, or separate ones for its two sides, are a UserError."""
-    description = describe_model(model)
+    _, description = load_weights(model)  # weights as well, or its digest would go unchecked
     if description.bpe_codes is None:
         raise UserError(
             f"{model}: reads whole words and has no BPE codes: write `vocabulary: {{kind: word}}`"
@@ -37,7 +37,7 @@ def take_vocabulary(
     or ``word``, as the task states it. The table is in the model's order. A UserError says that it
     is no model, that it is of another kind, or has a threshold that its file does not state.
     """
-    description = describe_model(model)
+    _, description = load_weights(model)
     if (description.bpe_codes is None) != (vocabulary == "word"):
         stated = "word" if description.bpe_codes is None else "bpe"
         raise UserError(f"{model}: its vocabulary is of the kind {stated}: write `kind: {stated}`")

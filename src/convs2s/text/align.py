@@ -119,7 +119,6 @@ def _eflomal_directions(sample: Sample, beside: Path) -> Directions:
             "alignment.aligner: eflomal is not installed: run pip install 'convs2s[eflomal]', "
             "which needs a C compiler, or take fast_align"
         ) from None
-    beside.mkdir(parents=True, exist_ok=True)
     with scratch_folder(beside) as folder:
         forward, reverse = folder / "forward", folder / "reverse"
         Aligner(null_prior=_NULL_PRIOR).align(

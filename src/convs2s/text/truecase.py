@@ -3,7 +3,7 @@
 The rules are those of Moses' ``train-truecaser.perl``, ``truecase.perl`` and ``detruecase.perl``,
 for tokenized text whose special characters are escaped. sacremoses has them as well, but counts
 other words (after a closing sentence it skips what opens the next one) and holds the whole text in
-memory. Where two cases of a word are equally frequent, Perl takes either, here the smaller.
+memory. Where two cases of a word are equally frequent, Perl takes either, here small letters win.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ _BEFORE_FIRST_WORD = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;",
 
 
 class Truecaser:
-    """``truecase.perl``: at the start of a sentence a word's most frequent case, else its own."""
+    """``truecase.perl``: a known case stays within a sentence, else the most frequent is taken."""
 
     def __init__(self, words: Iterable[str]) -> None:
         """Take words as ``read_truecaser`` gives them: of each, the most frequent case first."""

@@ -1,5 +1,6 @@
 """Extensions: which are known, what of them is run, and what an edit changes."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,25 @@ def test_the_options_of_the_current_folder_name_files(
 def test_a_missing_file_is_named(root: Path) -> None:
     with pytest.raises(UserError, match=r"extensions: .*/missing.py: no such file"):
         load(root, {"extensions": ["missing.py"]})
+
+
+@pytest.mark.parametrize(("stated", "found"), [("", "null"), ("own.py", "'own.py'")])
+def test_options_that_list_nothing_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str, found: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(extensions.VARIABLE, raising=False)
+    (tmp_path / "config.yaml").write_text(f"extensions: {stated}\n")
+    with pytest.raises(UserError, match=rf"config\.yaml: extensions: expected a list, not {found}"):
+        added("METRICS", ())
+
+
+def test_a_path_that_the_list_of_files_would_cut_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / f"one{os.pathsep}two"
+    folder.mkdir()
+    (folder / "own.py").write_text(METRIC)
+    with pytest.raises(UserError, match=r"two/own\.py: rename what has ':' in its name"):
+        export_extensions(["own.py"], folder)
 
 
 def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Path]) -> None:

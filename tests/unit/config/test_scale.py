@@ -136,6 +136,16 @@ def test_a_scale_may_be_without_a_table(copy: Path) -> None:
         load(copy, {"scale": "demo"})
 
 
+def test_a_model_that_keeps_its_recipe_is_one_that_is_known(copy: Path) -> None:
+    file = copy / "config/scales/demo.yaml"
+    stated = yaml.safe_load(file.read_text("utf-8"))
+    stated["shrink"]["keep_recipe"] = ["abblation"]
+    file.write_text(yaml.safe_dump(stated), "utf-8")
+    said = r"demo\.yaml: shrink\.keep_recipe: unknown model 'abblation'; did you mean 'ablation'"
+    with pytest.raises(UserError, match=said):
+        load(copy, {"scale": "demo"})
+
+
 def test_phrases_have_stand_ins() -> None:
     data = scale(phrases={"voice": "own_voice"})
     assert (data.phrases_for("voice"), data.phrases_for("x")) == ("own_voice", "x")

@@ -74,6 +74,13 @@ def test_a_file_that_is_there_is_not_to_be_downloaded(here: Path) -> None:
     assert GIGA_FREN not in headline("wmt14_en_fr").downloads
 
 
+def test_the_size_of_a_file_is_known_by_http_and_by_https(here: Path) -> None:
+    stated = f"http://{GIGA_FREN}"
+    (here / "config/tasks/mine.yaml").write_text(TASK.replace("train.en", f"https://{GIGA_FREN}#a"))
+    assert stated in load(here, {}).downloads
+    assert headline("mine").downloads[GIGA_FREN] == 2_595_102_720
+
+
 def test_tables_add_their_trainings_and_share_those_of_the_headline(here: Path) -> None:
     settings = load(here, {})
     wanted = [cell for table in ("table1", "table2", "table5") for cell in cells(settings, table)]
