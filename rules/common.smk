@@ -180,8 +180,16 @@ def threads(wildcards):
     return options.cores or settings.models[wildcards.model].training.threads
 
 
+def memory_of_models(wildcards, input, attempt):
+    """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
+    is_on_cpu = wildcards.get("device", options.device) == "cpu"
+    # In fp32 one took 2.9 times its file, in int8 2.5, by torch 2.6 (2 cores, 2026-11-26).
+    return attempt * max(4000, int(1000 + 3 * input.size_mb) if is_on_cpu else 0)
+
+
 # Of a job that translates or scores text by a model: resources, as other params make results stale.
 ON_DEVICE = {
+    "mem_mb": memory_of_models,
     "gpu": 0 if options.device == "cpu" else 1,
     "device": options.device,
     "torch_threads": threads,

@@ -34,6 +34,7 @@ rule time_decoding:
         "../envs/train.yaml"
     threads: timing_threads
     resources:
+        mem_mb=memory_of_models,
         gpu=lambda w: int(w.device == "cuda"),
     params:
         run=run_header,

@@ -149,21 +149,21 @@ def _gpu() -> str:
 
 
 @contextmanager
-def held_device(name: str, *, waits: bool = True) -> Iterator[str]:
-    """Hold a GPU that is free, as trainings hold theirs, while the block runs; yield the device.
+def held_device(name: str, *, gpus: int = 1, workers: int = 1, waits: bool = True) -> Iterator[str]:
+    """Hold so many GPUs that are free while the block runs; yield the device.
 
-    This process sees that GPU alone from then on, so nothing may have started CUDA before. Without
-    a GPU, or on a CPU, nothing is held. ``name`` is ``auto``, ``cpu`` or ``cuda``; ``waits`` and
-    the errors are those of ``own_gpus``, and of ``pick_device``.
+    This process sees these GPUs alone from then on, so nothing may have started CUDA before.
+    Without a GPU, or on a CPU, nothing is held. ``name`` is ``auto``, ``cpu`` or ``cuda``;
+    ``waits``, ``workers`` and the errors are those of ``own_gpus`` and ``pick_device``.
     """
     # Counting does not start CUDA, which would fix the GPUs that this process sees.
     present = 0 if name == "cpu" else torch.cuda.device_count()
     if not present:
-        yield pick_device(name)
+        yield pick_device(name, workers)
         return
-    with own_gpus(os.environ, present, 1, lock_folder(), waits=waits) as gpus:
-        os.environ[VISIBLE] = gpus[0]
-        yield pick_device(name)
+    with own_gpus(os.environ, present, gpus, lock_folder(), waits=waits) as names:
+        os.environ[VISIBLE] = ",".join(names)
+        yield pick_device(name, workers)
 
 
 def worker_device(device: str, environment: Mapping[str, str]) -> str:
@@ -276,12 +276,14 @@ def _lock_file(folder: int, name: str) -> IO[str]:
 def keep_freed_memory() -> None:
     """Have the C library keep freed memory for the next allocation.
 
-    It gives large tensors back to the system at once, which hands them out again page by page,
-    each cleared: a seventh of a training's processor time. Other C libraries
-    are left as they are.
+    It gives large tensors back to the system at once, which hands them out again page by page, each
+    cleared: a seventh of a training's processor time. glibc keeps those of more than 32 MB from
+    version 2.35 on. Other C libraries are left as they are.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
+        # Before 2.35 it refuses more than 32 MB (mallopt(3)); what follows would fix the default.
+        library.mallopt(M_MMAP_THRESHOLD, 1 << 25)
         library.mallopt(M_MMAP_THRESHOLD, OF_ITS_OWN)
         library.mallopt(M_TRIM_THRESHOLD, -1)
 

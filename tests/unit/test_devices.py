@@ -3,6 +3,7 @@
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from convs2s.devices import (
     check_architecture,
     check_precision,
     check_recipe,
+    keep_freed_memory,
     lock_folder,
     own_gpus,
     pick_device,
@@ -302,3 +304,20 @@ def test_a_training_with_several_workers_is_refused_before_they_start(
     job = tiny.job(tmp_path / "task", tmp_path / "model", given, device="auto")
     with pytest.raises(UserError, match=said):
         launch(job, 1, 2, ["no", "command"])
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"  # both are held
+
+
+@pytest.mark.parametrize(("largest", "kept"), [(1 << 25, 1 << 25), (1 << 31, 1 << 30)])
+def test_an_old_c_library_keeps_as_much_as_it_can(
+    monkeypatch: pytest.MonkeyPatch, largest: int, kept: int
+) -> None:
+    threshold = [1 << 17]
+
+    def mallopt(parameter: int, value: int) -> int:
+        if parameter == devices.M_MMAP_THRESHOLD and value <= largest:  # as glibc before 2.35
+            threshold[0] = value
+        return 1
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace(mallopt=mallopt))
+    keep_freed_memory()
+    assert threshold == [kept]

@@ -1,4 +1,6 @@
-"""The workers and the time limit of a training follow from what its job is granted."""
+"""The workers and time limit of a training follow from its grant, memory from what is loaded."""
+
+import os
 
 import pytest
 
@@ -33,3 +35,28 @@ def test_the_rule_starts_as_many_workers_as_it_has_gpus(
     assert done.code == 0, done.said
     (command,) = (line for line in done.said.splitlines() if "convs2s train" in line)
     assert expected in command
+
+
+@pytest.mark.parametrize(
+    ("device", "asked", "megabytes"),
+    [
+        ("cpu", "ensemble2/test.beam5.jsonl", 13_000),
+        ("cpu", "seed3/test.beam5.jsonl", 4000),
+        ("auto", "ensemble2/test.beam5.jsonl", 4000),
+        ("auto", "ensemble2/test.beam5.cpu.speed.json", 13_000),
+        ("cpu", "seed3/test.beam5.scored-by-demo-ensemble2.nbest.zst", 13_000),
+    ],
+)
+def test_a_job_on_a_cpu_asks_for_the_memory_of_all_models_that_it_loads(
+    checkout: Checkout, device: str, asked: str, megabytes: int
+) -> None:
+    runs = MODEL.removesuffix("seed1/model.safetensors")
+    for seed, size in ((1, 2000 << 20), (2, 2000 << 20), (3, 1)):
+        os.truncate(checkout.write(f"{runs}seed{seed}/model.safetensors", b""), size)  # sparse
+    checkout.write(f"{runs}seed3/test.beam5.nbest.zst", b"")
+    for stage in ("raw", "tok"):
+        checkout.write(f"results/demo_en_fr/corpus/{stage}/test.source.zst", b"")
+    rules = ["--allowed-rules", "decode_test_set", "time_decoding", "score_n_best"]
+    options = ["--dry-run", *rules, "--config", f"device={device}"]
+    done = checkout.snakemake(*options, "--", runs + asked)
+    assert f"mem_mb={megabytes}," in done.said, done.said

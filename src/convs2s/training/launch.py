@@ -18,13 +18,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-import torch
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-from convs2s.devices import VISIBLE, check_recipe, lock_folder, own_gpus, pick_device
+from convs2s.devices import check_recipe, held_device
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.interrupts import handling
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
@@ -57,12 +56,8 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
         run_nodes(nodes, command)
         return
     with ExitStack() as resources:
-        # Counting does not start CUDA, which would fix the GPUs that this process sees.
-        present = 0 if job.device == "cpu" else torch.cuda.device_count()
-        if present:
-            gpus = own_gpus(os.environ, present, workers, lock_folder())
-            os.environ[VISIBLE] = ",".join(resources.enter_context(gpus))
-        check_recipe(job.recipe, pick_device(job.device, nodes * workers))
+        held = held_device(job.device, gpus=workers, workers=nodes * workers)
+        check_recipe(job.recipe, resources.enter_context(held))
         if meeting is None and workers == 1:
             train(job)
             return

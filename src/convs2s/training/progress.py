@@ -61,12 +61,13 @@ class EventFile:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         before = sorted(self.folder.glob("events.out.tfevents.*"))
-        kept = [
-            event
+        found = {  # once: a kill below leaves the old files beside the new one
+            event.SerializeToString(): event
             for path in before
             for event in LegacyEventFileLoader(str(path)).Load()  # one that was cut short ends it
             if event.HasField("summary") and event.step <= updates
-        ]
+        }
+        kept = found.values()
         self._writer = EventFileWriter(str(self.folder))
         for event in kept:
             self._writer.add_event(event)
@@ -101,8 +102,8 @@ class Watch:
 
     def begin(self, epochs: Sequence[EpochRecord], best_epoch: int, updates: int) -> None:
         """Say where a training begins, or resumes: after these epochs and updates."""
-        self.progress.update(updates=updates)
         self._write_epochs(epochs, best_epoch)
+        self.progress.update(updates=updates)  # a state may be from the middle of an epoch
         if self._events is not None:
             kept = self._events.begin(updates)
             for record in epochs:  # a kill may have come between a state and its events

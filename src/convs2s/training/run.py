@@ -92,6 +92,7 @@ def _train(job: TrainingJob) -> None:
                 log(f"resuming in epoch {trainer.state.epoch} from {folder.last}")
         with handling(signals_to_handle(), stop.note):
             trainer.run()
+        folder.progress.update(phase="exporting")
         result = trainer.result()
         if workers.is_first:
             log_end(trainer, result)

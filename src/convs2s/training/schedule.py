@@ -133,7 +133,7 @@ class TrainerState:
 
     def begin_update(self, batches: int, recipe: Recipe) -> Moment:
         """Count the next update of an epoch of so many, and return its place."""
-        # An update's middle decides: no learning rate is 0, and a division comes in time.
+        # An update's middle decides: no warm-up begins at 0, and a division comes in time.
         progress = self.epoch - 1 + (self.batch + 0.5) / batches
         self.learning_rate = self.schedule.learning_rate_at(progress, recipe)
         moment = Moment(self.epoch, self.batch, self.learning_rate)
@@ -187,12 +187,6 @@ def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
     )
 
 
-def take_step(optimizer: torch.optim.Optimizer, moment: Moment, recipe: Recipe) -> None:
-    """Make the step of an update by the gradients at hand."""
-    set_learning_rate(optimizer, moment.learning_rate, recipe.velocity)
-    optimizer.step()
-
-
 def set_learning_rate(
     optimizer: torch.optim.Optimizer, learning_rate: float, velocity: Literal["keep", "rescale"]
 ) -> None:
@@ -202,7 +196,7 @@ def set_learning_rate(
     (fairseq), and dividing it by the rate's change keeps the step (fairseq-lua).
     """
     (group,) = optimizer.param_groups
-    if learning_rate != group["lr"] and velocity == "keep":
+    if learning_rate not in (0.0, group["lr"]) and velocity == "keep":  # 0: the end of a cosine
         states = optimizer.state.values()
         velocities = [state[_VELOCITY] for state in states if _VELOCITY in state]
         if velocities:

@@ -1,8 +1,9 @@
 """The training loop: epochs of updates, validation, and states to resume from.
 
 Paper, section 4.2. The order of the data and every dropout mask are functions of the seed, the
-epoch and the batch alone, so that a training which was killed anywhere ends with the same bytes.
-With several workers each runs this loop; the first one alone writes and speaks.
+epoch, the batch and the micro-batch's place in it alone, so that a training which was killed
+anywhere ends with the same bytes. With several workers each runs this loop; the first one alone
+writes and speaks.
 """
 
 import math
@@ -85,7 +86,7 @@ class Trainer:
         self.state_is_whole = True  # not so once the parameters of the last epoch are dropped
         if folder.last.is_file():
             self._restore(folder.last)
-        workers.check_same("parameters", self.network.state_dict().values())
+        workers.check_same(self.network.state_dict().values())
 
     def run(self) -> TrainerState:
         """Train until the schedule says why to stop.
@@ -225,7 +226,7 @@ class Trainer:
             best = None  # that of the mean is not known
         self.network.load_state_dict(weights)
         if best is None or self.recipe.best_by is not None:  # then the best is a BLEU
-            best = self.updater.validate(self.valid)
+            best = round(self.updater.validate(self.valid), 6)  # as SourceUse: alike on any machine
         return TrainingResult(weights, best, self._source_use(best))
 
     def drop_unneeded(self) -> None:

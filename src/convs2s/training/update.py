@@ -24,7 +24,7 @@ from convs2s.training.loading import (
     validation_batches,
 )
 from convs2s.training.log import log
-from convs2s.training.schedule import Moment, build_optimizer, take_step
+from convs2s.training.schedule import Moment, build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
@@ -109,7 +109,8 @@ class Updater:
         divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
         loss = self._gradient(loaded, moment, divisor)
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
-        take_step(self.optimizer, moment, self.recipe)
+        set_learning_rate(self.optimizer, moment.learning_rate, self.recipe.velocity)
+        self.optimizer.step()
         return StartedUpdate(loss, loaded.tokens, norm)
 
     def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
@@ -131,8 +132,8 @@ class Updater:
         """Set the gradient to that of the update's summed loss / divisor, over all workers.
 
         A micro-batch that does not fit into memory is halved, and all workers start over, as the
-        one that failed may have left a share of its gradient. How many a batch has decides nothing.
-        Return the loss of this worker's share, in float64.
+        one that failed may have left a share of its gradient. How many a batch has changes the
+        dropout masks and the rounding, nothing else. Return this worker's loss, in float64.
         """
         pending = list(loaded.micro_batches)
         while True:

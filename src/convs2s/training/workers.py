@@ -90,20 +90,20 @@ class Workers:
         """Return when every worker is here."""
         self.totals([0.0])
 
-    def check_same(self, name: str, tensors: Iterable[Tensor]) -> None:
+    def check_same(self, parameters: Iterable[Tensor]) -> None:
         """Raise a UserError where the workers do not have the same bytes."""
         if self.count == 1:
             return
         checksum = 0
-        for tensor in tensors:
+        for tensor in parameters:
             data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
             checksum = zlib.crc32(data.numpy().data, checksum)
         mine = float(checksum & 0xFFFFFF)  # its square is exact
         # The mean of the others' and the mean of their squares: together they leave no variance.
         if self.totals([mine, mine * mine]) != [self.count * mine, self.count * mine * mine]:
             raise UserError(
-                f"worker {self.rank}: the workers' {name} differ; they must run the same code on "
-                "the same files"
+                f"worker {self.rank}: the workers' parameters differ; they must run the same code "
+                "on the same files"
             )
 
     def fail(self, error: UserError) -> NoReturn:

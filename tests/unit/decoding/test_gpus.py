@@ -26,7 +26,7 @@ def computed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The GPUs that jobs compute on, as if this machine had eight; they compute on its CPU."""
     names: list[str] = []
 
-    def pick_cpu(name: str) -> str:
+    def pick_cpu(name: str, workers: int) -> str:
         names.append(os.environ[VISIBLE])
         return "cpu"
 
@@ -147,7 +147,7 @@ def test_what_a_scheduler_has_granted_is_taken(
 def decode_and_say(folder: Path, model: Path) -> None:
     """Decode in a process of its own, which holds its GPU until all hold one."""
 
-    def pick_cpu(name: str) -> str:
+    def pick_cpu(name: str, workers: int) -> str:
         (folder / f"gpu.{os.environ[VISIBLE]}").touch()
         wait_for((folder / "go").exists)
         return "cpu"

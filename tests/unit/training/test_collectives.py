@@ -164,7 +164,7 @@ STEPS: dict[str, tuple[Any, str]] = {
     "wait": (Workers, "finish_sum"),
     "agree": (Workers, "flags"),
     "clip": (nn.utils, "clip_grad_norm_"),
-    "step": (update_module, "take_step"),
+    "step": (update_module, "set_learning_rate"),
     "read": (Updater, "read"),
 }
 """Steps of an update, by where each begins."""

@@ -115,6 +115,14 @@ def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.M
     assert written["seconds"] > written["seconds_of_epoch"] > 0
 
 
+def test_a_training_that_resumes_has_made_the_updates_of_its_state(tmp_path: Path) -> None:
+    file = ProgressFile(tmp_path)
+    file.start("process 1 on here", "0123")
+    Watch(file).begin([EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)], 1, 35)
+    written = json.loads((tmp_path / "progress.json").read_bytes())
+    assert (written["updates"], written["perplexity"], written["best_epoch"]) == (35, 7.389, 1)
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [

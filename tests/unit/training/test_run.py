@@ -1,11 +1,14 @@
 """What a training says at its end."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from convs2s.training.run import log_end
+from convs2s.training import run
+from convs2s.training.run import log_end, train
 from tests.support import tiny
 
 
@@ -33,3 +36,17 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
     if advice is None:
         del said[1]
     assert capsys.readouterr().err.splitlines() == said
+
+
+def test_the_export_is_no_part_of_the_last_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phases = []
+
+    def note(*_: object) -> None:
+        phases.append(json.loads((tmp_path / "state/progress.json").read_bytes())["phase"])
+
+    monkeypatch.setattr(run, "export", note)
+    task, given = tiny.prepare(tmp_path / "task"), tiny.settings(maximum_epochs=1)
+    train(tiny.job(task, tmp_path / "model.safetensors", given))
+    assert phases == ["exporting"]

@@ -66,6 +66,25 @@ def test_an_epoch_whose_events_a_kill_forestalled_gets_them(tmp_path: Path) -> N
     assert len(scalars(tmp_path)) == len(set(scalars(tmp_path))) == 5
 
 
+def test_a_kill_before_the_old_events_are_removed_doubles_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    events = EventFile(tmp_path)
+    events.begin(0)
+    events.add(1, "running", {"loss": 2.5})
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", kill)
+        with pytest.raises(KeyboardInterrupt):
+            EventFile(tmp_path).begin(1)
+    assert EventFile(tmp_path).begin(1) == {"running/loss 1"}
+    assert scalars(tmp_path) == [("running/loss", 1, 2.5)]
+
+
 def test_without_the_package_it_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,7 +117,7 @@ def test_all_workers_start_over_where_one_runs_out_of_memory(task: Path, tmp_pat
 
 
 def differ(workers: Workers) -> None:
-    workers.check_same("parameters", [torch.ones(2), torch.tensor([1.0 + workers.rank])])
+    workers.check_same([torch.ones(2), torch.tensor([1.0 + workers.rank])])
 
 
 def test_workers_that_start_differently_are_refused(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
 
 def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
     """Return operations a second of each kernel over these products, forward and backward."""
-    shapes = heaviest(products, MOST_INPUTS, MOST_OUTPUTS)
+    shapes = heaviest(products)
 
     def update(kernel: Kernel, shape: Product) -> Callable[[], object]:
         """Return the product of a training's forward and backward pass."""
@@ -125,14 +125,14 @@ def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
     return {kernel: operations / np.dot(counts, least) for kernel, least in seconds.items()}
 
 
-def heaviest(products: Sequence[Product], inputs: int, outputs: int) -> list[Product]:
-    """Return the shapes, cut to so many inputs and outputs, in which most of the arithmetic is.
+def heaviest(products: Sequence[Product]) -> list[Product]:
+    """Return the shapes, their large sides cut, in which most of the arithmetic is.
 
     A shape's ``count`` is how many of it have the arithmetic of all that are cut to it, rounded.
     """
     total: Counter[tuple[int, int]] = Counter()
     for product in products:
-        shape = min(product.inputs, inputs), min(product.outputs, outputs)
+        shape = min(product.inputs, MOST_INPUTS), min(product.outputs, MOST_OUTPUTS)
         total[shape] += product.multiplications
     return [
         Product(*shape, max(1, round(number / (shape[0] * shape[1]))))
