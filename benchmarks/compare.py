@@ -319,9 +319,9 @@ def _text(folder: Path, quick: bool) -> list[Row]:
 
 
 def _precisions() -> tuple[str, ...]:
-    """Return all names of precisions; one that this machine lacks fails when it is tried."""
+    """Return all precisions by their own names; one that this machine lacks fails when tried."""
     names: tuple[str, ...] = get_args(DecodingSettings.model_fields["precision"].annotation)
-    return names
+    return tuple(name for name in names if name != "auto")
 
 
 def _systems(rows: Sequence[Row]) -> list[System]:

@@ -19,6 +19,7 @@ and the others go on; the exit code is 1 then, and where a figure is outside of 
 """
 
 import argparse
+import gc
 import json
 import statistics
 import sys
@@ -158,6 +159,8 @@ def measured(given: argparse.Namespace) -> Found:
 def _noted(name: str, measure: Callable[[], Found], device: str) -> Found | str:
     """Return a measurement's figures and seconds, or that it failed: the others go on then."""
     if device == "cuda":
+        gc.collect()  # recorded graphs refer to themselves
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
     try:
@@ -166,8 +169,7 @@ def _noted(name: str, measure: Callable[[], Found], device: str) -> Found | str:
         print(f"{name}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
         return "failed"
     if device == "cuda":
-        figures["peak_gigabytes"] = round(torch.cuda.max_memory_allocated() / GIGA, 2)
-        torch.cuda.empty_cache()
+        figures.setdefault("peak_gigabytes", round(torch.cuda.max_memory_allocated() / GIGA, 2))
     return {**figures, "took_seconds": round(time.perf_counter() - started, 1)}
 
 
@@ -254,19 +256,21 @@ def training_figures(
 def scaling(device: str, shape: str) -> Iterator[Measurement]:
     """Yield updates on each number of GPUs, each with as many pairs; of two workers on a CPU."""
     present = torch.cuda.device_count() if device == "cuda" else 2
-    alone: list[float] = []
+    of_count: dict[int, float] = {}
 
     def together(count: int) -> Found:
         tiny = shape == "tiny"
         updates = 1 if tiny else UPDATES_OF_A_SAMPLE
         pairs = count * (2 if tiny else PAIRS)
         speed = measure(Updates(shape, "bf16", updates, device, pairs, LENGTH), count)
-        alone.append(speed.tokens)
-        return {
+        of_count[count] = speed.tokens
+        found = {
             "tokens_per_second": round(speed.tokens),
-            "share_of_one": round(speed.tokens / count / alone[0], 3),
-            "gigabytes_of_each": round(speed.memory / GIGA, 2),
+            "peak_gigabytes": round(speed.memory / GIGA, 2),
         }
+        if 1 in of_count:  # else it failed
+            found["share_of_one"] = round(speed.tokens / count / of_count[1], 3)
+        return found
 
     for count in COUNTS:
         if count <= present:

@@ -29,7 +29,6 @@ UNITS = {
     "share_of_matrix_rate": "of the matrix rate",
     "share_of_one": "of one",
     "peak_gigabytes": "GB",
-    "gigabytes_of_each": "GB each",
     "training_seconds": "s",
     "seconds": "s",
 }

@@ -126,7 +126,7 @@ def main() -> None:
         folder = Path(name)
         pairs = news(folder)
         shard = Shard(folder, folder)
-        writevaried(pairs, arguments.pairs, shard.raw)
+        write_varied(pairs, arguments.pairs, shard.raw)
         shard.learn()
         figures: dict[str, Any] = {}
         if arguments.parts != ["memory"]:
@@ -174,7 +174,7 @@ def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str,
     for count in sizes:
         corpus = folder / str(count)
         corpus.mkdir()
-        writevaried(pairs, count, Shard(corpus, folder).raw)
+        write_varied(pairs, count, Shard(corpus, folder).raw)
         for step in STEPS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 peaks[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
@@ -190,7 +190,7 @@ def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:
     return round(int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024, 1)
 
 
-def writevaried(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:
+def write_varied(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:
     """Write so many pairs: the given ones in their order, then shuffled and varied copies."""
     with open_text(outputs[0]) as source, open_text(outputs[1]) as target:
         for pair in islice(varied(pairs), count):

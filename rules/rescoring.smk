@@ -1,4 +1,4 @@
-"""From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.7)."""
+"""From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.2)."""
 
 RESCORED_FILES = {"translations": ".txt", "text": ".bleu.txt", "json": ".bleu.json"}
 

@@ -47,7 +47,7 @@ class Statement(Section):
     says: Text
     """The statement, in words of our own."""
     verdict: Literal["departs", "missing", "equal"]
-    """Whether it is so here; missing: nothing here does or reports it."""
+    """Whether it is so here; missing: there is no result here yet."""
     here: Text | None = None
     """What is here instead, and why; null where settings and code say all."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)

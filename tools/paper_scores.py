@@ -1,4 +1,4 @@
-"""Every value that the papers print, from config/paper.yaml.
+"""The values that the papers print, from config/paper.yaml.
 
 ``python tools/paper_scores.py``, typed in a clone, prints docs/paper_scores.md.
 """
@@ -14,9 +14,10 @@ from convs2s.config.paper import Table
 _INTRODUCTION = """\
 # Scores of the papers
 
-Every value that Gehring et al. (2017, arXiv v3) and Sutskever et al. (2014) print, made from
-`config/paper.yaml` by `tools/paper_scores.py`. Systems in **bold** are the papers' own; the
-others are systems that they cite. [Results](results.md) has the values of this project.
+The values of the tables and figures of Gehring et al. (2017, arXiv v3) and Sutskever et al. (2014),
+and those of their text that are compared here. `tools/paper_scores.py` makes the page. Systems in
+**bold** are the papers' own; the others are systems that they cite. [Results](results.md) has the
+values of this project.
 """
 
 

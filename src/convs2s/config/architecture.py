@@ -156,7 +156,7 @@ class ConvS2SArchitecture(NetworkSettings):
     without weight normalization. null scores all."""
     gradient_scaling: Literal["paper", "fairseq", "none"] = "paper"
     """How the encoder's gradients are scaled: paper divides those of its parameters by the number
-    of attention layers (section 3.5), fairseq divides the gradient that enters its stack by twice
+    of attention layers (section 3.4), fairseq divides the gradient that enters its stack by twice
     that number, none leaves them."""
 
     @property

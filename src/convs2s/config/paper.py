@@ -100,9 +100,9 @@ class PrintedRow(Section):
     paper: PrintedValues = {}
     """Printed values, column key -> value; text is printed as it stands."""
     v1: PrintedValues = {}
-    """PrintedValues that arXiv v1 printed differently."""
+    """Values that arXiv v1 printed differently."""
     best_run: PrintedValues = {}
-    """PrintedValues of the best single run, where the paper states them."""
+    """Values of the best single run, where the paper states them."""
     note: str | None = None
     """Footnote of the row; null for none."""
     measures: dict[str, MeasureName | None] = {}

@@ -107,7 +107,7 @@ def own_score(hypothesis: ListedHypothesis) -> float:
 def average_with(feature: str) -> Criterion:
     """Return the even average of a list's own score and a feature, each on the scale it is on.
 
-    Sutskever et al. (2014, section 3.7) average both systems' scores and state no scale.
+    Sutskever et al. (2014, section 3.2) average both systems' scores and state no scale.
     """
     return lambda hypothesis: (hypothesis.score + hypothesis.feature(feature)) / 2
 

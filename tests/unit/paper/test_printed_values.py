@@ -419,5 +419,5 @@ def test_figure_2_counts_its_layers(paper: dict[str, Table]) -> None:
 
 
 def test_figure_3_shows_the_papers_sentence(paper: dict[str, Table]) -> None:
-    sentence = "We built this festival as way of continuing to work with them"
+    sentence = "We built this festival as a way of continuing to work with them."
     assert paper["figure3"].example_source == sentence
