@@ -46,6 +46,10 @@ def _lines(exhibit: Table) -> Iterator[str]:
     if exhibit.note:
         yield f"{exhibit.note}\n"
     yield tabulate(texts, header, tablefmt="github", disable_numparse=True) + "\n"
+    for row in rows:
+        for column in columns:
+            if value := _text(row.best_run.get(column.key), column.digits):
+                yield f"The best single run of {row.system}: {column.name} {value}.\n"
 
 
 def _text(value: float | str | None, digits: int) -> str:
