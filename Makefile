@@ -74,8 +74,9 @@ docs docs-serve: $(INSTALLED)
 	@$(IN_VENV) python -m pip install --quiet $(PIP_FLAGS) -r docs/requirements.txt
 	@$(IN_VENV) NO_MKDOCS_2_WARNING=1 mkdocs $(if $(filter docs,$@),build --quiet,serve)
 
+# With bytecode, also where a container has Python write none: each job would compile the package anew.
 test: $(INSTALLED)
-	@$(IN_VENV) python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"
+	@$(IN_VENV) PYTHONDONTWRITEBYTECODE= python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu"
 
 # In an environment of its own, below build/.
 LOWEST := build/lowest

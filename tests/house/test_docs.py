@@ -12,6 +12,7 @@ from snakemake.cli import get_argument_parser, parse_config
 import paper_scores
 import record_terminal
 from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.pipeline.asked import check_targets
 
 COMMAND = re.compile(r"^ {4,}(snakemake .*)$", re.MULTILINE)
@@ -59,9 +60,9 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
     added = re.findall(
         r"^(\w+):$", "".join(f.read_text() for f in root.glob("examples/*.yaml")), re.M
     )
-    checked = 0
+    checked, parser, loaded = 0, get_argument_parser(), dict[str, Settings]()
     for command in typed:
-        read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
+        read = parser.parse_args(shlex.split(command, comments=True)[1:])
         complete = [
             one
             for one in read.targets
@@ -69,8 +70,10 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
         ]
         paths = [one for one in complete if not one.startswith(tuple(own))]
         stated = parse_config(read.config)
-        scale = {"scale": stated["scale"]} if "scale" in stated else {}
-        check_targets(paths, rules, load(root, scale))
+        scale = stated.get("scale", "paper")
+        if scale not in loaded:
+            loaded[scale] = load(root, {"scale": scale})
+        check_targets(paths, rules, loaded[scale])
         checked += len(paths)
     assert checked > 20
 

@@ -187,6 +187,7 @@ def test_held_out_validation_and_codes_of_each_side(further: tuple[Checkout, Don
 
 def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
     checkout, _ = further
+    own_pair.write_paper(checkout)  # a few tables: each takes a second
     with (checkout / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
     done = checkout.snakemake("--config", "tasks=[mine_en_nl]", "--", "report")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
@@ -19,33 +18,6 @@ RUN = "results/mine_en_nl/models/small/seed1"
 LEDGER = "results/paper/ledger.jsonl"
 TABLE1 = "results/paper/table1.md"
 LEDGER_TO_REPORT = {"write_ledger": 1, "write_claims": 1, "write_costs": 1, "write_report": 1}
-OURS = {"task": "mine_en_nl", "model": "small", "runs": ["seed1"], "testset": "test"}
-CLAIM = {
-    "says": "a beam of five beats none",
-    "source": "this test",
-    "comparisons": [
-        {
-            "better": [{"table": "table1", "group": "g", "row": "beam5"}],
-            "worse": [{"table": "table1", "group": "g", "row": "greedy"}],
-        }
-    ],
-}
-ROWS = {"table1": ("beam5", "greedy"), "table4": ("beam5",), "table3": (), "figure3": ()}
-
-
-def write_paper(checkout: Checkout, further: tuple[dict[str, Any], ...] = (), **ours: Any) -> None:
-    """Leave a few tables, whose rows are on the own pair; ``ours`` changes those of table 1."""
-    tables = yaml.safe_load((checkout / "config/paper.yaml").read_text("utf-8"))
-    cited = {"group": "g", "system": "another", "kind": "cited"}
-    written = {}
-    for name, decodings in ROWS.items():
-        common = OURS | (ours if name == "table1" else {}) if decodings else {}
-        row = {"group": "g", "kind": "ours"}
-        rows = [row | {"system": one, "decoding": one} for one in decodings] or [cited]
-        added = [row | one for one in further] if name == "table1" else []
-        written[name] = tables[name] | {"ours": common, "rows": [*rows, *added]}
-    checkout.write("config/claims.yaml", yaml.safe_dump({"five_beats_greedy": CLAIM}))
-    checkout.write("config/paper.yaml", yaml.safe_dump(written, sort_keys=False))
 
 
 def configure(checkout: Checkout, **overrides: Any) -> None:
@@ -61,7 +33,7 @@ def configure(checkout: Checkout, **overrides: Any) -> None:
 def run(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The folder after ``snakemake paper``."""
     checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
-    write_paper(checkout)
+    own_pair.write_paper(checkout)
     configure(checkout)
     done = checkout.snakemake("paper")
     assert done.code == 0, done.said
@@ -108,7 +80,7 @@ def test_another_beam_decodes_again_what_has_it(paper: Checkout) -> None:
 
 
 def test_another_seed_is_trained_alone(paper: Checkout) -> None:
-    write_paper(paper, runs=["seed1", "seed2"])
+    own_pair.write_paper(paper, runs=["seed1", "seed2"])
     made = {"train_model": 1, "decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
     assert planned(paper) == {**made, "write_table": 1, **LEDGER_TO_REPORT, "paper": 1}
 
@@ -144,7 +116,7 @@ def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> N
     short = own_pair.TINY["architecture"] | {"positions": {"maximum": 4}}
     configure(paper, models={"demo": own_pair.TINY | {"architecture": short}})
     failing = {"system": "short", "decoding": "beam5", "model": "demo"}
-    write_paper(paper, further=(failing,))
+    own_pair.write_paper(paper, further=(failing,))
     done = paper.snakemake("paper", "--keep-going")
     assert done.code == 1, done.said
     shown = paper.snakemake("tables")

@@ -3,6 +3,8 @@
 from convs2s.pipeline.status import status
 from tests.support.checkout import Checkout
 
+PREFLIGHT = "snakemake preflight --config scale=demo 'tasks=[demo_en_fr]'"
+
 JOBS_ARE_LISTED = "sed '/^total/q' > /dev/null"
 """Reads until Snakemake has said which jobs there are, and leaves before the first one starts."""
 
@@ -32,13 +34,13 @@ def test_a_run_without_its_licensed_text_is_refused(checkout: Checkout) -> None:
 
 
 def test_a_reader_may_leave(checkout: Checkout) -> None:
-    command = "snakemake preflight --config scale=demo 2> said.txt | true"
+    command = f"{PREFLIGHT} 2> said.txt | true"
     done = checkout.shell(f"set -o pipefail; {command}")
     assert done.code == 0, (checkout / "said.txt").read_text("utf-8")
 
 
 def test_a_reader_of_all_that_snakemake_says_may_leave_while_a_job_runs(checkout: Checkout) -> None:
-    command = f"timeout 60 snakemake preflight --config scale=demo 2>&1 | {JOBS_ARE_LISTED}"
+    command = f"timeout 60 {PREFLIGHT} 2>&1 | {JOBS_ARE_LISTED}"
     assert checkout.shell(f"set -o pipefail; {command}").code == 0
     log = checkout / "results/scales/demo/logs/preflight.log"
     assert "in all, at scale demo" in log.read_text("utf-8")

@@ -291,11 +291,12 @@ def test_a_row_without_stand_in_says_so(root: Path) -> None:
 
 
 def test_stand_ins_are_named_in_every_format(demo: Settings, tmp_path: Path) -> None:
-    outputs = [tmp_path / f"table1{suffix}" for suffix in (".md", ".csv", ".tex")]
     nothing: dict[str, Any] = {"scores": [], "published": None, "failures": {}}
-    write_table(demo, "table1", cells=cells(demo, "table1"), outputs=outputs, **nothing)
-    for output in outputs:
-        assert "STAND-IN DATA" in output.read_text(encoding="utf-8")
+    for name in demo.paper:
+        outputs = [tmp_path / f"{name}{suffix}" for suffix in (".md", ".csv", ".tex")]
+        write_table(demo, name, cells=cells(demo, name), outputs=outputs, **nothing)
+        for output in outputs:
+            assert "STAND-IN DATA" in output.read_text(encoding="utf-8")
 
 
 def test_the_papers_scale_names_no_stand_in(paper: Settings) -> None:
