@@ -9,6 +9,7 @@ from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
+from convs2s.paper.evidence import LOWER_IS_BETTER
 from tests.support.cells import cells
 
 ORACLE = "Oracle rescoring of the baseline 1000-best lists"
@@ -26,7 +27,7 @@ def printed(settings: Settings, cell: CellName) -> float | None:
     row = table.rows[row_index(cell, settings.paper, "here")]
     (measure,) = (one.measure for one in table.columns if one.key == cell.column)
     value = printed_number(row, cell.column)
-    return -value if value is not None and measure == "perplexity" else value
+    return -value if value is not None and measure in LOWER_IS_BETTER else value
 
 
 def test_every_name_is_in_the_tables(settings: Settings) -> None:
