@@ -183,7 +183,7 @@ def threads(wildcards):
 def memory_of_models(wildcards, input, attempt):
     """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
-    # In fp32 one took 2.9 times its file, in int8 2.5, by torch 2.6 (2 cores, 2026-11-26).
+    # In fp32 one took 2.9 times its file, in bf16 2.6, in int8 2.5 (2 cores, 2026-11-26).
     return attempt * max(4000, int(1000 + 3 * input.size_mb) if is_on_cpu else 0)
 
 

@@ -59,9 +59,13 @@ def add_systems(command: argparse.ArgumentParser) -> None:
 
 def add_references(command: argparse.ArgumentParser, files: int | str = 1) -> None:
     """Add ``--reference``, which may be given several times, with so many files each."""
-    several = "of several, give each so"
     command.add_argument(
-        "--reference", type=Path, nargs=files, action="extend", required=True, help=several
+        "--reference",
+        type=Path,
+        nargs=files,
+        action="extend",
+        required=True,
+        help="reference file; repeat the option for several",
     )
 
 

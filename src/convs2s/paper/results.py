@@ -77,7 +77,12 @@ def results(
     of_all = Counter(entry.processor for runs in by_cell.values() for entry in runs)
     shown = []
     for cell in cells:
-        known = _shown_runs(by_cell[cell.address], of_all)
+        here = Counter(entry.processor for entry in by_cell[cell.address])
+        ranked = sorted(
+            by_cell[cell.address],
+            key=lambda run: (run.origin is None, here[run.processor], of_all[run.processor]),
+        )
+        known = {entry.run.run: entry for entry in ranked}
         scored = {run: known[run] for run in cell.runs if run in known}
         failed = {
             file.run: failures[file.path]
@@ -86,17 +91,6 @@ def results(
         }
         shown.append(Result(cell, scored, failed))
     return shown
-
-
-def _shown_runs(
-    runs: Sequence[LedgerEntry], of_all: Mapping[str | None, int]
-) -> dict[str, LedgerEntry]:
-    here = Counter(entry.processor for entry in runs)
-
-    def rank(entry: LedgerEntry) -> tuple[bool, int, int]:
-        return entry.origin is None, here[entry.processor], of_all[entry.processor]
-
-    return {entry.run.run: entry for entry in sorted(runs, key=rank)}
 
 
 def runs_by_cell(

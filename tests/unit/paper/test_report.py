@@ -243,6 +243,8 @@ def test_costs_count_each_training_once(results: PaperResults) -> None:
     assert (cost.trainings, cost.untimed) == (4, 0)
     assert cost.hours.cores == pytest.approx(4)
     assert cost.hours.gpus == pytest.approx(2)
+    published = [replace(one, file=f"theirs/{one.file}", origin="a ledger") for one in scores]
+    assert trainings([*scores, *published], paths) == trainings(scores, paths)
     unknown = cost_of(trainings(scores, []).values())
     assert (unknown.trainings, unknown.untimed, unknown.hours.cores) == (4, 4, 0)
 

@@ -28,7 +28,7 @@ CASES: dict[str, dict[str, Any]] = {
     "adam": {"model": "small", "optimizer": "adam"},
     "16,000 tokens": {"model": "wmt14_en_fr", "tokens": 16_000},
 }
-CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 2}
+CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 3}
 
 
 @pytest.fixture(scope="module")

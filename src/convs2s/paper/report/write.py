@@ -211,9 +211,9 @@ def _exhibit(
 
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
     """Return the trainings that a ledger rests on, sorted, an ensemble's members among them."""
-    folders = {
+    folders = {  # a training of one's own is found where it was made, not where it was published
         (entry.run.task, entry.run.model, member): Path(entry.file).parent.with_name(member)
-        for entry in entries
+        for entry in sorted(entries, key=lambda entry: entry.origin is None)
         for member in members(entry.run.run)
     }
     return {
