@@ -97,14 +97,10 @@ def _results(
     """Yield the lines and the text of each chunk; ``done`` moves no chunk's beginning."""
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-
-    def chunks() -> Iterator[Chunk]:
-        numbered = islice(enumerate(read_lines(source), start=1), done, None)
-        while chunk := list(islice(numbered, size)):
-            yield chunk
-
+    numbered = islice(enumerate(read_lines(source), start=1), done, None)
+    chunks: Iterator[Chunk] = iter(lambda: list(islice(numbered, size)), [])
     with progress(" sentences", total, done=done, silent=silent) as bar:
-        for count, text in translate_chunks(translate, chunks(), workers):
+        for count, text in translate_chunks(translate, chunks, workers):
             yield count, text
             bar.update(count)
 
@@ -116,11 +112,9 @@ def identity_of(
 
     A GPU rounds a sentence in another way in another batch: there all settings count.
     """
-    settings_kept = settings.model_dump(
-        mode="json", exclude=SPEED_ALONE if device == "cpu" else set()
-    )
+    counted = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None)
     checksums = [sha256(path) for path in models]
-    return {"models": checksums, **settings_kept, "device": device, **others}
+    return {"models": checksums, **counted, "device": device, **others}
 
 
 class GrowingOutput:

@@ -21,8 +21,7 @@ class _Lines:
         self._stream = stream
 
     def write(self, text: str) -> None:
-        shown = text.strip()
-        if shown:
+        if shown := text.strip():
             self._stream.write(f"{shown}\n")
 
     def flush(self) -> None:

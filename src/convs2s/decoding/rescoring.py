@@ -79,10 +79,9 @@ class PairScorer:
         codes, why = description.bpe_codes, None
         if form != "tokens" and codes is not None:
             # A model file holds how its source is split: is its target split in the same way?
-            strange = types_of_other_codes(codes, description.target_types)
             if description.splittable is not None:
                 why = "its vocabulary has a threshold"
-            elif strange:
+            elif strange := types_of_other_codes(codes, description.target_types):
                 why = f"its source's BPE codes do not make {strange} of its target's types"
         if why is not None:
             raise UserError(
@@ -129,10 +128,8 @@ class PairScorer:
                 self.ensemble, source.to(self.device), target.to(self.device)
             ).tolist()
             for unit, row in zip(batch, totals, strict=True):
-                for place, target_tokens, total in zip(
-                    unit.places, unit.targets, row, strict=False
-                ):
-                    scores[place] = PairScore(total, len(target_tokens))
+                for place, tokens, total in zip(unit.places, unit.targets, row, strict=False):
+                    scores[place] = PairScore(total, len(tokens))
         return [[scores[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
 
     def _encode(self, side: str, line: str) -> list[int]:
@@ -204,21 +201,18 @@ def score_groups(
 
 
 def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
-    numbered = enumerate(sources)
-    count = 0
+    numbered, count = enumerate(sources, start=1), 0
     for group in groups:
-        wanted, source = group[0].sentence, None
-        for number, line in numbered:
-            count = number + 1
-            if number == wanted:
-                source = line
+        wanted = group[0].sentence
+        for count, source in numbered:
+            if count == wanted + 1:
+                yield source, group
                 break
-        if source is None:
+        else:
             raise UserError(
                 f"{group[0].place}: sentence {wanted}, but the source has {count} lines, counted "
                 "from 0: give the text that the list was made from"
             )
-        yield source, group
 
 
 def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Group]]]:

@@ -21,14 +21,11 @@ class SplitLines:
 
         A UserError refuses a line that is too long to be split.
         """
-        split = [
-            (number, split_sentences(line, language, number) if language else [line])
-            for number, line in lines
-        ]
-        self._lines = [
-            (line, len(found)) for (_, line), (_, found) in zip(lines, split, strict=True)
-        ]
-        self.sentences: Chunk = [(number, one) for number, found in split for one in found]
+        self._lines, self.sentences = list[tuple[str, int]](), list[tuple[int, str]]()
+        for number, line in lines:
+            found = split_sentences(line, language, number) if language else [line]
+            self._lines.append((line, len(found)))
+            self.sentences += [(number, one) for one in found]
 
     def joined(self, translations: Iterable[Translation]) -> list[Translation]:
         """Return a translation for each line, of those of its sentences in their order."""

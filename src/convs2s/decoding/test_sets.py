@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -25,11 +24,11 @@ def decode_test_set(
     threads: int,
 ) -> None:
     """Translate a file of raw text to JSON lines of ``Translation``'s fields and to plain text."""
-    with ExitStack() as stack:
-        translator = stack.enter_context(
-            translator_of_job(models, settings, device=device, threads=threads)
-        )
-        as_json, as_text = (stack.enter_context(atomic_text(path)) for path in (lines, text))
+    with (
+        translator_of_job(models, settings, device=device, threads=threads) as translator,
+        atomic_text(lines) as as_json,
+        atomic_text(text) as as_text,
+    ):
         for translation in counted(translator.translate(read_lines(source)), " lines"):
             as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
             as_text.write(translation.text + "\n")
@@ -54,8 +53,7 @@ def time_decoding(
     """
     with translator_of_job(models, settings, device=device, threads=threads) as translator:
         lines = list(read_lines(source))
-        for _ in translator.translate(lines[: settings.batch_sentences]):
-            pass
+        list(translator.translate(lines[: settings.batch_sentences]))
         print(f"timing the translation of {len(lines):,} lines", flush=True)
         started = time.perf_counter()
         # All together: batches come from the whole set, as in the paper.

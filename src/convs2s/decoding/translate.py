@@ -113,8 +113,7 @@ class LineTranslator:
         """
         self.models, self._name = models, " ".join(map(str, models))
         self.ensemble, self.description = load_searched(models, device, settings)
-        self.device, self.pretokenized = device, pretokenized
-        self.threads = threads if device == "cpu" else 1
+        self.pretokenized, self.threads = pretokenized, threads if device == "cpu" else 1
         self._search_by(settings)
         languages, name = self.description.languages, self.description.preparation
         self.source = self.description.source_vocabulary()
@@ -333,7 +332,7 @@ def load_ensemble(
         networks = [network for network, _ in loaded]
         _check_alike(models, [description for _, description in loaded])
         of = networks, settings.ensemble, precision
-        if settings.cuda_graphs and device == "cuda" and all(one.replays_steps for one in networks):
+        if settings.cuda_graphs and device == "cuda":
             from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 
             return RecordedEnsemble(*of), loaded[0][1]

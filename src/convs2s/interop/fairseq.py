@@ -276,8 +276,8 @@ def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     result = {name: tensor.float() for name, tensor in weights.items()}
     for name in weights:
         module, _, part = name.rpartition(".")
-        weight_v, weight_g = result.get(f"{module}.weight_v"), result.get(f"{module}.weight_g")
-        if part != "weight_v" or weight_v is None or weight_g is None or weight_v.dim() != 3:
+        weight_v, weight_g = result[name], result.get(f"{module}.weight_g")
+        if part != "weight_v" or weight_g is None or weight_v.dim() != 3:
             continue
         if weight_g.shape == (len(weight_v), 1, 1):  # k; today's is (1, 1, outputs)
             weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))

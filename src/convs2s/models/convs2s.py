@@ -190,7 +190,6 @@ class ConvS2S(Network):
     """Convolutional encoder and decoder, joined by attention in the decoder's blocks."""
 
     attends = True
-    replays_steps = True  # a step has the same operations for every sentence
 
     encoder: ConvEncoder
     decoder: ConvDecoder

@@ -100,16 +100,13 @@ class InferenceAttention:
     """One block's attention, its maps applied to the source or at each step."""
 
     def __init__(self, attention: Attention, precision: Precision) -> None:
-        """Compute the normalized weights."""
         weight, bias = _scaled(attention.in_projection, SQRT_HALF)  # (f, d), (f,)
         outputs, inputs = weight.shape
         self._is_folded = inputs <= outputs
         self._query_bias = bias
         if self._is_folded:
-            no_bias = bias.new_zeros(inputs)
-            self._in_projection = LinearMap(weight.t().contiguous(), no_bias, precision)
-        else:
-            self._in_projection = LinearMap(weight, bias, precision)
+            weight, bias = weight.t(), bias.new_zeros(inputs)
+        self._in_projection = LinearMap(weight, bias, precision)
         self._out_projection = _scaled_map(attention.out_projection, precision, HALF)
 
     def project(self, keys: Tensor, values: Tensor, bias: Tensor) -> BlockSource:
@@ -201,16 +198,15 @@ class ConvolutionInputs:
 
     def shift(self, order: Tensor | None) -> None:
         """Move all windows by a position; ``order`` (R',) chooses the rows, None: as they are."""
-        rows = -1 if order is None else len(order)
         for inputs, buffer in self._buffers.items():
             later = buffer[:, inputs:]
             moved = later.clone() if order is None else later.index_select(0, order)
             if len(moved) != len(buffer):
-                buffer = buffer.new_empty(rows, buffer.shape[1])
+                buffer = buffer.new_empty(len(moved), buffer.shape[1])
                 self._buffers[inputs] = buffer
             # Each window's first columns get the last of the window before: newest is written next.
             buffer[:, :-inputs].copy_(moved)
-        if self.newest and rows not in (-1, len(self.newest[0])):
+        if order is not None and len(order) != len(self.newest[0]):
             self._make_views()
 
     def clear(self) -> None:

@@ -170,11 +170,11 @@ class DecoderState:
         self._limit(predictions, limits)
         sums = predictions + self._to_device(scores).to(predictions.dtype).unsqueeze(2)
         totals, chosen = sums.flatten(1).topk(min(count, sums[0].numel()))  # (B, C)
-        tokens = chosen % self.types
+        tokens = chosen % sums.shape[2]
         if self._types is not None:
             tokens = self._types[tokens]
         # float64 holds each of these numbers as it is, indices too.
-        parts = [totals.double(), chosen // self.types, tokens]
+        parts = [totals.double(), chosen // sums.shape[2], tokens]
         if attention is not None:
             parts.append(attention.masked_fill(self._no_word.unsqueeze(1), -1.0).argmax(2))
         transferred = torch.cat(parts, 1).cpu().numpy()  # (B, 3C + K), or (B, 3C)
@@ -204,11 +204,6 @@ class DecoderState:
     def _to_device(self, array: NDArray[np.generic]) -> Tensor:
         """Return an array on the networks' device, without waiting for it."""
         return torch.from_numpy(array).to(self._no_word.device, non_blocking=True)
-
-    @property
-    def types(self) -> int:
-        """S, the number of types to choose from."""
-        return self._outputs[0].outputs
 
     def _predict(self, features: Sequence[Tensor]) -> Tensor:
         """Return log-probabilities (B, K, S)."""

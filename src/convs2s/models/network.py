@@ -32,8 +32,6 @@ class Network(nn.Module, ABC):
 
     attends: ClassVar[bool]
     """Whether there is attention, which unknown-word replacement and its plots need."""
-    replays_steps: ClassVar[bool] = False
-    """Whether a GPU may record a step of its decoding and replay it."""
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
         """Join both sides; a decoder maps tokens (B, n) and ``encode``'s result to features."""

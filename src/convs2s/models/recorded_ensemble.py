@@ -47,7 +47,6 @@ class CudaRecording:
     """A CUDA graph."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._graph = torch.cuda.CUDAGraph()
 
     def record(self, work: Callable[[], Predicted]) -> Predicted:
@@ -98,7 +97,7 @@ class InPlaceConvS2SState(ConvS2SIncrementalState):
 
 
 class RecordedEnsemble(Ensemble):
-    """An ensemble of ConvS2S networks whose searches replay recorded steps."""
+    """An ensemble whose searches replay recorded steps, where all its networks are ConvS2S."""
 
     def __init__(
         self,
@@ -107,15 +106,10 @@ class RecordedEnsemble(Ensemble):
         precision: Precision = "fp32",
         recording: Callable[[], Recording] = CudaRecording,
     ) -> None:
-        """Take networks for inference; ``recording`` makes an empty one.
-
-        A NotImplementedError says that one of the networks is no ConvS2S network.
-        """
+        """Take networks for inference; ``recording`` makes an empty one."""
         super().__init__(networks, average, precision)
-        convs2s = [net for net in self._inference if isinstance(net, InferenceConvS2S)]
-        if len(convs2s) < len(networks):
-            raise NotImplementedError("only steps of ConvS2S networks are recorded")
-        self._convs2s, self._recording = convs2s, recording
+        self._convs2s = [net for net in self._inference if isinstance(net, InferenceConvS2S)]
+        self._recording = recording
         self._idle: dict[Shape, RecordedDecoder] = {}  # the last used at the end
 
     @torch.inference_mode()
@@ -123,14 +117,12 @@ class RecordedEnsemble(Ensemble):
         self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> DecoderState:
         """Encode the source; with a shortlist, which belongs to its batch, nothing is recorded."""
-        if shortlist is not None:
+        if shortlist is not None or len(self._convs2s) < len(self._inference):
             return super().start_search(source, hypotheses, shortlist)
-        return self._start(torch.from_numpy(source).to(self._device), hypotheses)
-
-    def _start(self, source: Tensor, hypotheses: int) -> DecoderState:
-        missing = source.new_full((-len(source) % ROWS, source.shape[1]), PADDING)
+        given = torch.from_numpy(source).to(self._device)  # (B, m)
+        missing = given.new_full((-len(given) % ROWS, given.shape[1]), PADDING)
         missing[:, 0] = END
-        filled = torch.cat([source, missing])  # (B', m)
+        filled = torch.cat([given, missing])  # (B', m)
         shape = len(filled), -(-source.shape[1] // VECTOR), hypotheses
         decoder = self._idle.pop(shape, None)
         if decoder is None:
@@ -139,11 +131,11 @@ class RecordedEnsemble(Ensemble):
             states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
             outputs = [network.output for network in self._convs2s]
             when_done = partial(self._idle.__setitem__, shape)
-            previous = source.new_full((len(filled), hypotheses), END)
+            previous = given.new_full((len(filled), hypotheses), END)
             recorded = self._recording(), previous, when_done
-            decoder = RecordedDecoder(states, outputs, source, self._average, *recorded)
+            decoder = RecordedDecoder(states, outputs, given, self._average, *recorded)
         else:
-            decoder.restart(source, filled)
+            decoder.restart(given, filled)
         return decoder
 
 

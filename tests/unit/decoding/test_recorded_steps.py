@@ -111,8 +111,11 @@ def test_a_step_waits_once() -> None:
 
 
 def test_an_lstms_steps_are_not_recorded() -> None:
-    with pytest.raises(NotImplementedError, match="only steps of ConvS2S"):
-        Recorded(network(), lstm())
+    networks, source = (network(), lstm()), batch(6, 3)
+    recorded = Recorded(*networks)
+    found = beam_search(recorded, source, options())
+    assert_alike(found, beam_search(Ensemble(networks), source, options()))
+    assert recorded.made == []
 
 
 def test_a_cpu_runs_its_steps(model: Path) -> None:

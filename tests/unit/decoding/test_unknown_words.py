@@ -43,8 +43,6 @@ class Staring:
 
 
 class StaringState(DecoderState):
-    types = TYPES
-
     def __init__(self, source: Tensor, attention: Tensor) -> None:
         super().__init__([], [], source, "probabilities")
         self.attention = attention

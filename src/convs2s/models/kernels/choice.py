@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from timeit import timeit
 
 import numpy as np
 import torch
@@ -143,7 +144,7 @@ def heaviest(products: Sequence[Product]) -> list[Product]:
 def least_seconds(
     works: Mapping[Kernel, Sequence[Callable[[], object]]],
 ) -> dict[Kernel, list[float]]:
-    """Return the least processor time of each work of each kernel.
+    """Return the least processor time of each work of each kernel, that of all threads.
 
     Kernels take turns, and the least time counts: other work on the machine slows down none alone.
     """
@@ -154,12 +155,7 @@ def least_seconds(
             break
         for name, several in works.items():
             for place, work in enumerate(several):
-                least[name][place] = min(least[name][place], processor_seconds(work))
+                # Of all clocks, others on the machine change this one least.
+                seconds = timeit(work, timer=time.process_time, number=1)
+                least[name][place] = min(least[name][place], seconds)
     return least
-
-
-def processor_seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of all threads, which others on the machine change little."""
-    started = time.process_time()
-    work()
-    return time.process_time() - started

@@ -24,7 +24,6 @@ class LinearMap:
         if precision == "bf16":
             weight, bias = weight.bfloat16(), bias.bfloat16()
         self._transposed, self._bias = weight.t().contiguous(), bias
-        self.outputs = len(weight)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs) of the weight's precision."""

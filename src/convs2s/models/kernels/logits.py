@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from convs2s.models.kernels.matmul import linear
+from convs2s.models.layers import in_autocast
 
 BLOCK = 1 << 22  # Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache
 
@@ -122,10 +123,8 @@ def summed_cross_entropy(
     matrix products, where autocast does not say another. ``smoothing`` of the probability of the
     target (N,) is spread evenly over all types (section 4.2 has none).
     """
-    device_type = features.device.type
-    if torch.is_autocast_enabled(device_type):
-        features = features.to(torch.get_autocast_dtype(device_type))
-    with torch.autocast(device_type, enabled=False):
+    features = in_autocast(features)
+    with torch.autocast(features.device.type, enabled=False):
         loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
             features, weight, bias, target, smoothing, torch.is_grad_enabled(), loss_of
         )

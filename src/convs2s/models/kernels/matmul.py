@@ -96,11 +96,8 @@ def _offsets(
         shift = place - left  # window i holds input i + shift
         start = min(max(0, -shift), positions)
         stop = max(min(positions, positions - shift), start)
-        yield (
-            slice(place * width, (place + 1) * width),
-            slice(start, stop),
-            slice(start + shift, stop + shift) if stop > start else slice(0, 0),
-        )
+        columns = slice(place * width, (place + 1) * width)
+        yield columns, slice(start, stop), slice(start + shift, stop + shift)
 
 
 def windows(x: Tensor, kernel: int, left: int) -> Tensor:
