@@ -89,7 +89,7 @@ class Training:
         """
         numbers = range(self.made, self.made + updates)
         batches = [self.plan[number % len(self.plan)] for number in numbers]
-        with ahead(partial(self.updater.load, self.store), batches) as loaded:
+        with ahead(partial(self.updater.loader.load, self.store), batches) as loaded:
             started = [
                 self.updater.start(one, Moment(1, number, self.rate))
                 for one, number in zip(loaded, numbers, strict=True)

@@ -33,7 +33,6 @@ class Batch:
     source: Indices  # (B, m), ends in </s>, padded on the right
     previous: Indices  # (B, n), the decoder's input: </s> and the target without its last token
     target: Indices  # (B, n), ends in </s>, padded on the right
-    target_tokens: int  # those that are not padding
 
 
 class EpochPlan(Sequence[Indices]):
@@ -88,15 +87,11 @@ def plan_batches(
     shuffled = generator.permutation(len(starts))
     starts, ends = starts[shuffled], ends[shuffled]
     if limits.split == "separate":
-        cuts: list[int] = []
-        last = []  # the places in cuts of each batch's last micro-batch
+        cuts: list[tuple[int, int]] = []  # where each micro-batch starts and ends
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             micro_batches = cut_starts(longest[start:end], None, limits.micro_batch_tokens)
-            cuts.extend((start + micro_batches).tolist())
-            last.append(len(cuts) - 1)
-        starts = np.array(cuts, np.int64)
-        batch_ends, ends = ends, np.roll(starts, -1)
-        ends[last] = batch_ends
+            cuts.extend(pairwise([*(start + micro_batches).tolist(), end]))
+        starts, ends = np.array(cuts, np.int64).reshape(-1, 2).T
     return EpochPlan(order, starts, ends)
 
 
@@ -186,7 +181,7 @@ def collate(
     previous = np.full_like(target, PADDING)
     previous[:, 0] = END
     previous[:, 1:] = np.where(target[:, 1:] == PADDING, PADDING, target[:, :-1])
-    return Batch(source, previous, target, int((target != PADDING).sum()))
+    return Batch(source, previous, target)
 
 
 def pad(

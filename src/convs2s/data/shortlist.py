@@ -63,8 +63,6 @@ class Shortlist:
             and np.array_equal(self.candidates, other.candidates)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
         """Select for source indices of any shape, and with ``target`` those types as well."""
         chosen = np.zeros(self.target_types, bool)

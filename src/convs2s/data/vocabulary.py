@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
+from itertools import chain
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files.text import atomic_text, read_lines
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 PADDING, END, UNKNOWN = 0, 1, 2
@@ -69,10 +70,7 @@ _COUNT = re.compile("[0-9]{1,18}")
 
 def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
     """Write types and counts as a table with a header, one type a line, in the order given."""
-    with atomic_text(path) as stream:
-        stream.write(HEADER + "\n")
-        for token, count in types:
-            stream.write(f"{token}\t{count}\n")
+    write_lines(path, chain([HEADER], (f"{token}\t{count}" for token, count in types)))
 
 
 def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:

@@ -97,13 +97,13 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
     That is a batch's target types on average, and the share of the reference tokens that are
     outside and therefore count as unknown.
     """
-    sizes, outside, tokens = [], 0, 0
+    sizes, outside = [], 0
     for rows in validation_batches(store, recipe, shortlist):
         batch = collate(store, rows)
         types = shortlist.types(batch.source)
         sizes.append(len(types))
         outside += int(np.isin(batch.target, types, invert=True).sum())
-        tokens += batch.target_tokens
+    tokens = int(store.lengths("target").sum())
     return {"types": sum(sizes) / len(sizes), "outside": outside / tokens}
 
 
@@ -146,30 +146,23 @@ def remove_state(state: FinishedState) -> None:
     """
     folder = state.path.parent
     try:
-        stream = (folder / LOCK).open("a")  # which each training holds while it runs
-    except OSError as error:
-        raise _cannot_be_removed(state, error) from None
-    with stream as lock:
-        try:
-            if not try_lock(lock):
+        with (folder / LOCK).open("a") as lock:  # which each training holds while it runs
+            try:
+                is_free = try_lock(lock)
+            except OSError as error:
+                raise UserError(
+                    f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
+                    "here: use a file system with flock (docs/cluster.md)"
+                ) from None
+            if not is_free:
                 raise UserError(
                     f"{folder}: a training is writing here: wait for it to end, then run the same "
                     "command again"
                 )
-        except OSError as error:
-            raise UserError(
-                f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
-                "here: use a file system with flock (docs/cluster.md)"
-            ) from None
-        try:
             with suppress(FileNotFoundError):  # another process has removed it before
                 shutil.rmtree(state.path)
-        except OSError as error:
-            raise _cannot_be_removed(state, error) from None
-
-
-def _cannot_be_removed(state: FinishedState, error: OSError) -> UserError:
-    return UserError(f"{state.path}: cannot be removed: {error.strerror}")
+    except OSError as error:
+        raise UserError(f"{state.path}: cannot be removed: {error.strerror}") from None
 
 
 def megabytes(size: int) -> str:

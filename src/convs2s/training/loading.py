@@ -141,24 +141,20 @@ class Loader:
     multiple: int  # of tokens, to which sentences are padded
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
-        """Read an update's pairs ``rows``."""
+        """Read what an update from the pairs ``rows`` needs; any thread may."""
         tokens = sum(len(store[int(row)][1]) for row in rows)
         workers = self.workers
         micro_batches = split_batch(store, rows, self.limits.micro_batch_tokens, workers.count)
         # One shortlist for the whole update, so that its micro-batches change nothing.
         types = None if self.shortlist is None else self.shortlist.of_pairs(store, rows)
-        own = micro_batches[workers.rank :: workers.count]
-        pairs = [(part, self.inputs(self.batch(store, part.rows), types)) for part in own]
-        return LoadedUpdate(store, rows, tokens, types, pairs)
+        own = self.read(store, micro_batches[workers.rank :: workers.count], types)
+        return LoadedUpdate(store, rows, tokens, types, own)
 
-    def halves(
-        self, loaded: LoadedUpdate, micro_batch: MicroBatch
+    def read(
+        self, store: TokenStore, micro_batches: Iterable[MicroBatch], types: Types | None
     ) -> list[tuple[MicroBatch, LossInputs]]:
-        """Return both halves of one of an update's micro-batches, and what the loss reads."""
-        return [
-            (half, self.inputs(self.batch(loaded.store, half.rows), loaded.types))
-            for half in micro_batch.halves()
-        ]
+        """Return micro-batches, each with what the loss reads of it; ``types`` as of ``inputs``."""
+        return [(part, self.inputs(self.batch(store, part.rows), types)) for part in micro_batches]
 
     def batch(self, store: TokenStore, rows: Indices, sources: Indices | None = None) -> Batch:
         """Return padded pairs; ``sources`` as of ``collate``."""
@@ -194,13 +190,9 @@ def ahead(
 
     Yield what was loaded, in the items' order; a failure to load one is raised in its turn.
     """
-    gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else None
-
-    def compute_there() -> None:
-        if gpu is not None:  # each thread begins with the first one, and would start CUDA there
-            torch.cuda.set_device(gpu)
-
-    pool = ThreadPoolExecutor(1, "loading", initializer=compute_there)
+    # Each thread begins with the first GPU, and would start CUDA there; -1 leaves it alone.
+    gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else -1
+    pool = ThreadPoolExecutor(1, "loading", torch.cuda.set_device, (gpu,))
 
     def in_order() -> Iterator[_Loaded]:
         rest = iter(items)

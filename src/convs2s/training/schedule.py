@@ -14,9 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.training.history import EpochRecord, RunningFigures, perplexity
-
-_VELOCITY = "momentum_buffer"
+from convs2s.training.history import EpochRecord, perplexity
 
 
 @dataclass(frozen=True)
@@ -120,11 +118,6 @@ class TrainerState:
     history: list[EpochRecord] = field(default_factory=list)  # a record of each finished epoch
 
     @classmethod
-    def initial(cls, recipe: Recipe, epoch: int) -> "TrainerState":
-        """Return where a training begins with an epoch."""
-        return cls(Schedule(recipe.learning_rate), recipe.learning_rate, epoch)
-
-    @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
         """Read what ``asdict`` gave."""
         history = [EpochRecord(**row) for row in fields["history"]]
@@ -140,10 +133,6 @@ class TrainerState:
         self.batch += 1
         self.updates += 1
         return moment
-
-    def figures(self, gradient: float) -> RunningFigures:
-        """Return the figures of the running epoch; ``gradient``: the last norm."""
-        return RunningFigures(self.loss / self.tokens, self.learning_rate, gradient)
 
     def finish_epoch(
         self, loss: float, full_loss: float | None, recipe: Recipe, bleu: float | None = None
@@ -181,9 +170,8 @@ def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
     if recipe.optimizer == "adam":
         return torch.optim.Adam(parameters, recipe.learning_rate, betas=(0.9, 0.98), fused=True)
     momentum = recipe.momentum if recipe.optimizer == "nesterov" else 0.0
-    nesterov = momentum > 0.0
     return torch.optim.SGD(
-        parameters, recipe.learning_rate, momentum, nesterov=nesterov, fused=True
+        parameters, recipe.learning_rate, momentum, nesterov=momentum > 0.0, fused=True
     )
 
 
@@ -198,7 +186,7 @@ def set_learning_rate(
     (group,) = optimizer.param_groups
     if learning_rate not in (0.0, group["lr"]) and velocity == "keep":  # 0: the end of a cosine
         states = optimizer.state.values()
-        velocities = [state[_VELOCITY] for state in states if _VELOCITY in state]
+        velocities = [state["momentum_buffer"] for state in states if "momentum_buffer" in state]
         if velocities:
             torch._foreach_mul_(velocities, group["lr"] / learning_rate)
     group["lr"] = learning_rate

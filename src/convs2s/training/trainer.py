@@ -27,12 +27,12 @@ from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.model_file import check_weights
 from convs2s.models.network import Network
-from convs2s.training.history import LARGEST_LOSS, SourceUse
+from convs2s.training.history import LARGEST_LOSS, RunningFigures, SourceUse
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
 from convs2s.training.progress import EpochProgress, EpochSpan, Watch
-from convs2s.training.schedule import TrainerState, optimizer_tensors, restore_optimizer
+from convs2s.training.schedule import Schedule, TrainerState, optimizer_tensors, restore_optimizer
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 from convs2s.training.workers import Workers
@@ -82,7 +82,7 @@ class Trainer:
         self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
         self.seed, self.device, self.bleu = seed, device, bleu
-        self.state = TrainerState.initial(recipe, first_epoch)
+        self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, first_epoch)
         self.state_is_whole = True  # not so once the parameters of the last epoch are dropped
         if folder.last.is_file():
             self._restore(folder.last)
@@ -114,9 +114,10 @@ class Trainer:
         seconds_before = state.seconds  # by earlier tries of this epoch
         started = saved = time.monotonic()
         unread: list[StartedUpdate] = []
+        load = partial(self.updater.loader.load, self.train)
         with (
             EpochProgress(span, self.watch, silent=not self.workers.is_first) as progress,
-            ahead(partial(self.updater.load, self.train), batches[state.batch : end]) as loaded,
+            ahead(load, batches[state.batch : end]) as loaded,
         ):
             for update in loaded:
                 moment = state.begin_update(len(batches), self.recipe)
@@ -157,7 +158,8 @@ class Trainer:
             state.loss += report.loss
             state.tokens += report.tokens
         tokens = sum(report.tokens for report in reports)
-        progress.advance(len(reports), tokens, state.figures(reports[-1].norm))
+        figures = RunningFigures(state.loss / state.tokens, state.learning_rate, reports[-1].norm)
+        progress.advance(len(reports), tokens, figures)
 
     def _finish_epoch(self) -> None:
         """Validate, move the schedule on, and save what the epoch gave."""

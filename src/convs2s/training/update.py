@@ -73,7 +73,7 @@ class Updater:
         self._gradients = Gradients(list(network.parameters()), workers)
         is_compiled_for_gpu = recipe.compile and torch.device(device).type == "cuda"
         multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
-        self._loader = Loader(recipe.batch, shortlist, workers, device, multiple)
+        self.loader = Loader(recipe.batch, shortlist, workers, device, multiple)
         self._inputs_of_loss: InputsOfLoss = self._read_batch
         self._block_loss: BlockLoss = block_loss
         if recipe.compile:
@@ -95,10 +95,6 @@ class Updater:
         self._inputs_of_loss = compiled(self._read_batch)
         if is_for_gpu:
             self._block_loss = compiled(block_loss)
-
-    def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
-        """Read what an update from the pairs ``rows`` needs; any thread may."""
-        return self._loader.load(store, rows)
 
     def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
         """Start an update, without waiting for the device.
@@ -125,7 +121,7 @@ class Updater:
 
     def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
         """Make one update from the pairs ``rows``, and wait for it."""
-        (report,) = self.read([self.start(self.load(store, rows), moment)])
+        (report,) = self.read([self.start(self.loader.load(store, rows), moment)])
         return report
 
     def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
@@ -171,7 +167,8 @@ class Updater:
                     f"tokens is halved (batch.micro_batch_tokens below {micro_batch.size} avoids "
                     "the second try)"
                 )
-                pending[failed : failed + 1] = self._loader.halves(loaded, micro_batch)
+                halves = self.loader.read(loaded.store, micro_batch.halves(), loaded.types)
+                pending[failed : failed + 1] = halves
 
     def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
         """Return the summed loss, or None where the batch does not fit into memory."""
@@ -189,12 +186,11 @@ class Updater:
 
     def _loss(self, inputs: LossInputs, label_smoothing: float) -> Tensor:
         """Return the negative log-likelihood summed over the target tokens, in nats."""
-        on_device = inputs.to(self.device)
+        inputs = inputs.to(self.device)
         device_type = torch.device(self.device).type
         with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            entering = self._inputs_of_loss(on_device)
-            target = on_device.target
-            return summed_cross_entropy(*entering, target, label_smoothing, self._block_loss)
+            entering = self._inputs_of_loss(inputs)
+            return summed_cross_entropy(*entering, inputs.target, label_smoothing, self._block_loss)
 
     def _read_batch(self, inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
         """Return what enters the output layer (N, f_out), its weight (S, f_out) and bias (S,)."""
@@ -216,9 +212,9 @@ class Updater:
         batches = validation_batches(store, self.recipe, shortlist, sources)
         losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
         for index in range(self.workers.rank, len(batches), self.workers.count):
-            batch = self._loader.batch(store, batches[index], sources)
+            batch = self.loader.batch(store, batches[index], sources)
             types = None if shortlist is None else shortlist.types(batch.source)
-            losses[index] = self._loss(self._loader.inputs(batch, types), 0.0)
+            losses[index] = self._loss(self.loader.inputs(batch, types), 0.0)
         total = 0.0
         # Over the workers each loss is summed with zeros, and the losses are summed in their order:
         # the same bytes for any number of workers.

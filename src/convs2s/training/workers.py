@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NoReturn, Protocol, cast
+from typing import NoReturn, cast
 
 import torch
 import torch.distributed
 from torch import Tensor, nn
+from torch.distributed import Work
 
 from convs2s.errors import UserError
 
@@ -38,13 +39,6 @@ ALIGNED = 32
 """Each gradient starts at a multiple of so many numbers, where vector instructions like it."""
 
 
-class Exchange(Protocol):
-    """A sum over the workers that has been started."""
-
-    def wait(self) -> bool:
-        """Have what follows wait for it."""
-
-
 @dataclass(frozen=True)
 class Workers:
     """This process among those that train together; alone, it has nobody to ask.
@@ -60,12 +54,12 @@ class Workers:
         """Whether this worker writes files and speaks."""
         return self.rank == 0
 
-    def start_sum(self, tensor: Tensor) -> Exchange:
+    def start_sum(self, tensor: Tensor) -> Work:
         """Start to replace a tensor by its sum over the workers; ``finish_sum`` ends it."""
         with self._talking():
-            return cast(Exchange, torch.distributed.all_reduce(tensor, async_op=True))
+            return cast(Work, torch.distributed.all_reduce(tensor, async_op=True))
 
-    def finish_sum(self, exchange: Exchange) -> None:
+    def finish_sum(self, exchange: Work) -> None:
         """Have a sum ready for what follows; all workers have the same bytes of it.
 
         What follows on a GPU waits for it there, and this process does not.
@@ -147,7 +141,7 @@ class Gradients:
         """Make room where there are several workers; parameters are of one precision and device."""
         self._parameters, self._workers = list(parameters), workers
         self._buckets: list[_Bucket] = []
-        self._exchanges: list[Exchange] = []
+        self._exchanges: list[Work] = []
         self._is_last = False
         # The pass finishes first what the network uses last.
         several = self._parameters[::-1] if workers.count > 1 else []

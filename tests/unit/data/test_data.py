@@ -170,4 +170,3 @@ def test_collate_pads_on_the_right_and_shifts_the_target(tmp_path: Path) -> None
     assert batch.source.tolist() == [[3, 4, END], [6, END, PADDING]]
     assert batch.target.tolist() == [[5, END, PADDING, PADDING], [7, 8, 9, END]]
     assert batch.previous.tolist() == [[END, 5, PADDING, PADDING], [END, 7, 8, 9]]
-    assert batch.target_tokens == 6

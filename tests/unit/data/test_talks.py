@@ -16,7 +16,7 @@ from convs2s.text.preparation import Preparation
 from tests.conftest import ROOT
 from tests.support.local_files import FilesBelow
 
-TASK = load(ROOT).task("iwslt14_de_en")
+TASK = load(ROOT).tasks["iwslt14_de_en"]
 SENTENCES = 46
 
 ABOUT = {

@@ -14,7 +14,7 @@ from convs2s.scoring.bleu import bleu_of_statistics, statistics_of
 from convs2s.training.history import EpochRecord, read_history
 from convs2s.training.identity import recipe_identity
 from convs2s.training.run import train
-from convs2s.training.schedule import TrainerState
+from convs2s.training.schedule import Schedule, TrainerState
 from tests.support import tiny
 
 HYPOTHESES = ["a b c d e", "a x", "b"]
@@ -30,7 +30,7 @@ def test_the_score_is_sacrebleus() -> None:
 
 def test_a_higher_bleu_is_better_whatever_the_loss() -> None:
     recipe = Recipe(best_by="bleu")
-    state = TrainerState.initial(recipe, 1)
+    state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, 1)
     for loss, bleu in ((3.0, 10.0), (2.0, 9.0), (4.0, 11.0)):
         state.tokens = 1
         state.finish_epoch(loss, None, recipe, bleu)

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import numpy.typing as npt
 import pytest
 import torch
 from torch import Tensor
+from torch.distributed import Work
 
 from convs2s.models.kernels import dropout
 from convs2s.training.loading import LoadedUpdate
 from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import StartedUpdate, Updater
-from convs2s.training.workers import Exchange, Workers
+from convs2s.training.workers import Workers
 from tests.support import tiny
 
 HALVES = {"sentences": 16, "micro_batch_tokens": 30}
@@ -179,15 +181,15 @@ def masks(
 class _Apart(Workers):
     """A worker whose others have what it has, without meeting them."""
 
-    def start_sum(self, tensor: Tensor) -> Exchange:
+    def start_sum(self, tensor: Tensor) -> Work:
         tensor.mul_(self.count)
         return _Done()
 
 
-class _Done:
-    """An exchange that is over."""
+class _Done(Work):
+    """A sum that is over."""
 
-    def wait(self) -> bool:
+    def wait(self, timeout: timedelta = timedelta()) -> bool:
         return True
 
 
