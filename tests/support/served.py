@@ -66,13 +66,13 @@ def serving(model: Path, search: DecodingSettings, **stated: Any) -> Iterator[Mo
     uvicorn = pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     from convs2s.api.translator import Translator
     from convs2s.serving.application import application
-    from convs2s.serving.connections import connections
+    from convs2s.serving.connections import Connection
 
     translator = Translator.load(model, device="cpu")
     settings = ServerSettings(**stated)
     app = application(translator, search, settings)
     listening = socket.create_server(("127.0.0.1", 0))
-    http = connections(settings.request_seconds)
+    http = type("Connection", (Connection,), {"head_seconds": settings.request_seconds})
     options = {"http": http, "ws": "none", "lifespan": "on", "log_config": None}
     server = uvicorn.Server(uvicorn.Config(app, **options))
     thread = threading.Thread(target=server.run, args=([listening],))

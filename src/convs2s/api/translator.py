@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.messages import validated
-from convs2s.config.options import CommandOptions, Device
+from convs2s.config.options import CommandOptions, Device, Options
 from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.split_lines import SplitLines
@@ -87,10 +87,7 @@ class Translator:
         stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
         stated["replace_unknown"] = False
         settings = validated(DecodingSettings, stated, "load")
-        if device not in get_args(Device):
-            known = ", ".join(get_args(Device))
-            raise UserError(f"load: device: expected one of {known}, not {device!r}")
-        name = pick_device(device)
+        name = pick_device(validated(Options, {"device": device}, "load").device)
         models = list(map(Path, [path] if isinstance(path, str | Path) else path))
         if not models:
             raise UserError("load: expected a model file, found an empty list")
@@ -184,23 +181,21 @@ class Translator:
         return f"<Translator {description.task} {languages}, {networks} x, {self.device}>"
 
 
-def check_texts(texts: object, name: str, longest: int = LONGEST_LINE_BYTES) -> list[str]:
+def check_texts(texts: object, name: str) -> list[str]:
     """Return the texts if they are what a model can be given, as lines of a file are checked.
 
     A UserError says by ``name`` that it is no list of texts, or which text, counted from 1, has
-    more than ``longest`` bytes as UTF-8, is no Unicode, or holds a NUL or a line feed.
+    more than ``LONGEST_LINE_BYTES`` as UTF-8, is no Unicode, or holds a NUL or a line feed.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise UserError(
             f"{name}: expected a list of texts, one sentence each, found {_type_of(texts)}: put a "
             "single text into a list"
         )
-    return [
-        check_text(text, f"{name}:{number}", longest) for number, text in enumerate(texts, start=1)
-    ]
+    return [check_text(text, f"{name}:{number}") for number, text in enumerate(texts, start=1)]
 
 
-def check_text(text: object, place: str, longest: int = LONGEST_LINE_BYTES) -> str:
+def check_text(text: object, place: str) -> str:
     """Return a text if it is what a model can be given: ``check_texts`` says what that is."""
     if not isinstance(text, str):
         raise UserError(f"{place}: expected a text, found {_type_of(text)}")
@@ -211,10 +206,10 @@ def check_text(text: object, place: str, longest: int = LONGEST_LINE_BYTES) -> s
             f"{place}: not Unicode: half a surrogate pair at character {error.start + 1}; decode "
             "the bytes that it comes from as what they are"
         ) from None
-    if size > longest:
+    if size > LONGEST_LINE_BYTES:
         raise UserError(
-            f"{place}: a text of {size:,} bytes, and {longest:,} is the most: give one sentence "
-            "at a time"
+            f"{place}: a text of {size:,} bytes, and {LONGEST_LINE_BYTES:,} is the most: give "
+            "one sentence at a time"
         )
     for character, called in _FORBIDDEN.items():
         if character in text:

@@ -9,7 +9,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -22,22 +21,13 @@ _PACKAGE = "convs2s.pages"
 _ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Program:
-    """A program that a page holds."""
-
-    text: Markup  # JavaScript that cannot end the script element that it stands in
-    digest: str  # by which the page's policy allows it to run, and no other
-
-    @classmethod
-    def of(cls, source: str) -> "Program":
-        """Return the program of a JavaScript source."""
-        safe = _ENDS_A_SCRIPT.sub(r"\\x3C", source.replace("\r\n", "\n"))
-        return cls(Markup(safe), policy_digest(safe))
+def script(source: str) -> Markup:
+    """Return a JavaScript source that cannot end the script element that it stands in."""
+    return Markup(_ENDS_A_SCRIPT.sub(r"\\x3C", source.replace("\r\n", "\n")))
 
 
 def policy_digest(text: str) -> str:
-    """Return what a Content-Security-Policy knows an inline program or style by."""
+    """Return what a Content-Security-Policy allows an inline program or style by, and no other."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
@@ -64,7 +54,8 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    inline = {"programs": list(map(Program.of, programs)), "styles": list(map(Markup, styles))}
+    environment.filters["policy_digest"] = policy_digest
+    inline = {"programs": list(map(script, programs)), "styles": list(map(Markup, styles))}
     return environment.get_template(template).render(**content, **inline)
 
 

@@ -42,8 +42,7 @@ def _inert(line: str) -> str:
     """Return a line without what a terminal or a page would act on: a stranger's model file."""
     shown = "".join(sign for sign in line if unicodedata.category(sign)[0] != "C")
     shown = " ".join(shown.splitlines())  # at Unicode's own ends of lines and paragraphs
-    is_code = shown.startswith(_CODE)
-    return shown if is_code else shown.replace("<", "&lt;").replace("](", "]\\(")
+    return shown if shown.startswith(_CODE) else shown.replace("<", "&lt;").replace("](", "]\\(")
 
 
 def _heading(model: Path, description: ModelDescription) -> Iterator[str]:

@@ -9,6 +9,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -145,7 +146,7 @@ def _placed(
 
 def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]:
     """Yield what scores were computed from, models aside; each must be there, and as it was."""
-    checked: dict[Path, str] = {}
+    checksum = cache(sha256)  # many scores rest on one file
     for score, measurement in measured.items():
         for recorded, digest in measurement.checksums.items():
             path = start / recorded
@@ -154,7 +155,7 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
                 continue
             if not path.is_file():
                 raise UserError(f"{path}: {score} was computed from it, but it is missing")
-            if checked.setdefault(path, sha256(path)) != digest:
+            if checksum(path) != digest:
                 raise UserError(
                     f"{path}: has changed since {score} was computed from it: run snakemake again"
                 )

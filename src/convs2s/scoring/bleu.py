@@ -109,14 +109,14 @@ def tokenized_bleu(
     (where the script stops with a division by zero). ``lowercase`` is its ``-lc``: without case of
     A to Z.
     """
-    return _score(_multi_bleu(lowercase), hypotheses, references)
+    return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
 
 
 def detokenized_bleu(
     hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
 ) -> Score:
     """Score plain text, tokenized as ``mteval-v13a.pl -c`` does; ``lowercase`` omits the -c."""
-    return _score(_mteval(lowercase), hypotheses, references)
+    return _score(_ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
@@ -130,8 +130,8 @@ def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score
     Of several references the length that is nearest counts; without any word in them the ratio is
     0. The signature is that of the tokenized BLEU whose ``ratio`` it is.
     """
-    _check_lines(hypotheses, references)
-    metric = _ScriptBleu("tokenized", smooth_method="none", max_ngram_order=1)
+    check_lines(hypotheses, references)
+    metric = _ScriptBleu("tokenized", max_ngram_order=1)
     return Score(metric.corpus_score(hypotheses, references).ratio, str(metric.get_signature()))
 
 
@@ -144,7 +144,7 @@ class SentenceBleu:
 
     def __init__(self, form: BleuForm) -> None:
         """Take the words as they are (``tokenized``) or as mteval-v13a does."""
-        self._metric = _ScriptBleu(form, smooth_method="exp", effective_order=True)
+        self._metric = _ScriptBleu(form, effective_order=True)
 
     def __call__(self, hypothesis: str, *references: str) -> float:
         """Return the score of one sentence against one or more references."""
@@ -165,9 +165,9 @@ def compare(
     The test set is drawn anew ``samples`` times; sacrebleu's seed is in the signature. The
     references are one or more lists of lines, as ``form`` asks; ``names`` are the systems'.
     """
-    _check_lines(baseline, references, names[0])
-    _check_lines(system, references, names[1])
-    metrics = {"BLEU": _multi_bleu() if form == "tokenized" else _mteval()}
+    check_lines(baseline, references, names[0])
+    check_lines(system, references, names[1])
+    metrics = {"BLEU": _ScriptBleu(form)}
     systems = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, metrics, references, test_type="bs", n_samples=samples)
     signatures, columns = test()
@@ -186,8 +186,8 @@ def compare(
 
 def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Statistics:
     """Return what `tokenized_bleu` is computed from, of shape (lines, 6)."""
-    _check_lines(hypotheses, references)
-    counted = _multi_bleu()._extract_corpus_statistics(hypotheses, references)
+    check_lines(hypotheses, references)
+    counted = _ScriptBleu("tokenized")._extract_corpus_statistics(hypotheses, references)
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 
 
@@ -240,14 +240,13 @@ class _ScriptBleu(BLEU):
         self,
         form: BleuForm,
         *,
-        smooth_method: str,
         lowercase: bool = False,
         effective_order: bool = False,
         max_ngram_order: int = 4,
     ) -> None:
         super().__init__(
             tokenize="none" if form == "tokenized" else "13a",
-            smooth_method=smooth_method,
+            smooth_method="exp" if form == "detokenized" or effective_order else "none",
             effective_order=effective_order,
             max_ngram_order=max_ngram_order,
             # sacrebleu need not warn of text that is tokenized on purpose
@@ -272,22 +271,14 @@ class _ScriptBleu(BLEU):
         return signature
 
 
-def _multi_bleu(lowercase: bool = False) -> BLEU:
-    return _ScriptBleu("tokenized", smooth_method="none", lowercase=lowercase)
-
-
-def _mteval(lowercase: bool = False) -> BLEU:
-    return _ScriptBleu("detokenized", smooth_method="exp", lowercase=lowercase)
-
-
 def _score(
     metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Score:
-    _check_lines(hypotheses, references)
+    check_lines(hypotheses, references)
     return Score(metric.corpus_score(hypotheses, references).score, str(metric.get_signature()))
 
 
-def _check_lines(
+def check_lines(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], name: str = "hypotheses"
 ) -> None:
     """Refuse lists of different length, which sacrebleu would cut to the shortest."""
@@ -297,6 +288,6 @@ def _check_lines(
         if len(reference) != len(hypotheses):
             which = f"reference {number}" if len(references) > 1 else "reference"
             raise UserError(
-                f"{name}: {len(hypotheses)} lines, but the {which} has {len(reference)}: BLEU "
-                "compares line N with line N; give both the lines of the same test set"
+                f"{name}: {len(hypotheses)} lines, but the {which} has {len(reference)}: line "
+                "N of one belongs to line N of the other; give both the lines of the same test set"
             )

@@ -17,13 +17,10 @@ from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.text_table import aligned, heading, underlined
 from convs2s.scoring.translations import read_translations
 
-Pairs = Mapping[str, tuple[Path, Path]]
-"""Run -> the decoder's JSON lines of the baseline and of the system."""
-
 
 def compare_models(
     *,
-    pairs: Pairs,
+    pairs: Mapping[str, tuple[Path, Path]],
     raw: Path,
     tokenized: Path,
     text: Path,
@@ -36,8 +33,9 @@ def compare_models(
 ) -> None:
     """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
 
-    ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
-    ``stand_in`` says what the data is, if not the paper's; ``header`` names the models.
+    ``pairs`` are, by run, the decoder's JSON lines of the baseline and of the system; ``raw`` is
+    the target side as published, ``tokenized`` the same in the words of the task. ``stand_in``
+    says what the data is, if not the paper's; ``header`` names the models.
     """
     references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
     results: dict[BleuForm, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.task import RougePart, RougeSettings
@@ -52,13 +52,6 @@ class BleuScores:
 
 
 @dataclass(frozen=True)
-class BleuBeforeReplacement:
-    """The scores of the same translations with their unknown words left in."""
-
-    bleu: BleuScores
-
-
-@dataclass(frozen=True)
 class BleuEvaluation:
     """BLEU and its relatives of one run on one test set: what its JSON file says."""
 
@@ -72,7 +65,7 @@ class BleuEvaluation:
     bleu: BleuScores
     chrf: Score
     length_ratio: float
-    before_replacement: BleuBeforeReplacement
+    before_replacement: Mapping[Literal["bleu"], BleuScores]  # with unknown words left in
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
     sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
@@ -84,7 +77,7 @@ class BleuEvaluation:
 
     def scores_before(self) -> dict[str, Score]:
         """Return those scores that there are before unknown words were replaced."""
-        return self.before_replacement.bleu.by_name()
+        return self.before_replacement["bleu"].by_name()
 
     def measures(self) -> dict[str, object]:
         """Return what runs must share so that their mean means something."""
@@ -97,13 +90,6 @@ class LeadBaseline:
     """The scores of the first ``words`` words of each source, as if they were outputs."""
 
     words: int
-    rouge: RougeScores
-
-
-@dataclass(frozen=True)
-class RougeBeforeReplacement:
-    """The scores of the same outputs with their unknown words left in."""
-
     rouge: RougeScores
 
 
@@ -121,7 +107,7 @@ class RougeEvaluation:
     rouge: RougeScores
     lead: LeadBaseline
     length_ratio: float  # before any cut
-    before_replacement: RougeBeforeReplacement
+    before_replacement: Mapping[Literal["rouge"], RougeScores]  # with unknown words left in
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
 
@@ -131,7 +117,7 @@ class RougeEvaluation:
 
     def scores_before(self) -> dict[str, Score]:
         """Return the same before unknown words were replaced."""
-        return self.by_name(self.before_replacement.rouge)
+        return self.by_name(self.before_replacement["rouge"])
 
     def by_name(self, scores: RougeScores) -> dict[str, Score]:
         """Return the scores of the measure by the names that reports print."""
@@ -184,9 +170,7 @@ def evaluate_bleu(
         bleu=bleu_scores(words, in_words, text, plain),
         chrf=chrf(text, plain),
         length_ratio=length_ratio(words, in_words).score,
-        before_replacement=BleuBeforeReplacement(
-            bleu_scores(words_before, in_words, before, plain)
-        ),
+        before_replacement={"bleu": bleu_scores(words_before, in_words, before, plain)},
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         # By the names that these measures have in the paper's tables.
@@ -263,7 +247,7 @@ def evaluate_rouge(
         rouge=rouge(text, *wanted, options=options),
         lead=LeadBaseline(settings.lead_words, rouge(lead, *wanted, options=options)),
         length_ratio=length_ratio(text, *filled).score,
-        before_replacement=RougeBeforeReplacement(rouge(before, *wanted, options=options)),
+        before_replacement={"rouge": rouge(before, *wanted, options=options)},
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
     )

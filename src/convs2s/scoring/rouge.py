@@ -13,8 +13,7 @@ import numpy as np
 
 from convs2s import __version__
 from convs2s.config.task import RougePart
-from convs2s.errors import UserError
-from convs2s.scoring.bleu import Score
+from convs2s.scoring.bleu import Score, check_lines
 from convs2s.scoring.rouge_stem import RougeExceptions, rouge_stem
 
 RougeKind = Literal["rouge_1", "rouge_2", "rouge_l"]
@@ -132,14 +131,7 @@ def rouge_items(
     hypotheses: Sequence[str], *references: Sequence[str], options: RougeOptions
 ) -> list[RougeItem]:
     """Score each text against its references, as the script's option ``-d`` prints it."""
-    if not hypotheses:
-        raise UserError("no lines to score: give at least one")
-    for number, reference in enumerate(references, start=1):
-        if len(reference) != len(hypotheses):
-            raise UserError(
-                f"{len(hypotheses)} hypotheses, but reference {number} has {len(reference)} lines: "
-                "line N of one belongs to line N of the other"
-            )
+    check_lines(hypotheses, references)
     items: list[RougeItem] = []
     for hypothesis, first, *further in zip(hypotheses, *references, strict=True):
         present = [text for text in further if text.strip() or not options.skip_empty]
@@ -166,14 +158,11 @@ def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> Roug
     drawn = (generator.integers(lines, size=lines) for _ in range(samples))
     means = [np.bincount(rows, minlength=lines) @ values / lines for rows in drawn]
     ends = np.quantile(means, _QUANTILES, axis=0)
-    table = 100 * np.stack([values.mean(axis=0), *ends]).reshape(3, len(ROUGE_NAMES), -1)
-    return {
-        variant: {
-            part: RougeScore(float(mean), signature, float(low), float(high))
-            for part, (mean, low, high) in zip(ROUGE_PARTS, of_variant.T, strict=True)
-        }
-        for variant, of_variant in zip(ROUGE_NAMES, table.transpose(1, 0, 2), strict=True)
-    }
+    table = 100 * np.stack([values.mean(axis=0), *ends])
+    scores: dict[RougeKind, dict[RougePart, RougeScore]] = {name: {} for name in ROUGE_NAMES}
+    for (variant, part), (mean, low, high) in zip(columns, table.T.tolist(), strict=True):
+        scores[variant][part] = RougeScore(mean, signature, low, high)
+    return scores
 
 
 def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:

@@ -110,10 +110,8 @@ def _present(word: str) -> str:
 
 def _replace_ending(word: str, endings: Sequence[tuple[str, str]]) -> str:
     """Replace the longest of the endings that the word has."""
-    matches = [pair for pair in endings if word.endswith(pair[0])]
-    if not matches:
-        return word
-    ending, other = max(matches, key=lambda pair: len(pair[0]))
+    matches = (pair for pair in endings if word.endswith(pair[0]))
+    ending, other = max(matches, key=lambda pair: len(pair[0]), default=("", ""))
     rest = word.removesuffix(ending)
     return rest + other if _measure(rest) else word
 

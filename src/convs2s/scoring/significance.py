@@ -11,7 +11,7 @@ and the cases sentences, with Satterthwaite's degrees of freedom.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -112,10 +112,9 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
 
 
 def _spread(
-    parts: Iterable[tuple[float, int]], of_sentences: float, most: float
+    parts: Sequence[tuple[float, int]], of_sentences: float, most: float
 ) -> tuple[float, float]:
     """Return the standard error and its degrees of freedom, at most ``most``."""
-    parts = list(parts)
     variance = of_sentences + sum(part for part, _ in parts)
     uncertain = sum(part**2 / degrees for part, degrees in parts)
     return math.sqrt(variance), min(variance**2 / uncertain if uncertain else math.inf, most)

@@ -101,8 +101,7 @@ def read_evaluation(evaluation_class: type[E], path: Path) -> E:
 
 def mean_and_deviation(values: Sequence[float]) -> Mean:
     """Return the mean, and the sample's deviation unless there is a single value."""
-    deviation = stdev(values) if len(values) > 1 else None
-    return Mean(fmean(values), deviation)
+    return Mean(fmean(values), stdev(values) if len(values) > 1 else None)
 
 
 def _averaged(trees: Sequence[Any]) -> object:

@@ -20,14 +20,14 @@ from starlette.routing import Route
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
+from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
-from convs2s.pages.render import Program, asset, policy_digest, render_page
+from convs2s.pages.render import asset, policy_digest, render_page, script
 from convs2s.serving.libretranslate import KEYS, LibreTranslateRequest, read_form
 from convs2s.serving.requests import (
     Batches,
     BusyError,
-    CheckedRequest,
     RequestOptions,
     TooLargeError,
     check_request,
@@ -108,11 +108,12 @@ class _Handlers:
     ) -> None:
         self._search, self._settings, self._batches = search, settings, batches
         self._languages = languages = translator.languages
+        self._attends = translator.attends
         self._model = {"name": repr(translator), **languages}
         shown = {
             **{**settings.model_dump(), **search.model_dump(), **languages},
             "title": f"convs2s: {languages['source']} to {languages['target']}",
-            "attention": "checked" if translator.attends else "disabled",
+            "attention": "checked" if self._attends else "disabled",
         }
         page, policy = served_page(shown)
         content = asset("openapi.json")
@@ -195,14 +196,16 @@ class _Handlers:
         if KEYS & stated.keys():
             asked = validated(LibreTranslateRequest, stated, "request")
             stated = asked.as_own(self._languages, self._search.most_n_best)
-        checked = check_request(stated, settings, self._search, self._languages["source"])
+        lines, options = check_request(stated, settings, self._search, self._languages["source"])
+        if options.attention and not self._attends:
+            raise UserError("request: attention: no model here has any: leave it out")
         try:
-            translations = await _await_translations(request, self._batches, checked)
+            translations = await _await_translations(request, self._batches, lines, options)
         except BusyError:
             raise
         except UserError as error:  # of the model: the request has been checked
             return _fault(FAULT, str(error))
-        self._sentences.inc(len(checked[0].sentences))
+        self._sentences.inc(len(lines.sentences))
         if asked:
             return JSONResponse(asked.answer(translations))
         rows = []
@@ -216,7 +219,7 @@ class _Handlers:
 
 
 async def _await_translations(
-    request: Request, batches: Batches, checked: CheckedRequest
+    request: Request, batches: Batches, lines: SplitLines, options: RequestOptions
 ) -> list[Translation]:
     """Wait for translations, or for the client to close the connection, which ends the work."""
 
@@ -224,7 +227,6 @@ async def _await_translations(
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    lines, options = checked
     texts = [sentence for _, sentence in lines.sentences]
     translated = asyncio.create_task(batches.translate(texts, options))
     left = asyncio.create_task(leaving())
@@ -257,7 +259,7 @@ def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:
     program = asset("attention_view.js") + asset("serve.js")
     content = render_page("serve.html.j2", shown, programs=[program], styles=[style])
     policy = (
-        f"default-src 'none'; script-src '{Program.of(program).digest}'; "
+        f"default-src 'none'; script-src '{policy_digest(script(program))}'; "
         f"style-src '{policy_digest(style)}'; "
         "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"

@@ -71,8 +71,3 @@ class Connection(H11Protocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
-
-
-def connections(head_seconds: float) -> type[Connection]:
-    """Return the class of connections with this time limit."""
-    return type("Connection", (Connection,), {"head_seconds": head_seconds})

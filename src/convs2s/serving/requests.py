@@ -58,7 +58,6 @@ class RequestOptions:
     attention: bool
 
 
-CheckedRequest = tuple[SplitLines, RequestOptions]
 Translate = Callable[[list[str], RequestOptions], list[Translation]]
 
 
@@ -110,7 +109,7 @@ def read_json(body: bytes) -> dict[str, object]:
 
 def check_request(
     stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings, language: str
-) -> CheckedRequest:
+) -> tuple[SplitLines, RequestOptions]:
     """Return what a request asks, searched by ``search`` where it does not say otherwise.
 
     Its texts in a language are split into sentences where that is wanted. A UserError names unknown
@@ -126,13 +125,14 @@ def check_request(
             f"request: {len(request.texts)} texts, and {settings.most_texts} is the most: send "
             "them in several requests"
         )
-    longest = max((len(text) for text in request.texts), default=0)
+    # Half a surrogate pair counts here, and is refused below.
+    longest = max((len(text.encode(errors="surrogatepass")) for text in request.texts), default=0)
     if longest > settings.longest_text:
         raise TooLargeError(
-            f"request: a text of {longest:,} characters, and {settings.longest_text:,} bytes is "
-            "the most: send one sentence at a time"
+            f"request: a text of {longest:,} bytes, and {settings.longest_text:,} is the most: "
+            "send one sentence at a time"
         )
-    texts = check_texts(request.texts, "request: texts", settings.longest_text)
+    texts = check_texts(request.texts, "request: texts")
     splits = settings.split_sentences and request.split_sentences
     lines = SplitLines(list(enumerate(texts, start=1)), language if splits else None)
     if len(lines.sentences) > settings.most_waiting:

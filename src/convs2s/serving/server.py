@@ -12,7 +12,7 @@ from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.application import application
-from convs2s.serving.connections import connections
+from convs2s.serving.connections import Connection
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 CONNECTIONS_PER_SENTENCE = 2
@@ -56,10 +56,9 @@ def serve(
             )
         address = f"http://{host}:{listening.getsockname()[1]}/"
         print(f"convs2s serve: {translator!r} answers at {address} until Ctrl-C", file=sys.stderr)
-        sys.stderr.flush()
         configuration = uvicorn.Config(
             app,
-            http=connections(settings.request_seconds),
+            http=type("Connection", (Connection,), {"head_seconds": settings.request_seconds}),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -75,7 +74,7 @@ def serve(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         server.run([listening])
-    print("convs2s serve: stopped", file=sys.stderr, flush=True)
+    print("convs2s serve: stopped", file=sys.stderr)
 
 
 def listen(settings: ServerSettings) -> socket.socket:

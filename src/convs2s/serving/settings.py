@@ -1,6 +1,5 @@
 """Where a server listens, and the bounds of what it takes."""
 
-from functools import lru_cache
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -42,7 +41,6 @@ class ServerSettings(Section):
         return 6 * self.longest_text * self.most_texts + 4096
 
 
-@lru_cache
 def is_loopback(host: str) -> bool:
     """Return whether no other machine reaches a server that listens at an address."""
     if host == "localhost":

@@ -178,7 +178,7 @@ def test_what_is_no_model(model: Path, tmp_path: Path) -> None:
         Translator.load(tmp_path / "none")
     with pytest.raises(convs2s.UserError, match="expected a model file, found an empty list"):
         Translator.load([])
-    with pytest.raises(convs2s.UserError, match="expected one of auto, cpu, cuda, not 'gpu'"):
+    with pytest.raises(convs2s.UserError, match="expected 'auto', 'cpu' or 'cuda', not 'gpu'"):
         Translator.load(model, device="gpu")  # type: ignore[arg-type]
     with pytest.raises(convs2s.UserError, match="threads: expected at least 1, not 0"):
         Translator.load(model, threads=0)

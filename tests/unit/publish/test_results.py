@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from convs2s.errors import UserError
+from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json, write_lines
+from convs2s.publish import results as publishing
 from convs2s.publish.results import export_results
 from tests.unit.conftest import Terminal
 
@@ -186,6 +188,22 @@ def test_a_file_that_has_changed_since_it_was_scored_is_refused(
     ):
         export_results(results, tmp_path / "exported.zip")
     assert not list(tmp_path.glob("*exported*"))
+
+
+def test_a_file_that_several_scores_rest_on_is_read_once(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score, read = results / "models/small/seed1/test.beam5.bleu.json", list[Path]()
+    shutil.copy(score, score.with_name("test.beam6.bleu.json"))
+
+    def noted(path: Path) -> str:
+        read.append(path)
+        return sha256(path)
+
+    monkeypatch.setattr(publishing, "sha256", noted)
+    export_results(results, tmp_path / "exported")
+    assert results / "models/small/seed1/model.safetensors" in read
+    assert len(read) == len(set(read))
 
 
 def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(

@@ -11,7 +11,6 @@ from convs2s.errors import UserError
 from convs2s.scoring.bleu import compare
 from convs2s.scoring.comparison import (
     OutputComparison,
-    Pairs,
     Part,
     compare_models,
     compare_outputs,
@@ -46,7 +45,7 @@ def compared(
         for run, counts in wrong.items()
     }
     first = next(iter(sets.values()))[0]
-    pairs: Pairs = {run: (a.translations, b.translations) for run, (a, b) in sets.items()}
+    pairs = {run: (a.translations, b.translations) for run, (a, b) in sets.items()}
     text, data = folder / "a-vs-b.txt", folder / "a-vs-b.json"
     compare_models(
         pairs=pairs,

@@ -115,7 +115,7 @@ def test_several_texts_and_alternatives(server: ModelServer, expected: list[Tran
         ({"q": 1}, 400, "request: q: "),
         ({}, 400, "request: key 'q' is missing"),
         ({"q": "w\0"}, 400, "holds the character NUL"),
-        ({"q": "w" * 401}, 413, "a text of 401 characters, and 400 bytes is the most"),
+        ({"q": "w" * 401}, 413, "a text of 401 bytes, and 400 is the most"),
         ({"q": ["w1"] * 65}, 413, "65 texts, and 64 is the most"),
         ({"q": "w1\n" * 64}, 413, "65 texts, and 64 is the most"),
     ],

@@ -1,22 +1,15 @@
 """The page in a browser: translation and attention, by pointer and by keyboard, light and dark."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from tests.support.chromium import Page, chromium
+from tests.support.chromium import Page
 from tests.support.served import ModelServer, serving
 
 SHOWN = "document.querySelectorAll('#translations > li').length"
-
-
-@pytest.fixture(scope="module")
-def pictures(root: Path) -> Path:
-    """Where screenshots are kept, for people to look at."""
-    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +20,7 @@ def server(sharp: Path) -> Iterator[ModelServer]:
 
 @pytest.fixture
 def page(server: ModelServer, tmp_path: Path) -> Iterator[Page]:
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
-    with Page(program, tmp_path / "profile") as opened:
+    with Page(tmp_path / "profile") as opened:
         opened.open(server.address, width=900, scheme="light")
         yield opened
 
@@ -98,6 +88,6 @@ def test_what_the_server_refuses_is_said(page: Page) -> None:
     page.click("button[type=submit]")
     page.wait("document.getElementById('status').classList.contains('error')")
     status = page.run("document.getElementById('status').textContent")
-    assert "a text of 3,000 characters" in status
+    assert "a text of 3,000 bytes" in status
     # A browser notes every answer that is none: the page itself raises nothing.
     assert all("413" in one for one in page.complaints)

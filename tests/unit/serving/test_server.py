@@ -71,6 +71,16 @@ def test_no_part_of_an_answer_waits_for_an_acknowledgment() -> None:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+def test_attention_of_a_model_without_any_is_the_clients_mistake(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Translator, "attends", False)
+    with serving(sharp, SEARCH) as running:
+        answer = running.translate("w1", attention=True)
+    assert answer.status == 400
+    assert answer.content["error"] == "request: attention: no model here has any: leave it out"
+
+
 def test_health(server: ModelServer) -> None:
     content = server.ask("/health").content
     assert (content["status"], content["waiting"]) == ("ok", 0)
@@ -93,7 +103,7 @@ def test_a_megabyte_of_text(server: ModelServer) -> None:
     assert "more than 772,096 bytes" in answer.content["error"]
     answer = server.translate("w" * 3000)
     assert answer.status == 413
-    assert "a text of 3,000 characters, and 2,000 bytes is the most" in answer.content["error"]
+    assert "a text of 3,000 bytes, and 2,000 is the most" in answer.content["error"]
 
 
 @pytest.mark.parametrize(
