@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePath
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import BUFFER_BYTES, InputFile, decompressed, refuse_bomb
@@ -123,7 +123,7 @@ def _library_errors(name: str) -> AbstractContextManager[None]:
 class _Member(io.RawIOBase):
     """A member's bytes, with the libraries' errors translated while they are read."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream = stream
         self._name = name
 
@@ -137,7 +137,7 @@ class _Member(io.RawIOBase):
         return len(data)
 
 
-def _buffered(stream: BinaryIO, name: str) -> BinaryIO:
+def _buffered(stream: IO[bytes], name: str) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Member(stream, name), BUFFER_BYTES))
 
 
@@ -221,7 +221,7 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     stream = archive.extractfile(entry) if entry.isreg() else None
     if stream is None:
         raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
-    reader = _buffered(cast(BinaryIO, stream), f"{path}#{member}")
+    reader = _buffered(stream, f"{path}#{member}")
     yield reader
     if reader.read(1):
         return  # a reader who wanted the first lines only does not wait for the whole archive
@@ -281,7 +281,7 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
         _check_lzma(file, entry, f"{path}#{member}")
     with _library_errors(str(path)):
         stream = archive.open(entry)
-    yield _buffered(cast(BinaryIO, stream), f"{path}#{member}")
+    yield _buffered(stream, f"{path}#{member}")
 
 
 def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:

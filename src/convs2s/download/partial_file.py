@@ -129,7 +129,6 @@ class PartialFile:
     def begin(self, origin: Origin) -> None:
         """Forget earlier bytes; those that come next are of this origin."""
         with writing(self._output):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_bytes(b"")
         write_lines(self._origin_path, [json.dumps(asdict(origin))])
 
@@ -175,12 +174,11 @@ class PartialFile:
         size = self.size
         with writing(self._output):
             free = shutil.disk_usage(self._path.parent).free
-        if total is not None and total - size > free:
-            raise UserError(
-                f"{self._output}: {total - size} more bytes to download, {free} are free on its "
-                "disk: make space, or move results elsewhere"
-            )
-        with writing(self._output):
+            if total is not None and total - size > free:
+                raise UserError(
+                    f"{self._output}: {total - size} more bytes to download, {free} are free on "
+                    "its disk: make space, or move results elsewhere"
+                )
             stream = self._path.open("ab", buffering=0)
         progress: tqdm[Never] = tqdm(
             desc=self._output.name,

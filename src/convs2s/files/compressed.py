@@ -199,12 +199,8 @@ class InputFile(io.FileIO):
         except OSError as error:
             raise self._cannot_be_read(error) from None
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Return so many bytes at most, all that are left without a size; none at the end."""
-        try:
-            return super().read(size)
-        except OSError as error:
-            raise self._cannot_be_read(error) from None
+    # Those of FileIO do not go by ``readinto``, and so pass its errors by.
+    read, readall = io.RawIOBase.read, io.RawIOBase.readall  # type: ignore[assignment]
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
         """Fill the buffer as far as one read goes, and return how far; 0 at the end."""

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-import os
 import re
 import sys
 from functools import cache
 from pathlib import Path
 
 from convs2s.config.extensions import code_of
+from convs2s.files.atomic import atomic_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -37,22 +37,20 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
         if state in known:
             return known[state]
     made = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    partial = kept.with_name(f".partial.{os.getpid()}.{kept.name}")  # jobs may begin together
-    partial.write_text(json.dumps({state: made}), "utf-8")
-    partial.replace(kept)
+    with atomic_path(kept) as partial:  # jobs may begin together
+        partial.write_text(json.dumps({state: made}), "utf-8")
     return made
 
 
 @cache
-def fingerprint(*entries: Path) -> str:
-    """Return a digest of the code that scripts or modules run, comments and docstrings aside.
+def fingerprint(script: Path) -> str:
+    """Return a digest of the code that a script runs, comments and docstrings aside.
 
-    It covers the files, every module of this package that they import, directly or not, and the
-    data files of these: a rule with it in its params runs again when its result can change.
+    It covers the file, every module of this package that it imports, directly or not, and the data
+    files of these: a rule with it in its params runs again when its result can change.
     """
     digest = hashlib.sha256()
-    pending, seen = sorted(entries, reverse=True), set(entries)
+    pending, seen = [script], {script}
     while pending:
         path = pending.pop()
         code, imported = _read_code(path)

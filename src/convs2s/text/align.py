@@ -10,6 +10,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -92,12 +93,10 @@ def _fast_align_directions(sample: Sample, states: Path) -> Directions:
     forward = most_probable_links(source, target, states)
     reverse = most_probable_links(target, source, states)
     edges = zip(*(side.starts.tolist() for side in (target, source)), strict=True)
-    (start, other_start) = next(edges)
-    for end, other_end in edges:
+    for (start, other_start), (end, other_end) in pairwise(edges):
         ahead = [(i, j) for j, i in enumerate(forward[start:end].tolist()) if i >= 0]
         back = [(i, j) for i, j in enumerate(reverse[other_start:other_end].tolist()) if j >= 0]
         yield ahead, back
-        start, other_start = end, other_end
 
 
 def _numbered(sentences: Iterable[str]) -> Side:

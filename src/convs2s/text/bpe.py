@@ -75,33 +75,32 @@ class Glossaries:
                     "and no comments"
                 )
             try:
-                # No capturing group: the pattern's own groups and backreferences keep their numbers
-                whole, part = regex.compile(f"(?:{text})$"), regex.compile(f"(?:{text})")
+                self._patterns.append((text, regex.compile(text)))
             except (regex.error, RecursionError) as error:
                 raise UserError(
                     f"glossaries: {text[:80]!r} is no regular expression: {error}"
                 ) from None
-            self._patterns.append((text, whole, part))
 
     def match(self, word: str) -> bool:
         """Return whether a pattern matches a whole word; one that is too slow is a UserError."""
-        for text, whole, _ in self._patterns:
+        for text, pattern in self._patterns:
             with _limited(text, word):
-                if whole.match(word, timeout=GLOSSARY_SECONDS):
+                if pattern.fullmatch(word, timeout=GLOSSARY_SECONDS):
                     return True
         return False
 
     def isolate(self, word: str) -> list[str]:
         """Return the parts of a word, in order: what a pattern matches is a part of its own."""
         parts = [word]
-        for text, whole, part in self._patterns:
+        for text, pattern in self._patterns:
             outer, parts = parts, []
             for piece in outer:
                 with _limited(text, piece):
                     cuts = [0, len(piece)]
-                    if not whole.match(piece, timeout=GLOSSARY_SECONDS):
-                        matches = part.finditer(piece, timeout=GLOSSARY_SECONDS)
-                        cuts[1:1] = [place for match in matches for place in match.span()]
+                    if not pattern.fullmatch(piece, timeout=GLOSSARY_SECONDS):
+                        matches = pattern.finditer(piece, timeout=GLOSSARY_SECONDS)
+                        # By place: ``(?r)`` finds the last match first.
+                        cuts[1:1] = sorted(place for match in matches for place in match.span())
                 parts += [piece[start:end] for start, end in pairwise(cuts) if start < end]
         return parts
 

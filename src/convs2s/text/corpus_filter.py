@@ -1,9 +1,7 @@
 """Drop the sentence pairs that training is better without, as ``clean-corpus-n.perl`` does."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from convs2s.errors import failures_of_file
-from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
+from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs, write_json
 
 Prepare = Callable[[str], str]  # from a line of raw text to its words
 
@@ -85,10 +83,7 @@ def tokenize_and_filter(
     words of one side per word of the other. ``report`` is the :class:`FilterReport` as JSON.
     """
     counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
-    with ExitStack() as stack:
-        counts_out, target_out, source_out = (
-            stack.enter_context(atomic_text(path)) for path in (report, *reversed(sides))
-        )
+    with atomic_text(sides[1]) as target_out, atomic_text(sides[0]) as source_out:
         for raw_pair in read_line_pairs(*raw, mark=NO_MARK):
             counts["read"] += 1
             source, target = tidy(prepare[0](raw_pair[0])), tidy(prepare[1](raw_pair[1]))
@@ -99,7 +94,7 @@ def tokenize_and_filter(
                 counts["kept"] += 1
                 source_out.write(source + "\n")
                 target_out.write(target + "\n")
-        counts_out.write(json.dumps(counts, indent=2) + "\n")
+    write_json(report, counts)
     return counts
 
 

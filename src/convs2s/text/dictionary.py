@@ -55,18 +55,15 @@ def build_dictionary(
         for i, j in linked:
             if RESERVED_WORDS.isdisjoint((words[i], others[j])):
                 aligned[words[i]][others[j]] += 1
-    ordered = sorted(aligned, key=lambda word: (-frequencies[word], word))
-    ranked = {}
-    for source_word in ordered:
-        targets = aligned[source_word]
-        ranked[source_word] = nsmallest(
-            MOST_CANDIDATES, targets, key=lambda word: (-targets[word], word)
-        )
-    best = {word: targets[0] for word, targets in ranked.items()}
-    rows = (f"{w}\t{best[w]}\t{aligned[w][best[w]]}\t{frequencies[w]}" for w in ordered)
-    write_lines(dictionary, [_DICTIONARY_HEADER, *rows])
-    rows = (f"{word}\t{' '.join(ranked[word])}" for word in ordered)
-    write_lines(candidates, [_CANDIDATES_HEADER, *rows])
+    entries, offers = [_DICTIONARY_HEADER], [_CANDIDATES_HEADER]
+    for source_word in sorted(aligned, key=lambda word: (-frequencies[word], word)):
+        counts = aligned[source_word]
+        targets = nsmallest(MOST_CANDIDATES, counts, key=lambda word: (-counts[word], word))
+        best, frequency = targets[0], frequencies[source_word]
+        entries.append(f"{source_word}\t{best}\t{counts[best]}\t{frequency}")
+        offers.append(f"{source_word}\t{' '.join(targets)}")
+    write_lines(dictionary, entries)
+    write_lines(candidates, offers)
 
 
 def read_dictionary(path: str | Path) -> dict[str, str]:

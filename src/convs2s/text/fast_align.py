@@ -104,10 +104,9 @@ class _Model:
         self._null = np.ones(int(target.words.max()) + 1)
         self._null_count = np.zeros_like(self._null)
 
-    def parameters(self) -> dict[str, KeptArray]:
+    def parameters(self) -> dict[str, ArrayLike]:
         """Return all that the next iteration starts from, by name."""
-        tension = np.asarray(self.tension)
-        return {"tension": tension, "probability": self._probability, "null": self._null}
+        return {"tension": self.tension, "probability": self._probability, "null": self._null}
 
     def restore(self, kept: Mapping[str, KeptArray]) -> int:
         """Take parameters that were kept, if any; return after how many iterations they were."""

@@ -105,32 +105,11 @@ def _guarded(rule: tuple[Any, str], needle: str) -> tuple[Any, str]:
     return Guarded(rule[0], needle), rule[1]
 
 
-class Tokenizer:
-    """``tokenizer.perl -q -l LANGUAGE``, with ``-a`` and without ``-no-escape`` by default."""
+class Tokenizer(MosesTokenizer):  # type: ignore[misc]
+    """``tokenizer.perl -q -l LANGUAGE``, with ``-a`` and without ``-no-escape`` by default.
 
-    def __init__(self, language: str, *, aggressive: bool = True, escape: bool = True) -> None:
-        """Load the abbreviations of a language, those of English where it has none, as in Moses.
-
-        ``aggressive`` splits hyphenated words, ``low-cost`` to ``low @-@ cost``; ``escape`` writes
-        ``& | < > ' " [ ]`` as XML entities.
-        """
-        self._aggressive, self._escape = aggressive, escape
-        self._moses = _FastTokenizer(language)
-        self.is_abbreviation = self._moses.is_abbreviation
-
-    def __call__(self, line: str) -> str:
-        """Return the line's words, joined by single spaces."""
-        words: str = self._moses.tokenize(
-            _CONTROLS.sub("", line),
-            aggressive_dash_splits=self._aggressive,
-            escape=self._escape,
-            return_str=True,
-        )
-        return words
-
-
-class _FastTokenizer(MosesTokenizer):  # type: ignore[misc]
-    """The library's tokenizer with the same output in half the time."""
+    It has the output of the library's tokenizer in half the time.
+    """
 
     DEDUPLICATE_SPACE = _Blanks, " "  # both times, the library strips the ends next
     COMMA_SEPARATE_1 = _guarded(MosesTokenizer.COMMA_SEPARATE_1, ",")
@@ -146,11 +125,27 @@ class _FastTokenizer(MosesTokenizer):  # type: ignore[misc]
         _guarded(rule, "'") for rule in MosesTokenizer.FR_IT_SPECIFIC_APOSTROPHE
     ]
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, *, aggressive: bool = True, escape: bool = True) -> None:
+        """Load the abbreviations of a language, those of English where it has none, as in Moses.
+
+        ``aggressive`` splits hyphenated words, ``low-cost`` to ``low @-@ cost``; ``escape`` writes
+        ``& | < > ' " [ ]`` as XML entities.
+        """
         super().__init__(language)
+        self._aggressive, self._escape = aggressive, escape
         # Looked up for each word that ends in a full stop.
         self._numeric_only = frozenset(self.NUMERIC_ONLY_PREFIXES)
         self._nonbreaking = frozenset(self.NONBREAKING_PREFIXES) - self._numeric_only
+
+    def __call__(self, line: str) -> str:
+        """Return the line's words, joined by single spaces."""
+        words: str = self.tokenize(
+            _CONTROLS.sub("", line),
+            aggressive_dash_splits=self._aggressive,
+            escape=self._escape,
+            return_str=True,
+        )
+        return words
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
         """Separate the full stop of each word that is no abbreviation."""
@@ -184,16 +179,13 @@ class _Currency:
         return all(letter in "([{¿¡" or unicodedata.category(letter) == "Sc" for letter in word)
 
 
-class _Detokenizer(MosesDetokenizer):  # type: ignore[misc]
+class Detokenizer(MosesDetokenizer):  # type: ignore[misc]
+    """``detokenizer.perl -q -l LANGUAGE``: it also takes XML entities and ``@-@`` back.
+
+    It is made with the two-letter code of a language.
+    """
+
     IS_CURRENCY_SYMBOL = _Currency
-
-
-class Detokenizer:
-    """``detokenizer.perl -q -l LANGUAGE``: it also takes XML entities and ``@-@`` back."""
-
-    def __init__(self, language: str) -> None:
-        """Prepare for a language, given by its two-letter code."""
-        self._moses = _Detokenizer(language)
 
     def __call__(self, words: str) -> str:
         """Return the text of words that are joined by spaces."""
@@ -202,5 +194,5 @@ class Detokenizer:
             # Moses takes the hyphens back first; then between two spaces it sees an empty word.
             separated = f" {words} ".replace(" @-@ ", "-").strip(" ").split(" ")
             words = " ".join(word or _EMPTY for word in separated)
-        text: str = self._moses.detokenize([words])
+        text: str = self.detokenize([words])
         return re.sub(" +", " ", text.replace(_EMPTY, "")).strip(" ") if has_empty else text

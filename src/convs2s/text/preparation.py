@@ -69,7 +69,6 @@ class Preparation:
 
         What stands before an underscore is what the text is tokenized as: en_title is English.
         """
-        self.name, self.language = name, language
         self._steps: tuple[Step, ...]
         self._detokenize: Step
         code = language.partition("_")[0]

@@ -359,11 +359,12 @@ def test_the_readers_own_errors_pass_through(tmp_path: Path) -> None:
 
 
 @READS_PROC
+@pytest.mark.parametrize("size", [1, -1])
 @pytest.mark.parametrize("name", ["a.en", "a.tar", "a.tgz"])
-def test_a_disk_that_fails_is_not_taken_for_damage(tmp_path: Path, name: str) -> None:
+def test_a_disk_that_fails_is_not_taken_for_damage(tmp_path: Path, name: str, size: int) -> None:
     path = tmp_path / name
     path.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
     member = "one.en" if is_archive(path) else None
     with pytest.raises(UserError) as error, open_member(path, member) as stream:
-        stream.read(1)
+        stream.read(size)
     assert str(error.value) == f"{path}: cannot be read: Input/output error"

@@ -34,4 +34,4 @@ def test_a_mirror_that_cannot_be_read_does_not_give_the_file(tmp_path: Path) -> 
     mirrored = tmp_path / "a.tgz"
     mirrored.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
     with pytest.raises(SourceError, match=r"^Input/output error$"):
-        fetch(str(mirrored), PartialFile(tmp_path / "downloads/a.tgz"), Expected(), waits=())
+        fetch(str(mirrored), PartialFile(tmp_path / "b.tgz"), Expected(), waits=())

@@ -70,6 +70,7 @@ def test_glossaries_are_parts_of_words() -> None:
         (r"([ab])\1", "abba", ["a", "bb", "a"]),
         (r"(?P<one>[ab])x?", "caxc", ["c", "ax", "c"]),
         ("a*", "baab", ["b", "aa", "b"]),
+        ("(?r)b", "abbab", ["a", "b", "b", "a", "b"]),
     ],
 )
 def test_groups_of_a_glossary_are_no_parts(pattern: str, word: str, parts: list[str]) -> None:
