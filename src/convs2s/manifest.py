@@ -63,19 +63,13 @@ def revision(root: Path) -> str | None:
         return (root / ".revision").read_text("utf-8")
     if not (root / ".git").exists():
         return None
-    commands = (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-    answers = []
-    for command in commands:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(root), *command], capture_output=True, text=True
-            )
-        except OSError:  # a container, or a node of a cluster, without the program
-            return None
-        if done.returncode != 0:
-            return None
-        answers.append(done.stdout.strip())
-    return answers[0] + ("+" if answers[1] else "")
+    # By its hash, whatever tags there are.
+    command = ["describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+"]
+    try:
+        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+    except OSError:  # a container, or a node of a cluster, without the program
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def processor(information: Path = Path("/proc/cpuinfo")) -> str:

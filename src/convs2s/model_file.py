@@ -1,6 +1,5 @@
 """A model is one file: weights and everything that turns raw text into text again."""
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -112,19 +111,15 @@ class ModelDescription:
 
 def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription) -> None:
     """Write a model file."""
-    names = [field.name for field in dataclasses.fields(description)]
-    fields = {name: getattr(description, name) for name in names}
-    del fields["shortlist"]
-    fields["architecture"] = description.architecture.model_dump(mode="json")
     import torch
+
+    fields = vars(description) | {"architecture": description.architecture.model_dump(mode="json")}
+    del fields["shortlist"]
 
     tensors = dict(weights)
     if description.shortlist is not None:
         arrays = description.shortlist.offsets, description.shortlist.candidates
-        tensors |= {
-            name: torch.from_numpy(array)
-            for name, array in zip(CANDIDATE_TENSORS, arrays, strict=True)
-        }
+        tensors |= zip(CANDIDATE_TENSORS, map(torch.from_numpy, arrays), strict=True)
     save_tensors(path, tensors, {"format": FORMAT, **fields})
 
 
@@ -166,6 +161,9 @@ def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
         damaged = "its table of candidates is damaged"
         with failures_of_file(str(path), damaged):
             offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
+            forms = [(table.dtype.name, table.ndim) for table in (offsets, candidates)]
+            if forms != [("int64", 1), ("int32", 1)]:
+                raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
             steps = np.diff(offsets)
             ends = offsets[0], offsets[-1]
             if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):

@@ -119,4 +119,4 @@ def test_the_script_names_commands_and_tasks_that_there_are(root: Path) -> None:
     assert stated
     settings = load(root)
     for task in stated[1].split():
-        assert settings.task(task).headline_runs()
+        assert settings.tasks[task].headline_runs()

@@ -1,6 +1,7 @@
 """What stands beside a number."""
 
 import platform
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +27,23 @@ def test_where_there_is_no_git_the_revision_is_not_known(
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision(tmp_path) is None
+
+
+def test_a_revision_is_a_commit_and_says_whether_files_differ(tmp_path: Path) -> None:
+    def git(*command: str) -> str:
+        author = ("-c", "user.name=a", "-c", "user.email=a@b")
+        return subprocess.check_output(["git", "-C", tmp_path, *author, *command], text=True)
+
+    git("init", "--quiet")
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "--quiet", "--message", "one")
+    git("tag", "v1")
+    commit = git("rev-parse", "HEAD").strip()
+    (tmp_path / "untracked").touch()
+    assert revision(tmp_path) == commit
+    (tmp_path / "file").write_text("2")
+    assert revision(tmp_path) == f"{commit}+"
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,21 @@
 """Model files of other versions of this project."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from convs2s.config.architecture import parse_architecture
+from convs2s.data.shortlist import Shortlist
 from convs2s.errors import UserError
 from convs2s.files.tensors import DIGEST, METADATA_KEY, load_tensors, save_tensors
-from convs2s.model_file import load_model
+from convs2s.model_file import load_model, load_weights, save_model
+from convs2s.models.build import build_network
 
 
 def test_a_model_file_of_the_former_format_is_refused_in_one_line(
@@ -44,3 +50,32 @@ def test_only_a_model_of_the_format_without_a_digest_may_lack_it(
     else:
         with pytest.raises(UserError, match=r"model\.safetensors: damaged: .*its digest says"):
             load_model(other)
+
+
+@pytest.mark.parametrize("change", ["none", "offsets", "candidates", "rows"])
+def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
+    model: Path, tmp_path: Path, change: str
+) -> None:
+    _, description = load_model(model)
+    stated = description.architecture.model_dump()
+    selecting = {"frequent": 1, "candidates": 1}
+    architecture = parse_architecture(stated | {"vocabulary_selection": selecting})
+    source, target = description.sizes
+    tables: dict[str, Any] = {
+        "offsets": np.arange(source + 1),
+        "candidates": np.full(source, 4, np.int32),
+    }
+    if change == "rows":
+        tables["offsets"] = tables["offsets"][1:, None]
+    elif change in tables:
+        tables[change] = tables[change].astype(np.float32)
+    shortlist = Shortlist(target, 1, **tables)
+    path = tmp_path / "model.safetensors"
+    network = build_network(architecture, source, target)
+    described = replace(description, architecture=architecture, shortlist=shortlist)
+    save_model(path, network.state_dict(), described)
+    if change == "none":
+        assert load_model(path)[1] == load_weights(path)[1] == described
+    else:
+        with pytest.raises(UserError, match="candidates is damaged: expected two lists of whole"):
+            load_weights(path)

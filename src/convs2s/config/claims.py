@@ -8,7 +8,7 @@ from pydantic import Field
 
 from convs2s.config.messages import check_known
 from convs2s.config.paper import PrintedRow, Table
-from convs2s.config.section import Items, NonNegativeFloat, PositiveFloat, Section, Text
+from convs2s.config.section import Items, NonNegativeFloat, PositiveFloat, Section, SomeItems, Text
 from convs2s.errors import UserError
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -27,16 +27,13 @@ class CellName(Section):
     """Key of the column."""
 
 
-SomeCells = Annotated[Items[CellName], Field(min_length=1)]  # cells whose values are added
-
-
 class CellsCompared(Section):
     """Cells of which some are said to be better than as many others."""
 
-    better: SomeCells
+    better: SomeItems[CellName]
     """The better cells. Of several the sum counts, and a cell may stand here twice: A and D
     against B and C ask whether A gains more over B than C over D."""
-    worse: SomeCells
+    worse: SomeItems[CellName]
     """As many cells that are said to be worse."""
     margin: NonNegativeFloat = 0.0
     """In units of the column: how far the better may be behind where something does not help."""
@@ -50,7 +47,7 @@ class CellsCompared(Section):
 class LengthsCompared(Section):
     """Cells whose translations are said to be as long as the references."""
 
-    cells: SomeCells
+    cells: SomeItems[CellName]
     """Cells that rest on tokenized BLEU."""
     within: PositiveFloat
     """By which share of the references' words they may be longer or shorter."""

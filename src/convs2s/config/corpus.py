@@ -14,6 +14,7 @@ from convs2s.config.section import (
     PositiveInt,
     Section,
     SomeDistinctItems,
+    SomeItems,
     Text,
     matching,
 )
@@ -84,20 +85,16 @@ class ScoredFilePair(FilePair):
     source; an empty line where one has fewer. The target is the first reference."""
 
 
-FilePairs = Annotated[Items[FilePair], Field(min_length=1)]
-ScoredFilePairs = Annotated[Items[ScoredFilePair], Field(min_length=1)]
-
-
 class Corpus(Section):
     """The files of a task."""
 
     model_config = ConfigDict(regex_engine="python-re")  # for the pattern's (?!...)
 
-    train: FilePairs
+    train: SomeItems[FilePair]
     """Pairs of files, read one after the other."""
     valid: Items[FilePair] = ()
     """The same for validation; left out where hold_out is stated."""
-    tests: Annotated[dict[TestSetName, ScoredFilePairs], Field(min_length=1)]
+    tests: Annotated[dict[TestSetName, SomeItems[ScoredFilePair]], Field(min_length=1)]
     """Test sets: name -> pairs of files."""
     obtain: Text | None = None
     """How to come by the files that nobody may download: what the message says that names those

@@ -107,13 +107,11 @@ def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalF
     return dict(zip(locations, map(Path, files), strict=True))
 
 
-def parse_model_reference(reference: str, where: str) -> FileReference:
-    """Read what names a model file: a path or an http(s) URL, and no member of an archive."""
-    file = parse_file_reference(reference)
-    if file.member is not None:
+def check_model_reference(reference: str, where: str) -> None:
+    """Check what names a model file: a path or an http(s) URL, and no member of an archive."""
+    if parse_file_reference(reference).member is not None:
         shown = masked(reference)
         raise UserError(f"{where}: {shown}: expected a model file, not a member of an archive")
-    return file
 
 
 def is_of_titles(reference: str) -> bool:

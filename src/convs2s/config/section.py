@@ -70,6 +70,9 @@ Text = Annotated[str, Field(min_length=1)]  # a text that says something
 Items = Annotated[tuple[T, ...], Field(strict=False)]
 """A list of YAML, as a tuple: it cannot change either."""
 
+SomeItems = Annotated[tuple[T, ...], Field(strict=False, min_length=1)]
+"""A list that names something."""
+
 
 def matching(pattern: str, message: str) -> FieldInfo:
     """Return the bound of a text that has a certain form; ``message`` says "expected ..."."""

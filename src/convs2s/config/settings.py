@@ -12,11 +12,11 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import check_added
 from convs2s.config.file_reference import (
     Download,
+    check_model_reference,
     is_of_titles,
     known_download,
     local_path,
     parse_file_reference,
-    parse_model_reference,
 )
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.model import ModelSettings
@@ -75,28 +75,20 @@ class Settings:
             for url in sorted({file.location for file in files if file.is_url})
         }
 
-    def task(self, name: str) -> Task:
-        """Return a task; a UserError names the nearest one where there is none of this name."""
-        return _named(self.tasks, "task", name)
-
     def model(self, name: str) -> ModelSettings:
         """Return a model; a UserError names the nearest one where there is none of this name."""
         return _named(self.models, "model", name)
-
-    def decoding(self, name: str) -> DecodingSettings:
-        """Return a decoding; a UserError names the nearest one where there is none of this name."""
-        return _named(self.decodings, "decoding", name)
 
     def effective(
         self, task_name: str, model: str | None = None, decoding: str | None = None
     ) -> dict[str, Values]:
         """Return all that applies to a task, with its headline's model and decoding by default."""
-        task = self.task(task_name)
+        task = _named(self.tasks, "task", task_name)
         model, decoding = model or task.headline.model, decoding or task.headline.decoding
         parts = {
             "task": (task.name, task),
             "model": (model, self.model(model)),
-            "decoding": (decoding, self.decoding(decoding)),
+            "decoding": (decoding, _named(self.decodings, "decoding", decoding)),
             "scale": (self.options.scale, self.scale),
         }
         named = {
@@ -184,7 +176,7 @@ def _check_scale(where: str, settings: Settings) -> None:
 def _check_model(where: str, model: ModelSettings) -> None:
     recipe, schedule, network = model.training, model.training.schedule, model.architecture
     if recipe.start is not None:
-        parse_model_reference(recipe.start.model, f"{where}.training.start.from")
+        check_model_reference(recipe.start.model, f"{where}.training.start.from")
     if recipe.batch.sentences is None and recipe.batch.tokens is None:
         raise UserError(
             f"{where}.training.batch: expected a number of sentences, of tokens or both"
@@ -237,7 +229,7 @@ def _check_vocabulary(where: str, task: Task) -> None:
         )
     if task.vocabulary_of is None:
         return
-    parse_model_reference(task.vocabulary_of, f"{where}_of")
+    check_model_reference(task.vocabulary_of, f"{where}_of")
     if not vocabulary.joint or vocabulary.threshold:
         raise UserError(
             f"{where}: one that a model has (vocabulary_of) is joint and without a "

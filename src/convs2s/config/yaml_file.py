@@ -44,12 +44,13 @@ def option_files(root: Path) -> list[str]:
 def read_yaml(path: Path, name: str) -> object:
     """Return the content of a YAML file; None where it is empty.
 
-    A UserError names the file, as ``name``, and the line of what is not YAML or a repeated key.
+    A UserError names the file, as ``name``, that cannot be read, and the line of what is not YAML
+    or a repeated key.
     """
     try:
         return _parse(path.read_bytes())
-    except FileNotFoundError:
-        raise UserError(f"{name}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{name}: cannot be read: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark else ""

@@ -170,7 +170,7 @@ def test_unknown_names_are_refused(settings: Settings) -> None:
     with pytest.raises(UserError, match="unknown model 'smal'; did you mean 'small'"):
         settings.model("smal")
     with pytest.raises(UserError, match="unknown decoding 'beam55'; did you mean 'beam5'"):
-        settings.decoding("beam55")
+        settings.effective("demo_en_fr", decoding="beam55")
 
 
 @pytest.mark.parametrize("scale", SCALES)

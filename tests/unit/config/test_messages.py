@@ -282,7 +282,7 @@ def test_faults_of_the_other_files(
 
 def test_a_file_that_is_not_there_is_named(copy: Path) -> None:
     (copy / "config/costs.yaml").unlink()
-    assert fault(copy) == "config/costs.yaml: no such file"
+    assert fault(copy) == "config/costs.yaml: cannot be read: No such file or directory"
 
 
 def test_a_list_of_other_things_than_downloads_is_refused(copy: Path) -> None:

@@ -20,6 +20,11 @@ def test_values(tmp_path: Path, text: str, value: object) -> None:
     assert read(tmp_path, text) == value
 
 
+def test_a_folder_is_refused_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^a\.yaml: cannot be read: Is a directory$"):
+        read_yaml(tmp_path, "a.yaml")
+
+
 def test_what_is_merged_in_may_repeat_keys_at_any_depth(tmp_path: Path) -> None:
     text = "b: &b {k: 1}\nx: {y: &a {<<: *b, k: 2}}\nc: {<<: *a, k: 3}\n"
     assert read(tmp_path, text) == {"b": {"k": 1}, "x": {"y": {"k": 2}}, "c": {"k": 3}}
