@@ -120,13 +120,16 @@ def _inputs(table: str, row: int, seed: int) -> dict[str, object]:
 
 
 def _claims() -> dict[str, object]:
-    """One claim with a comparison, one without."""
+    """One claim with a comparison, one of a trend that a pair of rows refutes, one without."""
     compared = {"comparison": "A better than B", "verdict": "held", "value": 0.71, "note": None}
     finding = {**compared, "interval": [0.31, 1.2], "p": 0.004, "runs": "2 against 2"}
     stated = {"name": "positions", "says": "Positions help", "source": "section 5.4"}
+    reversed_one = {**compared, "verdict": "not held", "p_reversal": 0.001, "note": "3 beats 5"}
+    trend = {"name": "depth", "says": "Depth helps", "source": "section 5.4"}
     open_one = {"name": "beam", "says": HOSTILE, "source": "table 3", "verdict": "not run"}
     claims = [
         {**stated, "verdict": "held", "findings": [finding], "untested": None},
+        {**trend, "verdict": "not held", "findings": [reversed_one], "untested": None},
         {**open_one, "findings": [], "untested": HOSTILE},
     ]
     return {"scale": "tiny", "claims": claims}
@@ -179,6 +182,7 @@ def _training(run: Path, seed: int) -> list[str]:
         {"epoch": epoch, "learning_rate": 0.25, "tokens": 36_000, "tokens_per_second": 100}
         | {"train_loss": 4 / epoch, "updates": 10 * epoch, "valid_loss": 5 / epoch}
         | {"valid_perplexity": math.exp(5 / epoch) + seed}
+        | ({"valid_bleu": float(epoch)} if run.parent.name == "model2" else {})
         for epoch in range(1, 11)
     ]
     history = "".join(f"{json.dumps(row)}\n" for row in [*rows, {"stop": HOSTILE}])

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, known_download, parse_file_reference
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
 from convs2s.costs.roofline import Work, work_of
@@ -235,13 +234,8 @@ def _trainings(
     """Return the trainings for a task's headline and for its cells."""
     task = settings.tasks[name]
     runs = {(task.headline.model, run) for run in task.headline_runs()}
-    runs |= {
-        (cell.model, member)
-        for cell in cells
-        if cell.task == name
-        for run in cell.runs
-        for member in members(run)
-    }
+    of_cells = (training for cell in cells for training in cell.trainings)
+    runs |= {(model, run) for of_task, model, run in of_cells if of_task == name}
     counts = Counter(model for model, _ in sorted(runs))
     source, target = (types_of(task.vocabulary, side, pairs) for side in ("source", "target"))
     trainings = []

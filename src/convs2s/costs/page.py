@@ -51,7 +51,7 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     rows += [{**dict.fromkeys(total, ""), **shared}, total]
     described = scale + (" (STAND-IN DATA)" if stand_in else "")
     rows = [{**row, _SCALE: described} for row in rows]
-    return Sheet(headings, rows, _NAME, {}, {}, (_SCALE,))
+    return Sheet(headings, rows, _NAME, left_out=(_SCALE,))
 
 
 def _row(name: str, cost: Cost, printed: PrintedCost) -> dict[str, str]:
@@ -88,7 +88,7 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
         for training in paper_costs.all_printed.stated
     ]
     headings = ["One training of each model of the papers, as far as they state it"]
-    return Sheet(headings, rows, "Model", {}, {}, ())
+    return Sheet(headings, rows, "Model")
 
 
 def _pair(hours: Hours | None, absent: str) -> tuple[str, str]:

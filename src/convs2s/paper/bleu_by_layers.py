@@ -12,7 +12,7 @@ from convs2s.config.claims import printed_number
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
-from convs2s.paper.cells import Cell, table_of
+from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.paper.results import Result, entries_of, results
 
@@ -60,7 +60,7 @@ def draw(
 
     Its two panels stand below each other, or side by side in two columns.
     """
-    printed, stand_in = table_of(settings, name), settings.scale.stand_in
+    printed, stand_in = settings.paper[name], settings.scale.stand_in
     drawn = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
     panels = layer_panels(drawn, on_stand_in=stand_in is not None)
     heading = ["tokenized BLEU (0 to 100) before replacement"]

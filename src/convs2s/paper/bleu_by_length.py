@@ -93,12 +93,15 @@ def bleu_by_length(
     """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
 
     ``places`` are those of words by falling frequency; any other word comes one behind the last.
+    Without any word the mean rank is 0.
     """
     words = [line.split() for line in sources]
     unknown = len(places) + 1
     values = {
         "length": np.array([len(row) for row in words], dtype=float),
-        "rank": np.array([mean_rank(row, places, unknown) for row in words]),
+        "rank": np.array(
+            [sum(places.get(word, unknown) for word in row) / max(len(row), 1) for row in words]
+        ),
     }
     for by, numbers in values.items():
         groups = groups_of_equal_size(numbers, count)
@@ -108,11 +111,6 @@ def bleu_by_length(
                 of_group = numbers[group]
                 spread = float(of_group.min()), float(of_group.max()), float(of_group.mean())
                 yield GroupBleu(curve, by, len(group), *spread, score.score, score.signature)
-
-
-def mean_rank(words: Sequence[str], places: Mapping[str, int], unknown: int) -> float:
-    """Return the mean rank of a sentence's words; 0 where there is none."""
-    return sum(places.get(word, unknown) for word in words) / max(len(words), 1)
 
 
 def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArray[np.intp]]:

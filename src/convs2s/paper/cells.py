@@ -10,10 +10,10 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
-from convs2s.config.messages import unknown
-from convs2s.config.paper import Column, Row, Table
+from convs2s.config.messages import check_known
+from convs2s.config.paper import Column, Row
+from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.errors import UserError
 from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
 
 
@@ -164,6 +164,12 @@ class Cell:
         return tuple(file.fingerprint for file in self.files)
 
     @property
+    def trainings(self) -> list[tuple[str, str, str]]:
+        """Task, model and run of each training that it rests on: an ensemble's are its members."""
+        names = (member for run in self.runs for member in members(run))
+        return [(self.task, self.model, name) for name in names]
+
+    @property
     def jobs(self) -> list[str]:
         """The names of the jobs between its models and its numbers, in order."""
         names = {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
@@ -215,20 +221,17 @@ def cells_by_table(stated: object) -> dict[str, list[Cell]]:
     return TypeAdapter(dict[str, list[Cell]]).validate_python(stated)
 
 
-def table_of(settings: Settings, name: str) -> Table:
-    """Return a table or figure of config/paper.yaml; a UserError names the nearest one."""
-    if name not in settings.paper:
-        raise UserError(f"config/paper.yaml: {unknown('table', name, settings.paper)}")
-    return settings.paper[name]
-
-
 def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
-    """Return the cells of a table or figure that this project measures at the current scale."""
-    known = RunInputs(settings)
+    """Return the cells of a table or figure that this project measures at the current scale.
+
+    A UserError says that config/paper.yaml has no such table, and names the nearest one.
+    """
+    check_known("config/paper.yaml", "table", name, settings.paper)
+    printed, known = settings.paper[name], RunInputs(settings)
     possible = (
         _cell(settings, CellAddress(name, number, column.key), row, column, files, known)
-        for number, row in enumerate(table_of(settings, name).rows)
-        for column in table_of(settings, name).columns
+        for number, row in enumerate(printed.rows)
+        for column in printed.columns
     )
     return [cell for cell in possible if cell]
 

@@ -18,8 +18,6 @@ from convs2s.files.atomic import atomic_path
 
 Panel = alt.Chart | alt.LayerChart
 
-ChartSpec = dict[str, object]  # a Vega-Lite specification
-
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The version of Vega-Lite that Altair writes for."""
 
@@ -41,12 +39,12 @@ _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
 
 
-def as_spec(panel: Panel, description: str) -> ChartSpec:
-    """Return a panel for a page: as wide as its place, described for those who do not see it."""
+def as_spec(panel: Panel, description: str) -> dict[str, object]:
+    """Return a panel's Vega-Lite: as wide as its place, described for those who do not see it."""
     if panel.width is alt.Undefined:
         panel = panel.properties(width="container")
     look = _look("system-ui", "transparent")
-    spec: ChartSpec = panel.properties(description=description, config=look).to_dict()
+    spec: dict[str, object] = panel.properties(description=description, config=look).to_dict()
     return spec
 
 

@@ -190,7 +190,7 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
         if output.suffix == ".csv":
             described = scale + (" (STAND-IN DATA)" if stand_in else "")
             rows = [{**row, "Scale": described} for row in rows_of_findings(judged)]
-            text = csv(Sheet([], rows, "Verdict", {}, {}, ()))
+            text = csv(Sheet([], rows, "Verdict"))
         else:
             text = "\n#".join(map(markdown, printed_claims(settings, judged)))
         with atomic_text(output) as stream:
@@ -225,14 +225,13 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "Notes": claim.untested or claim.decisive.note or "",
             }
         )
-    claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"}, {}, ())
+    claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"})
     findings = Sheet(
         ["Comparisons: differences are positive where they are as the claim says"],
         rows_of_findings(judged),
         "Verdict",
         {"Metric": "{}", "Notes": "{}"},
-        {},
-        ("Says", "Source", "Verdict of the claim"),
+        left_out=("Says", "Source", "Verdict of the claim"),
     )
     return claims, findings
 
@@ -290,7 +289,7 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
     cells = list({each.address: each for each in (*better, *worse)}.values())
     counts = Counter(each.address for each in better)
     counts.subtract(each.address for each in worse)
-    sign = -1.0 if better[0].measure in LOWER_IS_BETTER else 1.0
+    sign = -1.0 if any(each.measure in LOWER_IS_BETTER for each in cells) else 1.0
     weighted = [(sign * counts[each.address], each) for each in cells]
     printed = [weight * each.printed for weight, each in weighted if each.printed is not None]
     of_printed = sum(printed) if len(printed) == len(weighted) else None
@@ -366,7 +365,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
         return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
     runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
     finding = replace(_described(finding, scored.values()), runs=runs)
-    sign = -1.0 if cells[first].measure in LOWER_IS_BETTER else 1.0
+    sign = -1.0 if any(each.measure in LOWER_IS_BETTER for each in found) else 1.0
     middle = mean(wanted.x[row] for row in scored)
     squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
     slopes = [(sign * (wanted.x[row] - middle) / squares, scored[row]) for row in scored]

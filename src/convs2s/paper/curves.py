@@ -35,11 +35,12 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
     lines = [heading, f"best: {best.valid_perplexity:.4g}{bleu} in epoch {best.epoch}"]
     if record.stop:
         lines.append(f"stopped: {record.stop}")
-    save_figure(learning_curves({history.parent.name: record.epochs}), outputs, heading=lines)
+    panels = learning_curves({history.parent.name: record.epochs})
+    save_figure(list(panels.values()), outputs, heading=lines)
 
 
-def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
-    """Return panels: perplexity by epoch, the best ringed; BLEU if any has it; the learning rate.
+def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Panel]:
+    """Return what -> its panel by epoch: perplexity, the best ringed; any BLEU; the learning rate.
 
     Dotted rules stand before the epochs whose learning rate is lower than the one before. Each run
     of the model has one epoch at least.
@@ -83,16 +84,17 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Panel]:
     steps = _chart(validation).mark_line(interpolate="step", point=dot)
     rate = _log_axis("rate", [point["rate"] for point in validation], title="learning rate")
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
-    upper, lower = [*_lines(both, last_epoch <= _MOST_POINTS), rings], [steps]
-    middle = []
+    drawn = {"perplexity": [*_lines(both, last_epoch <= _MOST_POINTS), rings]}
     if bleu:
         scores = alt.Y("BLEU:Q", title="BLEU", scale=alt.Scale(zero=False))
-        middle.append(_chart(bleu).mark_line(point=dot).encode(x=x, y=scores, color=color))
-    return [
-        alt.LayerChart(layer=[rules.encode(x=x, color=color), *layers]).properties(height=height)
-        for layers, height in ((upper, 220), (middle, 80), (lower, 80))
-        if layers
-    ]
+        drawn["BLEU"] = [_chart(bleu).mark_line(point=dot).encode(x=x, y=scores, color=color)]
+    drawn["learning rate"] = [steps]
+    return {
+        what: alt.LayerChart(layer=[rules.encode(x=x, color=color), *layers]).properties(
+            height=220 if what == "perplexity" else 80
+        )
+        for what, layers in drawn.items()
+    }
 
 
 def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:

@@ -39,7 +39,7 @@ class Evidence:
 
     address: CellAddress
     label: str  # what a comparison calls it
-    measure: str
+    measure: str  # empty for a printed value of a column that names none
     printed: float | None  # the paper's number; None where it prints none
     is_cited: bool  # whether the printed number is all that there is
     entries: tuple[LedgerEntry, ...]  # the runs that have a score, by name
@@ -119,8 +119,6 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     table, index = settings.paper[name.table], row_index(name, settings.paper, "config/claims.yaml")
     row, address = table.rows[index], CellAddress(name.table, index, name.column)
     (column,) = (column for column in table.columns if column.key == name.column)
-    measure = row.measures.get(name.column, column.measure)
-    assert measure is not None
     is_cited = row.kind == "cited"
     scored = [] if is_cited else sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
     missing = None
@@ -136,7 +134,7 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     return Evidence(
         address=address,
         label=f"{name.table} {group}{row.system!r}{which}",
-        measure=measure,
+        measure=row.measures.get(name.column, column.measure) or "",
         printed=printed_number(row, name.column),
         is_cited=is_cited,
         entries=tuple(scored),

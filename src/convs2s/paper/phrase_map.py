@@ -83,10 +83,8 @@ def _panel(shown: PhraseMap) -> Panel:
         for number, (label, state) in enumerate(zip(labels, shown.states, strict=True), start=1)
     ]
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
-    across, up = (
-        alt.Scale(domain=padded(values), nice=False)
-        for values in ([state.x for state in shown.states], [state.y for state in shown.states])
-    )
+    across = alt.Scale(domain=padded(state.x for state in shown.states), nice=False)
+    up = alt.Scale(domain=padded(state.y for state in shown.states), nice=False)
     colors = alt.Scale(domain=labels, range=[COLORS[look] for look in looks])
     shapes = alt.Scale(domain=labels, range=[SHAPES[look] for look in looks])
     legend = alt.Legend(columns=1, title=None)

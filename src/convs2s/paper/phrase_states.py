@@ -85,9 +85,8 @@ def p_of_share(states: Array, meanings: Sequence[int]) -> float:
 
     Of all ways to give the states as many of each meaning, or of 10,000 random ones.
     """
-    numbers = np.arange(len(states))
-    groups = [numbers[np.array(meanings) == meaning] for meaning in np.unique(meanings)]
-    labels = np.repeat(np.arange(len(groups)), list(map(len, groups)))
+    groups = [np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)]
+    labels = np.sort(meanings)
 
     def share(*permuted: NDArray[np.integer[Any]]) -> float:
         return share_between(states[np.concatenate(permuted)], labels)

@@ -14,6 +14,7 @@ from convs2s.files.text import read_json, write_lines
 from convs2s.paper.cells import MEASURES, Cell, CellAddress, RunFile, ScoreFile
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of
+from convs2s.paper.trained import read_record
 
 
 @dataclass(frozen=True)
@@ -189,14 +190,10 @@ def _processors(file: RunFile, manifest: Mapping[str, object]) -> str | None:
     A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
     """
     records = [folder / "training.json" for folder in _folders(file)]
-    trained = [read_json(record) for record in records if record.is_file()]
-    made = [record.get("manifest") for record in trained if isinstance(record, dict)]
+    made = [read_record(record).get("manifest", {}) for record in records if record.is_file()]
     kinds = dict[str, None]()
     for stated in (*made, manifest):
-        parts = (
-            [stated.get(key) for key in ("gpu", "processor")] if isinstance(stated, dict) else []
-        )
-        kind = ", ".join(str(part) for part in parts if part)
+        kind = ", ".join(str(part) for key in ("gpu", "processor") if (part := stated.get(key)))
         if kind and not any(kind in known for known in kinds):
             kinds[kind] = None
     return "; ".join(kinds) or None

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
 from convs2s.layout import Layout
@@ -85,7 +84,6 @@ def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
     return replace(
         table,
         rows=[row for row in table.rows if row[column] not in ("", "not run", "no verdict")],
-        footnotes={name: form for name, form in table.footnotes.items() if name not in left_out},
         left_out=[*table.left_out, *left_out],
     )
 
@@ -108,12 +106,7 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
         for run, hours in result.scores.items()
     }
     trainings = {
-        name: {
-            (one.cell.task, one.cell.model, member)
-            for one in table
-            for run in one.cell.runs
-            for member in members(run)
-        }
+        name: {training for one in table for training in one.cell.trainings}
         for name, table in tables.items()
     }
     trainings["all, each training once"] = set().union(*trainings.values())
@@ -127,7 +120,7 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
         for name, wanted in trainings.items()
     ]
     if hours:
-        yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure", {}, {}, ())
+        yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure")
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """A table of text as Markdown, LaTeX, CSV or SVG."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -36,9 +36,11 @@ class Sheet:
     headings: Sequence[str]  # lines above the table, the title first
     rows: Sequence[Mapping[str, str]]  # column -> text, the same columns in each row
     marked: str  # the column whose values bear the numbers of their rows' footnotes
-    footnotes: Mapping[str, str]  # columns printed as footnotes -> a format string
-    joined: Mapping[str, str]  # a column -> the one printed in parentheses behind its values
-    left_out: Sequence[str]  # columns that only CSV keeps, as the headings say the same
+    footnotes: Mapping[str, str] = field(default_factory=dict)
+    """Columns printed as footnotes -> a format string."""
+    joined: Mapping[str, str] = field(default_factory=dict)
+    """A column -> the one printed in parentheses behind its values."""
+    left_out: Sequence[str] = ()  # columns, or footnotes, that only CSV keeps
     shared: Mapping[str, str] = field(default_factory=dict)
     """Columns of the footnotes stated once where most rows have one text -> a format string."""
 
@@ -49,7 +51,7 @@ class Sheet:
         for column in self.shared:
             texts = Counter(row[column] for row in self.rows if row[column])
             (text, count), *_ = texts.most_common(1) or [("", 0)]
-            if 2 * count > texts.total():
+            if 2 * count > texts.total() and column not in self.left_out:
                 common[column] = text
         return common
 
@@ -71,7 +73,7 @@ class Sheet:
 
         Columns without any text are left out.
         """
-        common, forms = self.common, self.footnotes.items()
+        common = self.common
         unprinted = {*self.footnotes, *self.left_out, *self.joined.values(), *common}
         header = [column for column in self.filled if column not in unprinted]
         printed, notes = [], list[str]()
@@ -81,8 +83,8 @@ class Sheet:
                 texts |= {column: f"{row[column]} ({row[behind]})"} if row[behind] else {}
             stated = [
                 form.format(row[column])
-                for column, form in forms
-                if row[column] not in ("", common.get(column))
+                for column, form in self.footnotes.items()
+                if column not in self.left_out and row[column] not in ("", common.get(column))
             ]
             notes += [note for note in stated if note not in notes]
             numbers = ", ".join(map(str, sorted(notes.index(note) + 1 for note in stated)))
@@ -167,9 +169,4 @@ def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
     return widths
 
 
-FORMATS: dict[str, Callable[[Sheet], str]] = {
-    ".md": markdown,
-    ".tex": latex,
-    ".csv": csv,
-    ".svg": svg,
-}
+FORMATS = {".md": markdown, ".tex": latex, ".csv": csv, ".svg": svg}

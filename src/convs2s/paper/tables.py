@@ -15,7 +15,7 @@ from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import atomic_text
-from convs2s.paper.cells import MEASURES, Cell, table_of
+from convs2s.paper.cells import MEASURES, Cell
 from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.table_formats import FORMATS, Sheet
 
@@ -70,7 +70,7 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
     `FOOTNOTES`: runs, test set, the metric with its signature, processor, days, ledger, the first
     digits of the model files' SHA-256, the command that runs what is missing, its cost, and notes.
     """
-    printed = table_of(settings, name)
+    printed = settings.paper[name]
     ours: dict[int, dict[str, Result]] = {}
     for result in shown:
         address = result.cell.address
@@ -88,9 +88,9 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
     return rows
 
 
-def headings(settings: Settings, name: str) -> list[str]:
-    """Return the lines above a table: title, stand-in data, scale and source, notes."""
-    printed, scale = table_of(settings, name), settings.scale
+def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
+    """Return a table as text, below its title, stand-in data, scale and source, and notes."""
+    printed, scale = settings.paper[name], settings.scale
     reasons: dict[str, dict[str, list[str]]] = {}
     for row in printed.rows:
         if because := scale.why_left_out(row):
@@ -100,24 +100,18 @@ def headings(settings: Settings, name: str) -> list[str]:
         because: "; ".join(f"{group} {', '.join(rows)}".strip() for group, rows in groups.items())
         for because, groups in reasons.items()
     }
-    lines = [
+    above = [
         printed.title,
         f"STAND-IN DATA: {scale.stand_in}" if scale.stand_in else None,
         f"Scale: {settings.options.scale}. Printed values: {printed.source}.",
         printed.note,
         *(f"Left out at this scale, as {why}: {rows}." for why, rows in left_out.items()),
     ]
-    return [line for line in lines if line]
-
-
-def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
-    """Return a table as text, with what stands around it."""
-    printed = table_of(settings, name)
     columns = [column.name for column in printed.columns]
     details = [form.format(column) for column in columns for form in _DETAILS]
     rows = table_rows(settings, name, shown)
     return Sheet(
-        headings=headings(settings, name),
+        headings=[line for line in above if line],
         rows=[{heading: value.text for heading, value in row.items()} for row in rows],
         marked=printed.system_label,
         footnotes=FOOTNOTES,
@@ -129,12 +123,7 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
 
 def for_readers(printed: Sheet) -> Sheet:
     """Return a table without what serves those who check or run its rows."""
-    footnotes, shared = (
-        {name: form for name, form in forms.items() if name not in _LEFT_OUT_FOR_READERS}
-        for forms in (printed.footnotes, printed.shared)
-    )
-    left_out = [*printed.left_out, *_LEFT_OUT_FOR_READERS]
-    return replace(printed, footnotes=footnotes, left_out=left_out, shared=shared)
+    return replace(printed, left_out=[*printed.left_out, *_LEFT_OUT_FOR_READERS])
 
 
 def write_table(
@@ -213,8 +202,7 @@ def _provenance(
     of_columns = {names[key]: _provenance_of(result) for key, result in ours.items()}
     beside = {}
     for heading in ("Lines", "Scale", *FOOTNOTES):
-        stated = {name: texts.get(heading, "") for name, texts in of_columns.items()}
-        texts = {name: text for name, text in stated.items() if text}
+        texts = {name: said[heading] for name, said in of_columns.items() if said.get(heading)}
         # Only where columns differ, each has its own text.
         is_shared = len(set(texts.values())) <= 1
         named = [f"{name}: {text}" for name, text in texts.items()]

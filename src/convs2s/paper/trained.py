@@ -25,6 +25,7 @@ class _Manifest(TypedDict, total=False):
     threads: _Processes
     processor: object
     gpu: object
+    packages: Mapping[str, object]
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -55,7 +56,7 @@ class Training:
     run: str
     folder: Path
     epochs: tuple[EpochRecord, ...]
-    summary: Mapping[str, object]
+    summary: _Record
 
     @property
     def anchor(self) -> str:
@@ -63,11 +64,9 @@ class Training:
         return f"run-{self.task}-{self.model}-{self.run}"
 
     @property
-    def manifest(self) -> Mapping[str, object]:
+    def manifest(self) -> _Manifest:
         """What made it: versions, machine, recipe."""
-        manifest = self.summary.get("manifest", {})
-        assert isinstance(manifest, Mapping)
-        return manifest
+        return self.summary.get("manifest", {})
 
     @property
     def seconds(self) -> float | None:
@@ -81,10 +80,10 @@ class Training:
         seconds = self.seconds
         if seconds is None or "workers" not in self.manifest:
             return None
-        held = seconds / SECONDS_PER_HOUR * int(str(self.manifest["workers"]))
+        held = seconds / SECONDS_PER_HOUR * self.manifest["workers"]
         if "gpu" in self.manifest:
             return Hours(gpus=held)
-        return Hours(cores=held * int(str(self.manifest["threads"])))
+        return Hours(cores=held * self.manifest["threads"])
 
 
 def read_training(
@@ -93,7 +92,7 @@ def read_training(
     """Read what there is of a training; ``exists`` says of a file whether it can be read."""
     history, record = folder / "history.jsonl", folder / "training.json"
     epochs = read_history(history).epochs if exists(history) else ()
-    summary = _read_record(record) if exists(record) else {}
+    summary = read_record(record) if exists(record) else _Record()
     return Training(task, model, run, folder, epochs, summary)
 
 
@@ -111,7 +110,7 @@ def measure_training_speed(
     epochs = [epoch for epoch in every if epoch.tokens_per_second]
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
-    record = _read_record(training)
+    record = read_record(training)
     with failures_of_file(str(training), "no record of a training: train again"):
         made = record["manifest"]
         device = (
@@ -128,7 +127,8 @@ def measure_training_speed(
     write_json(output, {**measured, "manifest": manifest})
 
 
-def _read_record(path: Path) -> _Record:
+def read_record(path: Path) -> _Record:
+    """Read what a training leaves; a UserError says that the JSON file is no such record."""
     content = read_json(path)
     with failures_of_file(str(path), "no record of a training: train again"):
         return TypeAdapter(_Record).validate_python(content)

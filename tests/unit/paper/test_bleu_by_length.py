@@ -14,7 +14,6 @@ from convs2s.paper.bleu_by_length import (
     GroupBleu,
     bleu_by_length,
     groups_of_equal_size,
-    mean_rank,
     plot_bleu_by_length,
     ranks,
 )
@@ -51,10 +50,9 @@ def test_the_mean_rank_counts_unknown_words_as_the_rarest(tmp_path: Path) -> Non
     write_lines(table, ["type\tcount", "the\t9", "cat\t2"])
     places = ranks(table)
     assert places == {"the": 1, "cat": 2}
-    assert mean_rank(["the", "cat", "the", "dog"], places, 3) == (1 + 2 + 1 + 3) / 4
-    assert mean_rank([], places, 3) == 0
-    by_length, by_rank = bleu_by_length(["the dog"], ["x"], {"system": ["x"]}, places)
-    assert (by_length.mean, by_rank.mean) == (2, (1 + 3) / 2)
+    for source, rank in (("the cat the dog", (1 + 2 + 1 + 3) / 4), ("", 0)):
+        by_length, by_rank = bleu_by_length([source], ["x"], {"system": ["x"]}, places)
+        assert (by_length.mean, by_rank.mean) == (len(source.split()), rank)
 
 
 def test_each_group_is_scored_as_a_corpus() -> None:

@@ -363,6 +363,24 @@ def test_a_printed_value_counts_where_the_data_is_the_papers(
     assert "a printed value is of the paper's data" in (finding(demo, claim, found).note or "")
 
 
+@pytest.mark.parametrize(("better", "verdict"), [("ours", "held"), ("printed", "not held")])
+def test_a_printed_time_is_compared_though_its_row_names_no_measure(
+    paper: Settings, better: str, verdict: str
+) -> None:
+    rows = {"ours": "ConvS2S GPU (K40), beam 1", "printed": "GNMT GPU (K80)"}
+    sides = {
+        "better" if name == better else "worse": [
+            {"table": "table3", "row": row, "column": "seconds"}
+        ]
+        for name, row in rows.items()
+    }
+    seconds = [300, 310, 320]
+    found = entries(
+        paper, rows["ours"], seconds, table="table3", column="seconds", measure="seconds_cuda"
+    )
+    assert finding(paper, {"comparisons": [sides]}, found).verdict == verdict
+
+
 def trend_over(*rows: str) -> dict[str, object]:
     return {"trends": [{"table": "table5", "x": {row: float(len(row)) for row in rows}}]}
 

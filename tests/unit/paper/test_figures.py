@@ -85,9 +85,8 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     texts = svg_texts(output)
     # The epoch; validation and training perplexity; the rate; what each shape stands for.
     assert {"1", "33.12", "20.09", "0.025", "validation", "training"} <= texts
-    spec = as_spec(
-        learning_curves({"seed1": read_history(tmp_path / "history.jsonl").epochs})[0], ""
-    )
+    panels = learning_curves({"seed1": read_history(tmp_path / "history.jsonl").epochs})
+    spec = as_spec(panels["perplexity"], "")
     shapes = [
         layer["encoding"]["shape"]["scale"]
         for layer in spec["layer"]  # type: ignore[attr-defined]
@@ -99,7 +98,8 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
 
 
 def test_a_rule_stands_between_the_epochs_whose_rates_differ(tmp_path: Path) -> None:
-    spec: Any = as_spec(learning_curves({"seed1": read_history(history(tmp_path)).epochs})[0], "")
+    panels = learning_curves({"seed1": read_history(history(tmp_path)).epochs})
+    spec: Any = as_spec(panels["perplexity"], "")
     rules = [layer for layer in spec["layer"] if layer["mark"]["type"] == "rule"]
     drawn = [row for layer in rules for row in spec["datasets"][layer["data"]["name"]]]
     assert [row["epoch"] for row in drawn] == [3.5]

@@ -64,6 +64,9 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
     write(score, NUMBERS | {"manifest": MANIFEST | {"processor": "an EPYC"}})
     (entry,) = entries_of(demo, cell, [score])
     assert entry.processor == "an H100, an EPYC"
+    write(training, [])
+    with pytest.raises(UserError, match=r"training\.json: no record of a training"):
+        entries_of(demo, cell, [score])
 
 
 def write(path: str, content: object) -> None:
@@ -157,7 +160,7 @@ def test_a_number_that_one_processor_has_is_shown(demo: Settings, ledger: Path) 
     entries = read_ledger(ledger)
     (score,) = (entry for entry in entries if "perplexity" not in entry.scores)
     ratio = {"length_ratio": RunScore(0.9, None)}
-    elsewhere = replace(score, processor="another", scores=score.scores | ratio)
+    elsewhere = replace(score, processor="another", scores={**score.scores, **ratio})
     shown = results(cells(demo, "table4"), [elsewhere, *entries])
     found = {one.cell.measure: one.entries["seed1"] for one in shown if one.entries}
     assert found["length_ratio"].scores == elsewhere.scores

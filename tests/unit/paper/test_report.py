@@ -103,9 +103,12 @@ def test_every_plot_is_there(page: Reader, results: PaperResults) -> None:
         alone = 0 if table.is_by_layers else len(table.columns) - len(printed)
         assert plots[name] == 2 * len(printed) + alone, name
     # The paper prints none of this project's own rows; figures of attention and of phrases are
-    # pictures; two models have a curve of perplexity and one of the rate.
+    # pictures; two models have a curve of perplexity and one of the rate, the second one of BLEU.
     assert (plots["further_rows"], plots["figure3"], plots["lstm_figure2"]) == (3, 8, 0)
-    assert plots["curves"] == 2 * 2
+    assert plots["curves"] == 2 + 3
+    curves = next(section for section in sections if section.startswith("curves"))
+    named = re.findall(r'class="chart" role="group" aria-label="([\w ]+) by epoch', curves)
+    assert named == ["perplexity", "learning rate", "perplexity", "BLEU", "learning rate"]
 
 
 def test_what_was_not_run_says_so(page: Reader) -> None:
@@ -220,8 +223,10 @@ def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
     lines = [text for text in of_claim if text]
     assert lines[:5] == ["held", "Positions help", "+0.71", "+0.31 to +1.20", "section 5.4."]
     assert {"A better than B", "0.0040", "2 against 2"} <= set(lines)
-    assert "Notes" not in lines  # of no test: no empty column
-    assert {"1 held", "1 not run", "beam", "positions"} <= set(said)  # the first screen
+    assert "Notes" not in lines[: lines.index("Depth helps")]  # of no test: no empty column
+    assert {"1 held", "1 not held", "1 not run", "beam", "positions"} <= set(said)  # first screen
+    assert "section 5.4. 3 beats 5." in said  # which pair refutes it: it was tested
+    assert f"table 3. Not tested: {HOSTILE}." in said
 
 
 def test_a_run_without_a_record_has_no_curve_and_no_empty_table(

@@ -17,7 +17,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
 from convs2s.paper.table_formats import Sheet
-from convs2s.paper.tables import headings, write_table
+from convs2s.paper.tables import sheet, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
 
@@ -274,11 +274,11 @@ def test_a_row_that_is_left_out_is_named_above(demo: Settings) -> None:
     frame = table(demo, "figure2", [])
     assert set(frame["BLEU (ours)"]) == {"not run"}
     assert list(frame[frame["Network"] == "decoder"]["Layers"]) == ["1", "2", "3", "5", "7", "25"]
-    *_, said = headings(demo, "figure2")
+    *_, said = sheet(demo, "figure2", []).headings
     assert said.startswith("Left out at this scale, as scale multi30k runs the depths in between: ")
     assert "between: encoder 2, 3, 4, 6, " in said
     assert "; decoder 4, 6, 8, " in said
-    *_, said = headings(demo, "table1")
+    *_, said = sheet(demo, "table1", []).headings
     assert said.endswith(
         "'14 English-German ConvS2S (BPE 40K), the 2737 lines, the Stanford corpus."
     )
@@ -300,8 +300,9 @@ def test_stand_ins_are_named_in_every_format(demo: Settings, tmp_path: Path) -> 
 
 
 def test_the_papers_scale_names_no_stand_in(paper: Settings) -> None:
-    assert headings(paper, "table1")[0].startswith("Table 1: Accuracy on WMT tasks")
-    assert not any("STAND-IN" in line for line in headings(paper, "table1"))
+    said = sheet(paper, "table1", []).headings
+    assert said[0].startswith("Table 1: Accuracy on WMT tasks")
+    assert not any("STAND-IN" in line for line in said)
 
 
 def test_formats(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """The report: what a run of the paper made, in one HTML file that needs nothing else."""
 
 import base64
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -99,9 +98,9 @@ def write_report(
         exhibits.append(_exhibit(settings, name, shown, trained, picture, attention))
     logs = {}
     for run in trained.values():
-        log = output.parent.parent / "logs" / run.task / run.model / run.run / "train.log"
-        if log.is_file():
-            logs[run.anchor] = Path(os.path.relpath(log, output.parent)).as_posix()
+        log = f"../logs/{run.task}/{run.model}/{run.run}/train.log"
+        if (output.parent / log).is_file():
+            logs[run.anchor] = log
     recorded = {names: run for names, run in trained.items() if run.summary or run.epochs}
     content = {
         "scale": settings.options.scale,
@@ -130,8 +129,8 @@ def _models(recorded: Trainings) -> list[PagePart]:
     for (task, model), group in groupby(recorded, key=lambda names: names[:2]):
         runs = [recorded[names] for names in group]
         known = {run.run: run.epochs for run in runs if run.epochs}
-        panels = learning_curves(known) if known else []
-        charts = [as_spec(panel, "perplexity and learning rate by epoch") for panel in panels]
+        panels = learning_curves(known) if known else {}
+        charts = {what: as_spec(panel, f"{what} by epoch") for what, panel in panels.items()}
         best = min((one.valid_perplexity for run in known.values() for one in run), default=None)
         models.append({"task": task, "model": model, "runs": runs, "charts": charts, "best": best})
     return models
@@ -143,7 +142,7 @@ def _claims(settings: Settings, path: Path) -> list[PagePart]:
     lines = printed_claims(settings, claims)[0].rows
     parts = list[PagePart]()
     for claim, line in zip(claims, lines, strict=True):
-        tests = Sheet([], rows_of_findings([claim]), "Verdict", {}, {}, _OF_LINE)
+        tests = Sheet([], rows_of_findings([claim]), "Verdict", left_out=_OF_LINE)
         header, rows, _ = tests.printed()
         parts.append({"line": line, "header": header, "rows": rows if claim.findings else []})
     return parts
@@ -274,7 +273,6 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for run in trained:
         packages = run.manifest.get("packages", {})
-        assert isinstance(packages, Mapping)
         for key, value in [*((key, run.manifest.get(key)) for key in _MACHINE), *packages.items()]:
             if value:
                 counts.setdefault(key, Counter())[str(value)] += 1
