@@ -12,6 +12,7 @@ import pytest
 from convs2s.mirror.write import write_mirror
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
+from tests.support import tiny
 from tests.support.loopback import LoopbackServer
 from tests.support.sharing_out import processes, scheduler, sorted_for_sharing
 
@@ -107,6 +108,18 @@ def shared() -> Path:
     if not HAS_SHARED:
         pytest.skip(f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def pictures(root: Path) -> Path:
+    """Where screenshots are kept, for people to look at."""
+    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model file of a tiny training; no test changes it."""
+    return tiny.trained_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")

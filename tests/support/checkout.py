@@ -8,10 +8,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
+
+from convs2s.pipeline.fingerprint import fingerprints
 
 _FOLDERS = (".test", "config", "envs", "profiles", "rules", "schemas", "src", "workflow")
 _FILES = ("Snakefile", "config.yaml")
@@ -61,22 +65,18 @@ class Checkout:
     def shell(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run a command line in this folder, with the environment's programs found first."""
         programs = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=self.folder,
-            env={**environment, "PATH": programs},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            check=False,
-        )
-        return Done(done.returncode, done.stdout)
+        return self._run(["bash", "-c", command], {**environment, "PATH": programs})
 
-    def snakemake(self, *arguments: str) -> Done:
+    def snakemake(self, *arguments: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run Snakemake in this folder, with two cores."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+        return self._run(command, environment)
+
+    def _run(self, command: list[str], environment: Mapping[str, str]) -> Done:
         done = subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
+            command,
             cwd=self.folder,
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -116,7 +116,7 @@ class Checkout:
 
 
 def check_out(root: Path, parent: Path) -> Checkout:
-    """Copy what a run needs of a repository to a new folder."""
+    """Copy what a run needs of a repository to a new folder, with an earlier run's notes of it."""
     folder = parent / "convs2s"
     folder.mkdir()
     for name in _FOLDERS:
@@ -130,4 +130,15 @@ def check_out(root: Path, parent: Path) -> Checkout:
         )
     for name in _FILES:
         shutil.copy(root / name, folder)
-    return Checkout(folder)
+    checkout = Checkout(folder)
+    checkout.write(".snakemake/convs2s/fingerprints.json", _notes(root))
+    return checkout
+
+
+@cache
+def _notes(root: Path) -> bytes:
+    """Return what a first run takes half a second to note of the code; it holds for these bytes."""
+    with TemporaryDirectory() as folder:
+        kept = Path(folder) / "fingerprints.json"
+        fingerprints(root / "workflow/scripts", kept)
+        return kept.read_bytes()

@@ -7,8 +7,9 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
+
+import pytest
 
 SECONDS = 120
 """How long a page may take to draw everything, on a busy machine."""
@@ -22,10 +23,12 @@ _OPTIONS = (
 )
 
 
-def chromium() -> str | None:
-    """Return the browser's program; None where there is none."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
+def chromium() -> str:
+    """Return the browser's program; where there is none the test is skipped."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if program := shutil.which(name):
+            return program
+    pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
 
 
 class Page:
@@ -36,7 +39,8 @@ class Page:
         fetched: the addresses that it asked for, data within the page aside.
     """
 
-    def __init__(self, program: str, profile: Path) -> None:
+    def __init__(self, profile: Path) -> None:
+        program = chromium()
         self.complaints: list[str] = []
         self.fetched: list[str] = []
         self._number, self._session = 0, ""
@@ -63,12 +67,7 @@ class Page:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(30)
         os.close(self._commands)
@@ -136,7 +135,7 @@ class Page:
 
     def press(self, key: str, *, control: bool = False) -> None:
         """Press a key that writes nothing, and let it go."""
-        codes = {"Enter": 13, "Tab": 9, "ArrowRight": 39}
+        codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39}
         one = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 2 * control}
         self.call("Input.dispatchKeyEvent", type="rawKeyDown", **one)
         self.call("Input.dispatchKeyEvent", type="keyUp", **one)

@@ -2,11 +2,10 @@
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.checkout import Checkout, Done, check_out
+from tests.support.checkout import Checkout, check_out
 
 TAG = "v1"
 URL = "https://github.com/owner/convs2s"
@@ -86,17 +85,3 @@ def outer_workflow(
     outer.write("Snakefile", OUTER.format(source=source, more=indented, names=names))
     outer.write("config/outer.yaml", f"translation: {config}\nsamples: [mine]\n")
     return outer
-
-
-def run(outer: Checkout, *arguments: str, environment: dict[str, str] | None = None) -> Done:
-    """Run Snakemake in a folder, with two cores and variables of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
-        cwd=outer.folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
-    return Done(done.returncode, done.stdout)

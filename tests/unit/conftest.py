@@ -13,7 +13,6 @@ from convs2s.cli.main import main
 from convs2s.config.architecture import parse_architecture
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
-from tests.support import tiny
 
 
 class Terminal:
@@ -31,11 +30,6 @@ class Terminal:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
     return Terminal(monkeypatch, capsys)
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.trained_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")

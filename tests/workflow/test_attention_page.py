@@ -1,6 +1,5 @@
 """The pages that commands print, in a browser: nothing complains, nothing is fetched."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from convs2s.cli.score import outputs_page
 from convs2s.cli.translate import attention_page
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
 from convs2s.scoring.comparison import compare_outputs
-from tests.support.chromium import Page, chromium
+from tests.support.chromium import Page
 
 HOSTILE = "</script><b>&"
 WEIGHTS = [[[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]]
@@ -35,17 +34,8 @@ SHARES = (
 
 
 @pytest.fixture(scope="module")
-def pictures(root: Path) -> Path:
-    """Where screenshots are kept, for people to look at."""
-    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
-    with Page(program, tmp_path_factory.mktemp("profile")) as opened:
+    with Page(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
 
 
@@ -54,12 +44,6 @@ def attention(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("attention") / "page.html"
     output.write_text(attention_page(EXAMPLE), "utf-8")
     return output
-
-
-def press(page: Page, key: str, code: int) -> None:
-    stated = {"key": key, "code": key, "windowsVirtualKeyCode": code}
-    page.call("Input.dispatchKeyEvent", type="keyDown", **stated)
-    page.call("Input.dispatchKeyEvent", type="keyUp", **stated)
 
 
 def test_pointing_at_a_token_shows_where_it_looks(
@@ -90,11 +74,11 @@ def test_a_layer_is_chosen_and_keys_go_from_token_to_token(page: Page, attention
     page.run("document.querySelector('.attention input[value=\"1\"]').click()")
     page.run("document.querySelector('.attention .target .token').focus()")
     page.wait(f"{SHOWN}.startsWith('das looks at: </s> 0.80')")
-    press(page, "ArrowRight", 39)
+    page.press("ArrowRight")
     page.wait(f"{SHOWN}.startsWith('</s> looks at: </s> 0.40')")
-    press(page, "ArrowUp", 38)
+    page.press("ArrowUp")
     page.wait(f"{SHOWN} === {HOSTILE!r} + ' is looked at by: </s> 0.30, das 0.10'")
-    press(page, "Escape", 27)
+    page.press("Escape")
     page.wait(f"{SHOWN}.includes('Point at a token')")
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.support.checkout import Checkout
-from tests.support.deployment import TAG, URL, Repository, make_repository, outer_workflow, run
+from tests.support.deployment import TAG, URL, Repository, make_repository, outer_workflow
 
 BLEU = "results/demo_en_fr/bleu.txt"
 PREFIX = 'prefix: "translation"'
@@ -47,11 +47,11 @@ def test_snakedeploy_from_a_host(repository: Repository, snakedeploy: str, tmp_p
     assert (
         f'path="workflow/Snakefile", tag="{TAG}"' in (deployed / "workflow/Snakefile").read_text()
     )
-    planned = run(deployed, "--dry-run", environment=repository.environment)
+    planned = deployed.snakemake("--dry-run", environment=repository.environment)
     assert planned.code == 0, planned.said
     assert planned.planned["train_model"] == 2  # the demo: two tasks or seeds, as in the repository
     first = "results/demo_en_fr/corpus/raw/test.source.zst"
-    done = run(deployed, first, environment=repository.environment)
+    done = deployed.snakemake(first, environment=repository.environment)
     assert done.code == 0, done.said
     assert done.planned["write_demo_corpus"] == 1
     assert (deployed / first).stat().st_size > 1000
@@ -71,7 +71,7 @@ def test_snakedeploy_from_a_folder(
     options = yaml.safe_load((deployed / "config/config.yaml").read_text("utf-8"))
     options["overrides"]["tasks"] = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
     deployed.write("config/config.yaml", yaml.safe_dump(options))
-    planned = run(deployed, "--dry-run", BLEU)
+    planned = deployed.snakemake("--dry-run", BLEU)
     assert planned.planned["train_model"] == 3, planned.said
 
 
@@ -81,7 +81,7 @@ def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path, sourc
         tmp_path, getattr(repository, source), "{scale: demo}", more=PREFIX, names="t_*"
     )
     options = ["--dry-run", "--printshellcmds", "--config", "unrelated=1", "--"]
-    done = run(outer, *options, "t_paper", "translation/results/scales/demo/report.html")
+    done = outer.snakemake(*options, "t_paper", "translation/results/scales/demo/report.html")
     assert done.code == 0, done.said[-3000:]
     assert done.planned["t_train_model"] > 4
     assert done.planned["t_write_table"] > 4
@@ -96,21 +96,21 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
         outer.write(f"translation/data/{name}", "A man sees.\n" * 30)
     table = "translation/results/paper/table2.md"
     raw = "translation/results/mine/corpus/raw/test.source.zst"
-    done = run(outer, table, raw, "preflight")
+    done = outer.snakemake(table, raw, "preflight")
     assert done.code == 0, done.said
     assert "not run" in (outer / table).read_text("utf-8")
     assert (outer / raw).is_file()
     assert "to download: nothing" in done.said
     made = {path.name for path in tmp_path.iterdir()}
     assert made == {"Snakefile", ".snakemake", "config", "translation"}
-    assert run(outer, table, raw).nothing_to_do
+    assert outer.snakemake(table, raw).nothing_to_do
 
 
 def test_a_module_has_a_results_folder_of_its_own(repository: Repository, tmp_path: Path) -> None:
     outer = outer_workflow(
         tmp_path, repository.path, "{}", more='pathvars:\n    results="results/translation"'
     )
-    done = run(outer, "--dry-run", "results/translation/demo_en_fr/bleu.txt")
+    done = outer.snakemake("--dry-run", "results/translation/demo_en_fr/bleu.txt")
     assert done.planned["train_model"] == 2, done.said
     assert "results/translation/downloads/demo/en_fr/train.en" in done.said
     assert re.findall(r"\bresults/(?!translation/)\S*", done.said) == []
@@ -125,13 +125,13 @@ def test_targets_and_files_of_the_outer_workflow_are_its_own(
     outer.write("Snakefile", f"{own}    shell: 'touch mine.txt'\n\n{text}")
     outer.write("config.yaml", "samples: [mine]\n")
     outer.write("config.local.yaml", "samples: [mine]\n")
-    done = run(outer, "--set-threads", "mine=1")
+    done = outer.snakemake("--set-threads", "mine=1")
     assert done.planned == {"all": 1, "mine": 1}, done.said
 
 
 def test_a_fault_of_the_config_is_told(repository: Repository, tmp_path: Path) -> None:
     outer = outer_workflow(tmp_path, repository.path, "{scael: demo}")
-    done = run(outer, "--dry-run", BLEU)
+    done = outer.snakemake("--dry-run", BLEU)
     assert done.code == 1
     place = "config of the module"
     assert done.errors == [f"error: {place}: unknown key 'scael'; did you mean 'scale'?"]
@@ -143,7 +143,7 @@ def test_an_installed_package_of_another_version_is_refused(
     outer = outer_workflow(tmp_path / "outer", repository.gitfile, "{}")
     other = Checkout(tmp_path).write("other/convs2s/__init__.py", '__version__ = "9.9.9"\n')
     environment = {**repository.environment, "PYTHONPATH": str(tmp_path / "other")}
-    done = run(outer, "--dry-run", BLEU, environment=environment)
+    done = outer.snakemake("--dry-run", BLEU, environment=environment)
     assert done.code == 1
     (error,) = done.errors
     assert re.match(rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: ", error)
@@ -154,7 +154,7 @@ def test_an_installed_package_serves_where_there_is_none(
 ) -> None:
     shutil.move(checkout / "src", tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    done = run(checkout, "--dry-run", BLEU, environment=environment)
+    done = checkout.snakemake("--dry-run", BLEU, environment=environment)
     assert done.code == 0, done.said
 
 

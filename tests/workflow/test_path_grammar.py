@@ -141,15 +141,6 @@ def test_what_covers_the_paper_has_tasks_whose_licensed_files_are_there(
     assert done.planned["evaluate_rouge"] == 6
 
 
-@pytest.mark.parametrize("profile", ["slurm", "generic"])
-def test_profiles_are_read(checkout: Checkout, profile: str) -> None:
-    options = ["--profile", f"profiles/{profile}", "--config", "tasks=[demo_en_fr]"]
-    done = checkout.snakemake("--dry-run", *options, "--", "prepare")
-    assert done.code == 0, done.said
-    assert done.planned["binarize_block"] == 2
-    assert "mem_mb=4000" in done.said
-
-
 @pytest.mark.parametrize(
     ("options", "timed"),
     [

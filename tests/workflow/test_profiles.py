@@ -22,6 +22,7 @@ def test_every_profile_plans_by_either_option(
     done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}")
     assert done.code == 0, done.said
     assert done.planned == {JOB: 1, "write_demo_corpus": 1}
+    assert ("mem_mb=4000" in done.said) == (profile != "default")
 
 
 PUBLIC = "download prepare align train decode evaluate speed tables figures paper report demo"

@@ -1,12 +1,11 @@
 """The report in a browser: nothing complains, nothing is fetched, tables sort and filter."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.chromium import Page, chromium
+from tests.support.chromium import Page
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
 ROWS = "#table4 .parts tbody tr"
@@ -21,12 +20,6 @@ PLACES = ("summary", "table1", "figure2", "figure3", "claims", "curves", "transl
 
 
 @pytest.fixture(scope="module")
-def pictures(root: Path) -> Path:
-    """Where screenshots are kept, for people to look at."""
-    return Path(os.environ.get("CONVS2S_SCREENSHOTS", root / "build/screenshots"))
-
-
-@pytest.fixture(scope="module")
 def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
     found = write_paper_results(tmp_path_factory.mktemp("results"), root)
     found.report()
@@ -35,10 +28,7 @@ def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResult
 
 @pytest.fixture(scope="module")
 def page(results: PaperResults, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
-    with Page(program, tmp_path_factory.mktemp("profile")) as opened:
+    with Page(tmp_path_factory.mktemp("profile")) as opened:
         opened.open(results.output, width=1280, scheme="light")
         yield opened
 

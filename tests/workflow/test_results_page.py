@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chromium import Page, chromium
+from tests.support.chromium import Page
 
 MOST_PAGES = 5
 STYLE = """@page { size: A4; margin: 18mm } body { font: 11pt/1.45 sans-serif }
@@ -15,9 +15,6 @@ tr, img { break-inside: avoid } img { max-width: 100% }"""
 
 def test_the_page_of_results_fits_on_five_printed_pages(root: Path, tmp_path: Path) -> None:
     markdown_it = pytest.importorskip("markdown_it")
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
     text = (root / "docs/results.md").read_text("utf-8")
     assert "STAND-IN DATA" in text
     body = markdown_it.MarkdownIt().enable("table").render(text)
@@ -25,7 +22,7 @@ def test_the_page_of_results_fits_on_five_printed_pages(root: Path, tmp_path: Pa
     page, printed = tmp_path / "results.html", tmp_path / "results.pdf"
     start = f"<!DOCTYPE html><html data-ready=yes><head>{head}<style>{STYLE}</style></head>"
     page.write_text(f"{start}<body>{body}</body></html>", encoding="utf-8")
-    with Page(program, tmp_path / "profile") as opened:
+    with Page(tmp_path / "profile") as opened:
         opened.open(page, width=700, scheme="light")
         assert opened.run("document.images.length") == 2
         opened.wait("[...document.images].every(one => one.complete && one.naturalWidth)")

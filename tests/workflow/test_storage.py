@@ -14,7 +14,7 @@ import pytest
 from convs2s.files.text import read_lines
 from tests.support import own_pair
 from tests.support.checkout import Checkout, check_out
-from tests.support.deployment import outer_workflow, run
+from tests.support.deployment import outer_workflow
 from tests.support.processes import wait_for
 
 PAGE = "docs/cloud.md"
@@ -131,7 +131,7 @@ def test_a_rule_reads_its_inputs_wherever_another_workflow_has_them(
     outer.write("store/English", "A man sees.\n")
     outer.write("store/Dutch", "Een man ziet.\n")
     raw = "results/mine_en_nl/corpus/raw/test.target.zst"
-    done = run(outer, raw, "--config", f"store={outer.folder}/store")
+    done = outer.snakemake(raw, "--config", f"store={outer.folder}/store")
     assert (done.code, done.planned) == (0, {"extract_corpus": 1}), done.said
     assert list(read_lines(outer / raw)) == ["Een man ziet."]
 

@@ -53,10 +53,7 @@ def test_slurm_is_asked_for_what_the_page_says(
     root: Path, checkout: Checkout, options: str, number: int
 ) -> None:
     said, page = asked(checkout, "slurm", options), documented(root)
-    sent = re.sub(r" -D \S+", "", said.partition(" --wrap")[0])
-    sent = re.sub(
-        r"--parsable |--export=ALL |--(?:job-name|output|comment) \S+ |-p main ", "", sent
-    )
+    sent = NOT_ON_THE_PAGE.sub("", said.partition(" --wrap")[0])
     assert " ".join(["sbatch", *sent.split()]) == page[number]
 
 
