@@ -33,7 +33,7 @@ from itertools import cycle
 from pathlib import Path
 
 from convs2s.pipeline.process import provide_environment
-from sample import peak_bytes, sample
+from sample import memory_of, sample
 
 provide_environment()  # before torch is loaded: threads that wait give up their core
 
@@ -45,16 +45,7 @@ WARM_UP_LINES = 100
 def main() -> None:
     """Do the work and print."""
     arguments = _arguments()
-    works = {
-        "generation": generation,
-        "training": training,
-        "serving": serving,
-        "start": start,
-        "preparation": preparation,
-        "bpe": bpe,
-        "alignment": alignment,
-    }
-    works[arguments.work](arguments)
+    WORKS[arguments.work](arguments)
 
 
 def generation(arguments: argparse.Namespace) -> None:
@@ -115,7 +106,7 @@ def serving(arguments: argparse.Namespace) -> None:
         used = processor_seconds_of(process)
         waits = asyncio.run(load(port, _lines(arguments), arguments.clients, arguments.seconds))
         used = processor_seconds_of(process) - used
-        peak = peak_bytes(process)
+        peak = memory_of(process, "VmHWM")
     figures = {
         "count": len(waits),
         "processor_seconds": used,
@@ -161,6 +152,12 @@ def alignment(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         sides = {"source": arguments.source, "target": arguments.target}
         sample(lambda: align_words(**sides, links=Path(folder) / "links", pairs=None))
+
+
+WORKS = {
+    work.__name__: work
+    for work in (generation, training, serving, start, preparation, bpe, alignment)
+}
 
 
 def _each(work: Callable[[str], str], arguments: argparse.Namespace) -> None:
@@ -246,8 +243,7 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="One work of this project.")
-    works = ("generation", "training", "serving", "start", "preparation", "bpe", "alignment")
-    parser.add_argument("work", choices=works)
+    parser.add_argument("work", choices=WORKS)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--lines", type=Path)
     parser.add_argument("--codes", type=Path)

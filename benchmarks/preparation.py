@@ -18,7 +18,6 @@ import json
 import multiprocessing
 import os
 import random
-import re
 import statistics
 import tempfile
 import time
@@ -37,6 +36,7 @@ from convs2s.files.compressed import open_text
 from convs2s.files.text import read_line_pairs
 from convs2s.text.corpus_filter import pairs_kept, tokenize_and_filter
 from convs2s.text.preparation import Preparation
+from sample import memory_of
 
 LANGUAGES = ("en", "fr")
 NEWS = (
@@ -186,8 +186,7 @@ def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str,
 def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:
     """Run a step in this process; return the most memory that it ever held."""
     getattr(Shard(corpus, models), step)()
-    status = Path("/proc/self/status").read_text("ascii")  # getrusage counts the parent's, too
-    return round(int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024, 1)
+    return round(memory_of("self", "VmHWM") / 2**20, 1)
 
 
 def write_varied(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> None:

@@ -21,7 +21,7 @@ def sample(work: Callable[[], int], **stated: object) -> None:
         "count": count,
         "processor_seconds": processor_seconds() - processor,
         "wall_seconds": time.perf_counter() - wall,
-        "peak_bytes": peak_bytes("self"),
+        "peak_bytes": memory_of("self", "VmHWM"),
     }
     print(json.dumps(figures | stated))
 
@@ -32,7 +32,10 @@ def processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def peak_bytes(process: int | str) -> int:
-    """Return the most memory that a process ever held (getrusage counts the parent's, too)."""
+def memory_of(process: int | str, kind: str) -> int:
+    """Return bytes of a process, as Linux counts them: VmRSS now, VmHWM at their peak.
+
+    As a peak, getrusage counts the parent's, too.
+    """
     status = Path(f"/proc/{process}/status").read_text("ascii")
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024
+    return int(re.findall(rf"{kind}:\s+(\d+) kB", status)[0]) * 1024

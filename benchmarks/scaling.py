@@ -34,6 +34,7 @@ from convs2s.decoding.translate import LineTranslator  # noqa: E402
 from convs2s.manifest import processor  # noqa: E402
 from machine import median_seconds  # noqa: E402
 from random_model import write_random_model  # noqa: E402
+from sample import memory_of  # noqa: E402
 from workloads import random_lines, workload  # noqa: E402
 
 TYPES = 5_000
@@ -134,18 +135,12 @@ def _cost(path: Path, length: int, beam: int) -> tuple[float, int]:
     torch.set_num_threads(1)
     translator = LineTranslator([path], _settings(beam, length), "cpu", pretokenized=True)
     lines = random_lines(SENTENCES, length)
-    before = _memory("VmRSS")
+    before = memory_of("self", "VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
     started = time.process_time()
     for _ in translator.translate(lines):
         pass
-    return time.process_time() - started, _memory("VmHWM") - before
-
-
-def _memory(kind: str) -> int:
-    """Return bytes of this process, as Linux counts them: VmRSS now, VmHWM at their peak."""
-    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(kind)) * 1024
+    return time.process_time() - started, memory_of("self", "VmHWM") - before
 
 
 def _arguments() -> argparse.Namespace:

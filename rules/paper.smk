@@ -95,11 +95,9 @@ rule write_report:
     localrule: True
     conda:
         "../envs/plot.yaml"
-    resources:
-        workflow_folder=str(ROOT),
     params:
         shown=lambda w: {name: table_contents(name) for name in CELLS},
-        attention_of="figure3",
+        attention_of=EXAMPLE_FIGURE,
     script:
         "../workflow/scripts/write_report.py"
 

@@ -10,7 +10,7 @@ import re
 import subprocess
 import textwrap
 from collections.abc import Iterator, Mapping
-from itertools import count
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,22 +111,14 @@ def picture(arrows: list[tuple[str, str]]) -> Iterator[str]:
 
 def in_columns(after: Followers) -> Iterator[list[str]]:
     """Yield the stages in columns: each is to the right of all that it takes something of."""
-    depth = {
-        stage: max((len(path) for path in paths_to(stage, after)), default=0) for stage in after
-    }
-    for number in count():
-        column = sorted(stage for stage in after if depth[stage] == number)
-        if not column:
-            return
-        yield column
-
-
-def paths_to(stage: str, after: Followers) -> Iterator[list[str]]:
-    """Yield every way that leads to a stage, without the stage itself."""
-    for before in sorted(after):
-        if stage in after[before]:
-            yield [before]
-            yield from ([*path, before] for path in paths_to(before, after))
+    sorter = TopologicalSorter(
+        {one: {near for near in after if one in after[near]} for one in after}
+    )
+    sorter.prepare()
+    while sorter.is_active():
+        column = sorter.get_ready()
+        sorter.done(*column)
+        yield sorted(column)
 
 
 def reached(stage: str, after: Followers) -> set[str]:

@@ -68,13 +68,12 @@ class Drawing(Generic[T]):
         self._draw, self._english, self._fits = draw, english, fits
         self._seen: set[str] = set()
 
-    def part(self, split: str, size: int) -> list[T]:
-        """Return as many further sentences of a split."""
-        return [self._new(split, number) for number in range(size)]
-
     def splits(self, sizes: Mapping[str, int]) -> dict[str, list[T]]:
         """Return the sentences of each split by its name and size."""
-        return {split: self.part(split, size) for split, size in sizes.items()}
+        return {
+            split: [self._new(split, number) for number in range(size)]
+            for split, size in sizes.items()
+        }
 
     def _new(self, split: str, number: int) -> T:
         while True:

@@ -13,7 +13,7 @@ snakemake: Any
 with job(snakemake):
     shown = snakemake.params.shown
     write_report(
-        load_for_job(snakemake.config, snakemake.resources.workflow_folder),
+        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
         cells=cells_by_table({name: table["cells"] for name, table in shown.items()}),
         failures={path: why for table in shown.values() for path, why in table["failures"].items()},
         attention_of=snakemake.params.attention_of,
