@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.task import RougePart, RougeSettings
@@ -65,7 +67,8 @@ class BleuEvaluation:
     bleu: BleuScores
     chrf: Score
     length_ratio: float
-    before_replacement: Mapping[Literal["bleu"], BleuScores]  # with unknown words left in
+    # With unknown words left in.
+    before_replacement: Annotated[Mapping[Literal["bleu"], BleuScores], Field(min_length=1)]
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
     sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
@@ -107,7 +110,8 @@ class RougeEvaluation:
     rouge: RougeScores
     lead: LeadBaseline
     length_ratio: float  # before any cut
-    before_replacement: Mapping[Literal["rouge"], RougeScores]  # with unknown words left in
+    # With unknown words left in.
+    before_replacement: Annotated[Mapping[Literal["rouge"], RougeScores], Field(min_length=1)]
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
 
