@@ -71,7 +71,7 @@ Items = Annotated[tuple[T, ...], Field(strict=False)]
 """A list of YAML, as a tuple: it cannot change either."""
 
 SomeItems = Annotated[tuple[T, ...], Field(strict=False, min_length=1)]
-"""A list that names something."""
+"""The same of one item at least."""
 
 
 def matching(pattern: str, message: str) -> FieldInfo:
