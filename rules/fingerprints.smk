@@ -12,7 +12,10 @@ from convs2s.pipeline.fingerprint import fingerprints
 # checksum; a model's settings are their own content; a budget is printed each time.
 WITHOUT_FINGERPRINT = {"download_file.py", "write_model_settings.py", "preflight.py"}
 
-FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/fingerprints.json"))
+KEPT = Path(".snakemake/convs2s/fingerprints.json")
+
+with failures_in_one_line():
+    FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", KEPT)
 
 for step in workflow.rules:
     name = Path(step.script or "").name

@@ -15,14 +15,14 @@ JOB = "extract_corpus"
 
 
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
-@pytest.mark.parametrize("profile", ["default", "slurm", "generic", "kubernetes"])
-def test_every_profile_plans_by_either_option(
+@pytest.mark.parametrize("profile", ["slurm", "generic", "kubernetes"])
+def test_every_cluster_profile_plans_by_either_option(
     checkout: Checkout, option: str, profile: str
 ) -> None:
     done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}")
     assert done.code == 0, done.said
     assert done.planned == {JOB: 1, "write_demo_corpus": 1}
-    assert ("mem_mb=4000" in done.said) == (profile != "default")
+    assert "mem_mb=4000" in done.said
 
 
 PUBLIC = "download prepare align train decode evaluate speed tables figures paper report demo"
@@ -52,9 +52,19 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
     text = "\n".join(page.read_text("utf-8") for page in pages)
     commands = re.findall(r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE)
     assert len(commands) == 5
-    for command in commands:
+    planned = re.compile(r"snakemake TARGET --profile \S+")  # by the tests of each profile
+    for command in (one for one in commands if not planned.fullmatch(one)):
         done = checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run")
         assert done.code == 0, done.said
+
+
+def test_default_profile_holds_nothing_that_would_override_a_cluster_profile(root: Path) -> None:
+    profile = yaml.safe_load((root / "profiles/default/profile.yaml").read_text("utf-8"))
+    assert set(profile) == {"rerun-triggers", "rerun-incomplete"}
+    for cluster in ("slurm", "generic", "kubernetes"):
+        other = yaml.safe_load((root / f"profiles/{cluster}/profile.yaml").read_text("utf-8"))
+        assert other["rerun-triggers"] == profile["rerun-triggers"]
+        assert "cores" not in other
 
 
 @pytest.mark.parametrize("profile", ["generic", "kubernetes"])
@@ -81,27 +91,55 @@ def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
     assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
 
 
+ANSWERS = {
+    "generic": {
+        "echo COMPLETED": "success",
+        "echo RUNNING": "running",
+        "echo OUT_OF_MEMORY": "failed",
+        "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1": "failed",
+        "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1": "running",
+    },
+    "kubernetes": {
+        "echo SuccessCriteriaMet Complete": "success",
+        "echo FailureTarget Failed": "failed",
+        "echo": "running",
+        "echo 'Error from server (NotFound): no such job' >&2; exit 1": "failed",
+        "echo 'Unable to connect to the server' >&2; exit 1": "running",
+    },
+}
+"""Profile -> what its scheduler's program does -> the state of the job."""
+
+
 @pytest.mark.parametrize(
-    ("answer", "state"),
-    [
-        ("echo COMPLETED", "success"),
-        ("echo RUNNING", "running"),
-        ("echo OUT_OF_MEMORY", "failed"),
-        ("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1", "failed"),
-        ("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "running"),
-    ],
+    ("profile", "answer", "state"),
+    [(profile, *one) for profile, answers in ANSWERS.items() for one in answers.items()],
 )
-def test_a_scheduler_without_an_answer_ends_no_job(
-    root: Path, tmp_path: Path, answer: str, state: str
+def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
+    root: Path, tmp_path: Path, profile: str, answer: str, state: str
 ) -> None:
-    program = tmp_path / "squeue"
+    program = tmp_path / ("squeue" if profile == "generic" else "kubectl")
     program.write_text(f"#!/bin/sh\n{answer}\n")
     program.chmod(0o755)
     said = subprocess.run(
-        [root / "profiles/generic/status.sh", "7"],
+        [root / f"profiles/{profile}/status.sh", "7"],
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         capture_output=True,
         encoding="utf-8",
         check=True,
     )
     assert said.stdout == f"{state}\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "asked"), [("generic", "7 8"), ("kubernetes", "delete job --wait=false 7 8")]
+)
+def test_jobs_are_ended_by_a_program_that_needs_no_shell(
+    root: Path, tmp_path: Path, profile: str, asked: str
+) -> None:
+    stated = yaml.safe_load((root / f"profiles/{profile}/profile.yaml").read_text("utf-8"))
+    for name in ("scancel", "kubectl"):
+        (tmp_path / name).write_text('#!/bin/sh\necho "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    command = [stated["cluster-generic-cancel-cmd"], "7", "8"]  # as Snakemake's plugin has it
+    assert subprocess.check_output(command, cwd=root, env=path, text=True) == f"{asked}\n"

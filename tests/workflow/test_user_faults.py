@@ -105,38 +105,30 @@ def test_typo_in_the_configuration(checkout: Checkout) -> None:
     assert checkout.files("results") == []
 
 
-def test_a_test_set_of_another_task(checkout: Checkout) -> None:
-    folder = "results/demo_en_fr/models/demo/seed1"
-    path = f"{folder}/newstest2014.beam5.bleu.json"
+def test_a_name_with_a_typo_ends_the_run_before_its_plan(checkout: Checkout) -> None:
+    """Of other names: tests/unit/pipeline/test_asked.py."""
+    path = "results/demo_en_fr/models/dmo/seed1/model.safetensors"
     done = checkout.snakemake(path)
     assert done.code == 1
-    assert done.errors == [
-        f"error: {path}: unknown test set 'newstest2014'; expected one of test, valid"
-    ]
+    assert done.errors == [f"error: {path}: unknown model 'dmo'; did you mean 'demo'?"]
     assert "Traceback" not in done.said
     assert checkout.files("results") == []
 
 
-def test_a_task_that_there_is_not(checkout: Checkout) -> None:
-    done = checkout.snakemake("results/demo_en_fa/bleu.txt")
+@pytest.mark.parametrize(
+    ("folder", "file", "meant"),
+    [
+        ("demo_en_fr/models/demo/seed1", "test.beam5.blue.json", "test.beam5.bleu.json"),
+        ("paper", "tabel1.md", "table1.md"),
+        ("demo_en_fr/dataset", "train.9-of-2.arrow", "train.arrow"),
+    ],
+)
+def test_a_file_that_no_rule_makes(checkout: Checkout, folder: str, file: str, meant: str) -> None:
+    done = checkout.snakemake("-n", f"results/{folder}/{file}")
     assert done.code == 1
-    assert done.errors == [
-        "error: results/demo_en_fa/bleu.txt: unknown task 'demo_en_fa'; did you mean 'demo_en_fr'?"
-    ]
-    assert checkout.files("results") == []
-
-
-def test_a_file_that_no_rule_makes(checkout: Checkout) -> None:
-    path = "results/demo_en_fr/models/demo/seed1/test.beam5.blue.json"
-    done = checkout.snakemake(path, "results/paper/tabel1.md")
-    assert done.code == 1
-    assert done.errors == [
-        f"error: {path}: unknown file 'test.beam5.blue.json'; did you mean 'test.beam5.bleu.json'?"
-    ]
-    done = checkout.snakemake("results/paper/tabel1.md", "-n")
-    assert done.errors == [
-        "error: results/paper/tabel1.md: unknown file 'tabel1.md'; did you mean 'table1.md'?"
-    ]
+    said = f"unknown file '{file}'; did you mean '{meant}'?"
+    assert done.errors == [f"error: results/{folder}/{file}: {said}"]
+    assert "Traceback" not in done.said
 
 
 def test_a_download_that_no_task_names(checkout: Checkout) -> None:
@@ -185,10 +177,9 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
     )
 
 
-def test_a_name_with_a_typo_ends_the_run_before_its_plan(checkout: Checkout) -> None:
-    done = checkout.snakemake("-n", "results/demo_en_fr/models/dmo/seed1/model.safetensors")
-    assert done.code == 1
-    assert done.errors == [
-        "error: results/demo_en_fr/models/dmo/seed1/model.safetensors: unknown model 'dmo'; did "
-        "you mean 'demo'?"
-    ]
+def test_a_slash_after_a_scales_folder_says_nothing(checkout: Checkout) -> None:
+    scale = "description: mine\nresults_dir: ./mine//\ndownloads_dir: mine/downloads/\n"
+    checkout.write("config/scales/mine.yaml", scale)
+    done = checkout.snakemake("--dry-run", "demo", "--config", "scale=mine")
+    assert done.code == 0, done.said
+    assert done.planned["train_model"] == 2

@@ -37,8 +37,8 @@ Entries = dict[str, Values]  # name -> what its entry states
 _COMMAND_LINE = "--config or --configfile"
 # Names become parts of file names, and Snakemake matches them as wildcards.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-# What lies beside the folders of tasks.
-_FOLDERS_OF_RESULTS = ("archives", "downloads", "logs", "paper", "scales", "shown")
+FOLDERS_OF_RESULTS = ("archives", "benchmarks", "downloads", "logs", "paper", "scales", "shown")
+"""What lies beside the folders of tasks."""
 
 
 def load(
@@ -254,7 +254,7 @@ def _read_tasks(folders: _Folders, overrides: _Overrides, scale: Scale) -> dict[
     for name in folders.names("config/tasks"):
         file = f"config/tasks/{name}.yaml"
         _check_name(name, file)
-        if name in _FOLDERS_OF_RESULTS:
+        if name in FOLDERS_OF_RESULTS:
             raise UserError(
                 f"{file}: the results have a folder '{name}' of their own; rename the task's file"
             )

@@ -1,9 +1,10 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from convs2s.config.architecture import NetworkSettings
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
@@ -22,6 +23,17 @@ from convs2s.config.section import (
     matching,
 )
 from convs2s.config.task import Headline, Task
+
+
+def _folder(path: str) -> str:
+    """Return a path without / at its end: for results//mine Snakemake finds no rule."""
+    try:
+        return str(Path(path).expanduser())
+    except RuntimeError as error:  # ~NAME of nobody
+        raise ValueError(str(error)) from None
+
+
+_Folder = Annotated[FileName, AfterValidator(_folder)]
 
 _WIDTHS = {"embedding", "output_embedding", "width"}  # keys of an architecture
 
@@ -97,9 +109,9 @@ class Scale(Section):
 
     description: str
     """One line that says what the scale is for."""
-    results_dir: FileName
+    results_dir: _Folder
     """Folder of everything that runs at this scale make; every scale has its own."""
-    downloads_dir: FileName
+    downloads_dir: _Folder
     """Folder of the downloads, kept between runs."""
     generated_mirror: bool = False
     """Whether every download comes from the miniature mirror (convs2s mirror), which the workflow
@@ -140,7 +152,7 @@ class Scale(Section):
 
     def downloads_below(self, results: str) -> str:
         """Return the downloads' folder where the results go to another one: in there, if it was."""
-        below = self.downloads_dir.removeprefix(f"{self.results_dir.rstrip('/')}/")
+        below = self.downloads_dir.removeprefix(f"{self.results_dir}/")
         return self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
 
     def task_for(self, name: str) -> str:

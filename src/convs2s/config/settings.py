@@ -149,6 +149,9 @@ def check_references(settings: Settings, tasks_from: str) -> None:
 
 def _check_scale(where: str, settings: Settings) -> None:
     scale = settings.scale
+    results = scale.results_dir
+    if results[0] == "-" or results == "." or Path(results).is_relative_to(scale.downloads_dir):
+        raise UserError(f"{where}: results_dir: name one outside of downloads_dir, without - first")
     for left_out in scale.left_out:
         for name in left_out.models:
             check_known(f"{where}: left_out.models", "model", name, settings.models)

@@ -33,10 +33,9 @@ class Machine:
 
 def machine(scale: Scale, is_local: bool) -> Machine:
     """Return what this machine has for a scale's folders; ``is_local``: whether jobs run here."""
-    paths = (Path(scale.results_dir), Path(scale.downloads_dir))
     results, downloads = (
         next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
-        for path in paths
+        for path in map(Path, (scale.results_dir, scale.downloads_dir))
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Machine(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import masked
+from convs2s.config.load import FOLDERS_OF_RESULTS
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.options import Options
 from convs2s.config.runs import RUN_PATTERN
@@ -19,8 +20,6 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 from convs2s.layout import Layout
 
-# What lies beside the folders of tasks in a results folder.
-_OTHER_FOLDERS = {"archives", "benchmarks", "downloads", "logs", "paper", "shown"}
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 # The codes of three letters for which Moses has a list of abbreviations; all others have two.
@@ -128,9 +127,9 @@ def _check_path(path: str, settings: Settings) -> None:
     name, *place = Path(path).relative_to(results).parts or [""]
     if name == "scales" and place:
         raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
-    if name in _OTHER_FOLDERS:
+    if name in FOLDERS_OF_RESULTS:
         return
-    check_known(path, "task", name, [*settings.tasks, *_OTHER_FOLDERS])
+    check_known(path, "task", name, [*settings.tasks, *FOLDERS_OF_RESULTS])
     if not place:
         raise _report_instead(path, name, settings)
     task = settings.tasks[name]

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from convs2s.config.extensions import code_of
+from convs2s.errors import failures_of_file
 from convs2s.files.atomic import atomic_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -23,7 +24,8 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     """Return the fingerprint of each script of a folder by the script's file name.
 
     Each job of a workflow reads its rules again, and with them these fingerprints, so the JSON file
-    ``kept`` has them for as long as no byte of the scripts and of this package changes.
+    ``kept`` has them for as long as no byte of the scripts and of this package changes. A UserError
+    says that it cannot be written, or is damaged.
     """
     state_digest = hashlib.sha256(sys.version.encode())
     for folder in (PACKAGE, scripts):
@@ -33,7 +35,8 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
                 state_digest.update(f"{path.relative_to(folder)} {content}\n".encode())
     state = state_digest.hexdigest()
     if kept.is_file():
-        known: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
+        with failures_of_file(str(kept), "not what this program keeps there: remove it"):
+            known: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
         if state in known:
             return known[state]
     made = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}

@@ -56,7 +56,7 @@ def release_stale_locks(folder: Path) -> IO[str]:
     """
     try:
         folder.mkdir(exist_ok=True)
-        alive = (folder / "alive").open("a")
+        alive = (folder / "alive").open("a+")  # also to read: else NFS shares no lock
     except OSError as error:
         if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
             raise

@@ -219,16 +219,13 @@ def _job_status(log: Path, name: str) -> JobStatus:
 
 def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
     """Yield the folders in which there is, or was, a training: those with its states or record."""
-    inside = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name == STATE or entry.name == "training.json":
-                yield folder
-                return
-            if entry.name not in _NO_RUNS and not entry.name.startswith("."):
-                inside.append(entry)
-    for entry in sorted(inside, key=lambda entry: entry.name):
-        if depth and entry.is_dir():
+    with os.scandir(folder) as listed:
+        entries = {entry.name: entry for entry in listed}
+    if STATE in entries or "training.json" in entries:
+        yield folder
+        return
+    for name in sorted(entries.keys() - _NO_RUNS):
+        if depth and not name.startswith(".") and (entry := entries[name]).is_dir():
             yield from _run_folders(Path(entry.path), depth - 1)
 
 

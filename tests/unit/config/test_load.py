@@ -161,25 +161,20 @@ def test_effective_is_printed_as_yaml(settings: Settings) -> None:
     assert not {"scale", "overrides"} & set(plain["options"])
 
 
-def test_effective_names_the_nearest_task(settings: Settings) -> None:
+def test_unknown_names_are_refused(settings: Settings) -> None:
     with pytest.raises(UserError, match="unknown task 'demo_en_fx'; did you mean 'demo_en_fr'"):
         settings.effective("demo_en_fx")
-
-
-def test_unknown_names_are_refused(settings: Settings) -> None:
     with pytest.raises(UserError, match="unknown model 'smal'; did you mean 'small'"):
         settings.model("smal")
     with pytest.raises(UserError, match="unknown decoding 'beam55'; did you mean 'beam5'"):
         settings.effective("demo_en_fr", decoding="beam55")
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_scale_has_folders_of_its_own(root: Path, scale: str) -> None:
-    loaded = load(root, {"scale": scale}).scale
-    others = [load(root, {"scale": other}).scale for other in SCALES if other != scale]
-    assert loaded.results_dir not in [other.results_dir for other in others]
-    assert loaded.downloads_dir not in [other.downloads_dir for other in others]
-    assert (loaded.stand_in is None) == (scale == "paper")
+def test_every_scale_has_folders_of_its_own(root: Path) -> None:
+    scales = {name: load(root, {"scale": name}).scale for name in SCALES}
+    for folder in ("results_dir", "downloads_dir"):
+        assert len({getattr(scale, folder) for scale in scales.values()}) == len(SCALES)
+    assert [name for name, scale in scales.items() if scale.stand_in is None] == ["paper"]
 
 
 def test_the_mirror_has_the_papers_tasks_and_test_sets(root: Path) -> None:
@@ -212,3 +207,9 @@ def test_a_name_is_not_taken_for_a_text_that_snakemake_left(copy: Path) -> None:
     changes = {"demo_en_fr": {"corpus": {"tests": {"train": pairs}}}}
     with pytest.raises(UserError, match=r"corpus\.tests\.train: .*'train'"):
         load(copy, {"overrides": {"tasks": changes}})
+
+
+def test_a_task_does_not_share_the_folder_of_the_benchmarks(copy: Path) -> None:
+    write(copy / "config/tasks/benchmarks.yaml", "description: of mine")
+    with pytest.raises(UserError, match=r"^config/tasks/benchmarks\.yaml: the results have a fold"):
+        load(copy)

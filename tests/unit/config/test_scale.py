@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.load import load
 from convs2s.config.paper import Row, Table
-from convs2s.config.runs import members
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
@@ -19,12 +19,6 @@ NAMES = {"description": "", "results_dir": "r", "downloads_dir": "d"}
 
 def scale(**stated: object) -> Scale:
     return Scale.model_validate(NAMES | stated)
-
-
-def test_members() -> None:
-    assert members("seed3") == ["seed3"]
-    assert members("released") == ["released"]
-    assert members("ensemble3") == ["seed1", "seed2", "seed3"]
 
 
 def test_what_is_not_listed_stands_for_itself_but_a_model_on_other_data() -> None:
@@ -51,11 +45,10 @@ def test_runs_are_no_more_than_the_seeds(
     assert scale(seeds=seeds).runs_for(names, "t") == runs
 
 
-def test_a_table_may_have_seeds_and_ensembles_of_its_own() -> None:
-    data = scale(seeds=3, seeds_of={"t": 1}, ensembles={"ensemble8": "ensemble2"})
+def test_a_table_may_have_seeds_of_its_own() -> None:
+    data = scale(seeds=3, seeds_of={"t": 1})
     assert data.runs_for(["seed1", "seed2"], "t") == ["seed1"]
     assert data.runs_for(["seed1", "seed2"], "u") == ["seed1", "seed2"]
-    assert data.runs_for(["ensemble8"], "t") == ["ensemble2"]
 
 
 def test_rows_are_left_out_by_model_and_by_task() -> None:
@@ -168,3 +161,20 @@ def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) ->
     assert data.development_set(german, tuned) == "newstest2015"
     assert data.development_set(demo, tuned) == "valid"
     assert data.development_set(demo, DecodingSettings()) is None
+
+
+@pytest.mark.parametrize("folder", ["x", "x/results/", "-x", "./"])
+def test_results_are_no_downloads_and_no_options(copy: Path, folder: str) -> None:
+    file = copy / "config/scales/demo.yaml"
+    stated = yaml.safe_load(file.read_text("utf-8"))
+    file.write_text(yaml.safe_dump(stated | {"results_dir": folder, "downloads_dir": "x/"}))
+    with pytest.raises(UserError, match=r"demo\.yaml: results_dir: name one outside of downloads"):
+        load(copy, {"scale": "demo"})
+
+
+def test_folders_have_no_slash_at_their_end() -> None:
+    data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
+    assert (data.results_dir, data.downloads_dir) == ("mine", f"{Path.home()}/mine/downloads")
+    assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
+    with pytest.raises(ValidationError, match="home"):
+        scale(results_dir="~nobody at all/x")

@@ -1,24 +1,25 @@
 """The pure functions behind the rules."""
 
+import errno
 import fcntl
+import os
 import re
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO
 
 import pytest
 from snakemake.utils import format as formatted
 
-from convs2s.config.corpus import HoldOutPart
 from convs2s.config.load import load
 from convs2s.config.runs import alternatives, members
-from convs2s.config.task import Task
 from convs2s.download.download import listed_checksum
 from convs2s.errors import UserError
 from convs2s.pipeline import fingerprint as code
 from convs2s.pipeline import process
+from tests.support.jobs import job_command
 from tests.support.limits import refuse_lock
 
 
@@ -41,51 +42,34 @@ def test_alternatives_match_exactly_the_models(root: Path) -> None:
     assert not any(re.fullmatch(expression, other) for other in others)
 
 
-def task(**changes: Any) -> Task:
-    pair = {"source": "train.en", "target": "train.fr"}
-    stated = {
-        "description": "mine",
-        "languages": {"source": "en", "target": "fr"},
-        "corpus": {"train": [pair], "valid": [], "tests": {"test": [pair]}},
-        "hold_out": {"every": 100},
-        **changes,
-    }
-    return Task.named("mine", stated)
-
-
-def test_held_out_validation_comes_from_the_training_files() -> None:
-    assert task().file_pairs("valid") == [("train.en", "train.fr")]
-    assert task().hold_out_of("valid") == HoldOutPart(every=100, held=True)
-    assert task().hold_out_of("train") == HoldOutPart(every=100, held=False)
-    assert task().hold_out_of("test") is None
-
-
-def test_a_test_set_of_another_task_is_refused() -> None:
-    with pytest.raises(
-        UserError, match="the task mine: unknown test set 'newstest2014'; expected test"
-    ):
-        task().file_pairs("newstest2014")
-
-
-def test_a_model_prepares_raw_text_as_the_test_sets_of_its_task() -> None:
-    recipes = {"train": "moses_train", "test": "moses_test"}
-    mine = task(preparation=recipes)
-    assert mine.dataset_metadata({}, None).preparation == "moses_test"
-    assert mine.model_metadata().preparation == "moses_test"
-
-
-def fingerprint_of(tmp_path: Path, text: str) -> str:
-    path = tmp_path / "script.py"
-    path.write_text(text)
+def forget() -> None:
+    """Have all code read again, as by another process."""
     code.fingerprint.cache_clear()
     code._read_code.cache_clear()
-    return code.fingerprint(path)
+
+
+def fingerprint_of(script: Path) -> str:
+    forget()
+    return code.fingerprint(script)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty package in the place of this one."""
+    (tmp_path / "convs2s/data").mkdir(parents=True)
+    monkeypatch.setattr(code, "PACKAGE", tmp_path / "convs2s")
+    yield tmp_path / "convs2s"
+    forget()
 
 
 def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> None:
-    first = fingerprint_of(tmp_path, '"""Doc."""\ndef f(x):\n    """Doc."""\n    return x + 1\n')
-    same = fingerprint_of(tmp_path, "# why\ndef f( x ):\n    return x + 1  # because\n")
-    other = fingerprint_of(tmp_path, '"""Doc."""\ndef f(x):\n    return x + 2\n')
+    def of_text(text: str) -> str:
+        (tmp_path / "script.py").write_text(text)
+        return fingerprint_of(tmp_path / "script.py")
+
+    first = of_text('"""Doc."""\ndef f(x):\n    """Doc."""\n    return x + 1\n')
+    same = of_text("# why\ndef f( x ):\n    return x + 1  # because\n")
+    other = of_text('"""Doc."""\ndef f(x):\n    return x + 2\n')
     assert first == same
     assert first != other
 
@@ -96,16 +80,13 @@ def test_fingerprints_are_kept_until_a_byte_changes(
     scripts, kept = tmp_path / "scripts", tmp_path / "kept" / "fingerprints.json"
     scripts.mkdir()
     (scripts / "a.py").write_text("x = 1\n", "utf-8")
-    code.fingerprint.cache_clear()
-    code._read_code.cache_clear()
     first = code.fingerprints(scripts, kept)
-    assert first == {"a.py": code.fingerprint(scripts / "a.py")}
+    assert first == {"a.py": fingerprint_of(scripts / "a.py")}
     with monkeypatch.context() as forbidden:
         forbidden.setattr(code, "fingerprint", None)
         assert code.fingerprints(scripts, kept) == first
     (scripts / "a.py").write_text("x = 2\n", "utf-8")
-    code.fingerprint.cache_clear()
-    code._read_code.cache_clear()
+    forget()
     assert code.fingerprints(scripts, kept) != first
     package = tmp_path / "convs2s"
     package.mkdir()
@@ -116,53 +97,41 @@ def test_fingerprints_are_kept_until_a_byte_changes(
     assert code.fingerprints(scripts, kept) == {"a.py": "made again"} != before
 
 
-def test_a_fingerprint_follows_imports() -> None:
-    decoding = code._read_code(code.PACKAGE / "decoding" / "translate.py")[1]
-    assert code.PACKAGE / "decoding" / "search.py" in decoding
-
-
-def test_an_edit_of_what_is_imported_changes_a_fingerprint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "convs2s"
-    (package / "data").mkdir(parents=True)
-    files = {name: package / name for name in ("a.py", "b.py", "c.py", "other.py", "data/w.tsv")}
+def test_an_edit_of_what_is_imported_changes_a_fingerprint(package: Path) -> None:
+    names = ("a.py", "b.py", "c.py", "d.py", "other.py", "data/w.tsv")
+    files = {name: package / name for name in names}
     for file in files.values():
         file.write_text("x = 1\n", "utf-8")
     files["a.py"].write_text("from convs2s import b\n", "utf-8")
     files["b.py"].write_text("import convs2s.c\n", "utf-8")
-    monkeypatch.setattr(code, "PACKAGE", package)
-
-    def now() -> str:
-        code.fingerprint.cache_clear()
-        code._read_code.cache_clear()
-        return code.fingerprint(files["a.py"])
-
-    seen = [now()]
-    for name in ("b.py", "c.py", "data/w.tsv"):
+    files["c.py"].write_text("from convs2s.d import x\n", "utf-8")
+    seen = [fingerprint_of(files["a.py"])]
+    for name in ("b.py", "c.py", "d.py", "data/w.tsv"):
         files[name].write_text(f"{files[name].read_text('utf-8')}y = 2\n", "utf-8")
-        seen.append(now())
+        seen.append(fingerprint_of(files["a.py"]))
     assert len(set(seen)) == len(seen)
     files["other.py"].write_text("x = 2\n", "utf-8")
-    assert now() == seen[-1]
-    code._read_code.cache_clear()
+    assert fingerprint_of(files["a.py"]) == seen[-1]
+
+
+def test_an_import_in_brackets_over_lines_counts(tmp_path: Path, package: Path) -> None:
+    names = ("b.py", "c.py", "d.py")
+    for name in names:
+        (package / name).write_text("x = 1\n", "utf-8")
+    script = tmp_path / "script.py"
+    script.write_text("from convs2s import (\n    b,\n    c,\n    d,\n)\n", "utf-8")
+    forget()
+    assert code._read_code(script)[1] == {package / name for name in names}
 
 
 def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
-    program = (
-        "import sys\nfrom types import SimpleNamespace\nfrom convs2s.errors import UserError\n"
-        "from convs2s.pipeline.job import job\n"
-        "snakemake = SimpleNamespace(log=[sys.argv[1]], input=[], output=[])\n"
-        "with job(snakemake):\n    print('progress')\n    raise UserError('a.en:3: bad')\n"
-    )
     log = tmp_path / "logs" / "a.log"
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(log)], capture_output=True, text=True, check=False
-    )
+    command = job_command(log, "raise UserError('a.en:3: bad')")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: a.en:3: bad\n")
     owner, *said = log.read_text().splitlines()
     assert re.fullmatch(r"[-0-9]+ [:0-9]+, process \d+ on \S+", owner)
-    assert said == ["progress", "error: a.en:3: bad"]
+    assert said == ["at work", "error: a.en:3: bad"]
 
 
 def test_a_checksum_list(tmp_path: Path) -> None:
@@ -248,17 +217,20 @@ def test_slurm_is_asked_by_the_node_beside_what_the_profile_says(
     assert process.slurm_options(gpus, default and SimpleNamespace(raw=default)) == options
 
 
-def test_an_import_in_brackets_over_lines_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "convs2s"
-    package.mkdir()
-    names = ("b.py", "c.py", "d.py")
-    for name in names:
-        (package / name).write_text("x = 1\n", "utf-8")
-    script = tmp_path / "script.py"
-    script.write_text("from convs2s import (\n    b,\n    c,\n    d,\n)\n", "utf-8")
-    monkeypatch.setattr(code, "PACKAGE", package)
-    code._read_code.cache_clear()
-    assert code._read_code(script)[1] == {package / name for name in names}
-    code._read_code.cache_clear()
+def test_the_lock_is_one_that_nfs_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nfs4_proc_lock of Linux: a shared lock is a reader's, an exclusive one a writer's."""
+
+    def flock(file: IO[str], operation: int) -> None:
+        has = file.readable() if operation & fcntl.LOCK_SH else file.writable()
+        if not has:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    process.release_stale_locks(tmp_path).close()
+
+
+def test_damaged_fingerprints_are_named(tmp_path: Path) -> None:
+    kept = tmp_path / "fingerprints.json"
+    kept.write_text('{"a')
+    with pytest.raises(UserError, match=f"^{kept}: not what this program keeps there: remove it: "):
+        code.fingerprints(tmp_path, kept)
