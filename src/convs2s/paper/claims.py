@@ -54,7 +54,8 @@ class Finding:
 
     comparison: str  # what is compared, in words
     verdict: Verdict = "not run"
-    value: float | None = None  # a difference, or a trend's correlation; above 0 as the claim says
+    value: float | None = None  # a difference, or a trend's slope; above 0 as the claim says
+    measure: str | None = None  # what the value is of
     printed: float | None = None  # the same of the printed values, where all are printed
     interval: tuple[float, float] | None = None  # of 95% confidence around the value
     p: float | None = None  # of two sides: how probable so large an effect is by chance
@@ -96,7 +97,7 @@ class JudgedClaim:
         valued = (finding for finding in self.findings if finding.value is not None)
         found = next((one for one in valued if one.verdict == self.verdict), Finding(""))
         if found.p_reversal is not None and found.p_reversal < LEVEL:
-            return replace(found, value=None, interval=None)
+            return replace(found, value=None, interval=None, measure=None)
         return replace(found, note=None)
 
 
@@ -204,7 +205,8 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
         "Claims of the papers, with verdicts",
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
         f"Scale: {settings.options.scale}. A verdict needs three runs a side and a two-sided, "
-        f"corrected p < {LEVEL:g} (docs/claims.md).",
+        f"corrected p < {LEVEL:g} (docs/claims.md). Differences are positive where they are as the "
+        "claim says.",
     ]
     rows = []
     for claim in judged:
@@ -220,6 +222,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "Verdict": claim.verdict,
                 "Difference": _signed(claim.decisive.value),
                 "95% interval": _interval(claim.decisive),
+                "Measure": claim.decisive.measure or "",
                 "Comparisons": counted if len(claim.findings) > 1 else "",
                 "Tests": str(claim.tests or ""),
                 "Notes": claim.untested or claim.decisive.note or "",
@@ -227,7 +230,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
         )
     claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"})
     findings = Sheet(
-        ["Comparisons: differences are positive where they are as the claim says"],
+        ["Comparisons"],
         rows_of_findings(judged),
         "Verdict",
         {"Metric": "{}", "Notes": "{}"},
@@ -249,6 +252,7 @@ def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
             "Difference (paper)": _signed(finding.printed),
             "Difference (ours)": _signed(finding.value),
             "95% interval": _interval(finding),
+            "Measure": finding.measure or "",
             "Without brevity penalty": _signed(finding.without_brevity),
             "p": _chance(finding.p) + (f" ± {finding.p_error:.4f}" if finding.p_error else ""),
             "p (Holm)": _chance(finding.p_holm),
@@ -274,7 +278,7 @@ def _chance(p: float | None) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2f}"
+    return "" if value is None else f"{value:+z.2f}"
 
 
 def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
@@ -311,7 +315,8 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
     finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
     if cell.missing:
         return replace(finding, note=f"{cell.label}: {cell.missing}")
-    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words)
+    measure = f"{MEASURES['length_ratio'].label}, less 1"
+    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words, measure=measure)
     if cell.length_ratio is None:
         return replace(finding, verdict="no verdict", note="the sentences are not known")
     return judged_effect(
@@ -364,7 +369,8 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     if len(scored) < LEAST_POINTS:
         return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
     runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
-    finding = replace(_described(finding, scored.values()), runs=runs)
+    finding = _described(finding, scored.values())
+    finding = replace(finding, runs=runs, measure=f"{finding.measure}, by each unit of x")
     sign = -1.0 if any(each.measure in LOWER_IS_BETTER for each in found) else 1.0
     middle = mean(wanted.x[row] for row in scored)
     squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
@@ -441,13 +447,19 @@ def _joined(*notes: str | None) -> str | None:
 
 
 def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:
-    """Return the finding with the test sets and metrics of its cells."""
-    test_sets, metrics = dict[str, None](), dict[str, None]()
+    """Return the finding with the test sets, measures and metrics of its cells."""
+    test_sets, measures, metrics = dict[str, None](), dict[str, None](), dict[str, None]()
     for cell in cells:
         for entry in cell.entries:
             lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
             if entry.run.testset:
                 test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
-            signature = entry.scores[cell.measure].signature
-            metrics[" ".join(filter(None, [MEASURES[cell.measure].label, signature]))] = None
-    return replace(finding, test_set="; ".join(test_sets) or None, metric="; ".join(metrics))
+            label, signature = MEASURES[cell.measure].label, entry.scores[cell.measure].signature
+            measures[label] = None
+            metrics[" ".join(filter(None, [label, signature]))] = None
+    return replace(
+        finding,
+        test_set="; ".join(test_sets) or None,
+        measure=" and ".join(measures),
+        metric="; ".join(metrics),
+    )

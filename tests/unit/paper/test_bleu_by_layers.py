@@ -1,6 +1,5 @@
 """BLEU by the number of layers: what is drawn of which run, and what was not run."""
 
-import json
 import re
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,41 +8,25 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.bleu_by_layers import Depth, depths, layer_panels, plot_bleu_by_layers, spans
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, as_spec, padded, save_figure
 from convs2s.paper.results import entries_of, results
-from tests.support.cells import cells
+from tests.support.cells import bleu, cells, write
 from tests.support.documents import svg_texts
 
-
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
-
-
-def write_score(path: str, bleu: float) -> str:
-    """Write a test set's score as scoring does."""
-    scored = {"tokenized": {"score": bleu, "signature": "nrefs:1"}}
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    content = {"lines": 5, "bleu": {}, "before_replacement": {"bleu": scored}}
-    content["length_ratio"] = 0.98
-    Path(path).write_text(json.dumps(content), encoding="utf-8")
-    return path
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def run(found: list[Cell], layers: int, *scores: float) -> list[str]:
     """Write the scores of the first seeds of an encoder of so many layers."""
     cell = [one for one in found if one.address.column == "bleu"][layers - 1]
-    return [write_score(path, score) for path, score in zip(cell.paths, scores, strict=False)]
+    pairs = zip(cell.paths, scores, strict=False)
+    return [write(path, bleu(after=0.0, before=score)) for path, score in pairs]
 
 
-def test_each_network_has_the_mean_of_its_seeds(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_each_network_has_the_mean_of_its_seeds(paper: Settings) -> None:
     figure, measured = paper.paper["figure2"], cells(paper, "figure2")
     scores = [*run(measured, 5, 20.0, 21.0, 25.0), *run(measured, 13, 22.5)]
     ours = results(measured, entries_of(paper, measured, scores))
@@ -61,10 +44,7 @@ def test_each_network_has_the_mean_of_its_seeds(
     assert not_asked_for == replace(five, bleu=None, deviation=None, seeds=0)
 
 
-def test_the_figure_names_its_axes_and_what_was_not_run(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_figure_names_its_axes_and_what_was_not_run(paper: Settings) -> None:
     measured = cells(paper, "figure2")
     on_captions = replace(paper, scale=paper.scale.model_copy(update={"stand_in": "captions"}))
     scores = [*run(measured, 5, 20.0, 21.0), *run(measured, 13, 22.5)]
@@ -95,8 +75,8 @@ def test_the_figure_names_its_axes_and_what_was_not_run(
     assert list(points["paper"].dropna()) == [20.61, 21.17, 21.63, 21.09, 21.63, 21.24]
 
 
-def test_without_any_run_the_papers_values_are_drawn(paper: Settings, tmp_path: Path) -> None:
-    output = tmp_path / "figure2.svg"
+def test_without_any_run_the_papers_values_are_drawn(paper: Settings) -> None:
+    output = Path("figure2.svg")
     plot_bleu_by_layers(
         paper,
         "figure2",
@@ -104,7 +84,7 @@ def test_without_any_run_the_papers_values_are_drawn(paper: Settings, tmp_path: 
         scores=[],
         published=None,
         outputs=[output],
-        points=tmp_path / "points.csv",
+        points=Path("points.csv"),
     )
     texts = svg_texts(output)
     assert {"ours: not run", "not run: encoder 1-25; decoder 1-25"} <= texts
@@ -145,7 +125,7 @@ def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them() -> 
 
 @pytest.mark.parametrize("on_stand_in", [True, False])
 def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_data(
-    paper: Settings, tmp_path: Path, on_stand_in: bool
+    on_stand_in: bool,
 ) -> None:
     networks = [
         Depth(side, layers, 20.0 + layers, 40.0 + layers, None, 1)
@@ -161,8 +141,8 @@ def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_dat
     axes = [mark["y"]["scale"]["domain"] for mark in marks]
     own = [padded([41.0, 42.0]), padded([21.0, 22.0])]
     assert axes == (own if on_stand_in else [padded([21.0, 42.0])] * 2)
-    save_figure(panels, [tmp_path / "figure2.svg"])
-    drawn = (tmp_path / "figure2.svg").read_text("utf-8")
+    save_figure(panels, [Path("figure2.svg")])
+    drawn = Path("figure2.svg").read_text("utf-8")
     fills = re.findall(r'network: (\w+); [^"]*value of: (\w+); [^>]* fill="([^"]*)"', drawn)
     assert set(fills) == {
         (side, whose, color)

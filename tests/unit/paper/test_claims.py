@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper import claims, evidence
 from convs2s.paper.claims import (
@@ -36,16 +35,6 @@ from tests.support.claims import (
     sha256,
 )
 from tests.support.statistics import bleu_of
-
-
-@pytest.fixture(scope="module")
-def demo(root: Path) -> Settings:
-    return load(root, {"scale": "demo"})
-
-
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
 
 
 def with_sentences(entry: LedgerEntry, share: float, seed: int) -> LedgerEntry:
@@ -110,7 +99,7 @@ def test_a_margin_is_what_does_not_count(demo: Settings, margin: float, verdict:
         entries(demo, NO_SOURCE, [21.20, 21.22, 21.24]),
         entries(demo, BASE, [21.50, 21.52, 21.54]),
     )
-    assert finding(demo, better(NO_SOURCE, BASE, margin), *found).verdict == verdict
+    assert finding(demo, better(NO_SOURCE, BASE, margin=margin), *found).verdict == verdict
 
 
 def test_of_perplexity_the_fall_counts(demo: Settings) -> None:
@@ -184,10 +173,8 @@ def test_one_run_whose_sentences_are_not_known_has_no_interval(demo: Settings) -
 )
 def test_a_plateau_has_two_bounds(demo: Settings, scores: list[float], verdict: str) -> None:
     """A fall of two points is none, whichever side it is on."""
-    compared = {side: [{"table": "table4", "row": row}] for side, row in _SIDES}
     found = entries(demo, BASE, scores), entries(demo, NO_SOURCE, [21.0, 21.1, 21.2])
-    result = finding(demo, {"comparisons": [{**compared, "within": 0.5}]}, *found)
-    assert result.verdict == verdict
+    assert finding(demo, better(BASE, NO_SOURCE, within=0.5), *found).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -222,9 +209,6 @@ def test_meanings_are_apart_by_permutations(
     assert result.tests == (result.p is not None)
 
 
-_SIDES = (("better", BASE), ("worse", NO_SOURCE))
-
-
 @pytest.mark.parametrize(("models", "verdict"), [(3, "held"), (8, "no verdict")])
 def test_a_claim_about_eight_models_rests_on_eight(
     demo: Settings, models: int, verdict: str
@@ -233,8 +217,7 @@ def test_a_claim_about_eight_models_rests_on_eight(
     names = {f"{seed}.safetensors": sha256(f"{NO_SOURCE} {seed}") for seed in (1, 2, 3)}
     (together,) = entries(demo, BASE, [23.0])
     together = replace(together, run=replace(together.run, run="ensemble3"), sha256=names)
-    sides = {side: [{"table": "table4", "row": row}] for side, row in _SIDES}
-    claim = {"comparisons": [{**sides, "models": models}]}
+    claim = better(BASE, NO_SOURCE, models=models)
     result = finding(demo, claim, [together], singles)
     assert (result.verdict, result.runs) == (verdict, "ensemble3 against 3")
     assert result.note == (None if models == 3 else "the claim is of 8 models together, here are 3")
@@ -278,6 +261,7 @@ def test_lengths_are_tested(demo: Settings, ratio: float, verdict: str) -> None:
     result = finding(demo, claim, runs)
     assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
     assert result.value == pytest.approx(ratio - 1, abs=0.01)
+    assert result.measure == "words divided by the references', less 1"
 
 
 def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(demo: Settings) -> None:
@@ -402,6 +386,7 @@ def test_a_trend_is_a_linear_contrast(demo: Settings, sign: int, verdict: str) -
     assert result.verdict == verdict
     assert result.value == pytest.approx(sign)  # three characters a row
     assert (result.runs, result.test, result.tests) == ("15 in 5 rows", claims.RUNS, 11)
+    assert str(result.measure).endswith("BLEU before unknown word replacement, by each unit of x")
     some = finding(demo, trend_over(*LAYERS), *found[:4])
     assert some.verdict == verdict
     assert str(some.note).startswith("no score: '1, 2, 3, 4, 5'")
@@ -429,7 +414,8 @@ def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
     claim = JudgedClaim("mine", "rises", "a paper", result.verdict, (result,), None)
     assert (claim.decisive.value, claim.decisive.note) == (None, result.note)
     (row,) = printed_claims(demo, [claim])[0].rows
-    assert (row["Difference"], row["95% interval"], row["Notes"]) == ("", "", result.note)
+    assert (row["Difference"], row["95% interval"], row["Measure"]) == ("", "", "")
+    assert row["Notes"] == result.note
     assert (
         finding(demo, trend_over(*LAYERS), *rows_of_table5(demo, [10, 28, 27.9, 35, 40])).verdict
         == "held"
@@ -468,7 +454,9 @@ def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     assert "**STAND-IN DATA: generated sentences" in text
     assert "Scale: demo." in text
     assert re.search(
-        r"\| held \| \+0\.\d+ \| \+0\.\d+ to \+[01]\.\d+ \| 1 held, 1 not run \|", text
+        r"\| held \| \+0\.\d+ \| \+0\.\d+ to \+[01]\.\d+ "
+        r"\| perplexity of the validation data \| 1 held, 1 not run \|",
+        text,
     )
     assert all(f"| {name} |" in text for name in demo.claims)
     frame = pd.read_csv(outputs[1], keep_default_na=False)

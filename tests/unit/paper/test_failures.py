@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 from convs2s.paper.failures import STOPPED, failures_of, reason_in
@@ -14,10 +14,12 @@ LAYOUT = Layout("results/scales/demo", "downloads")
 LOGS = "results/scales/demo/logs"
 
 
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+
 @pytest.fixture
-def cell(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
-    monkeypatch.chdir(tmp_path)
-    return next(one for one in cells(load(root, {"scale": "demo"}), "table2"))
+def cell(demo: Settings) -> Cell:
+    return cells(demo, "table2")[0]
 
 
 def write(path: str, text: str) -> Path:
@@ -62,19 +64,22 @@ def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
     assert failures_of([cell], LAYOUT, LOGS) == {}
 
 
-def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
+def logs_of_ensemble(cell: Cell) -> str:
+    """Write the files of both models; return where the logs of their ensemble are."""
     for member in ("seed1", "seed2"):
         write(LAYOUT.task(cell.task).model(cell.model, member), "")
-    folder = f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
+    return f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
+
+
+def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
+    folder = logs_of_ensemble(cell)
     write(f"{folder}/{cell.testset}.beam5_en_de.decode.log", "error: a line is too long\n")
     write(f"{folder}/valid.beam5_en_de.decode.log", "error: of another test set\n")
     assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: a line is too long"}
 
 
 def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
-    for member in ("seed1", "seed2"):
-        write(LAYOUT.task(cell.task).model(cell.model, member), "")
-    folder = f"{LOGS}/{cell.task}/{cell.model}/ensemble2"
+    folder = logs_of_ensemble(cell)
     write(f"{folder}/{cell.testset}.beam1.decode.log", "error: of another decoding\n")
     write(f"{folder}/{cell.testset}.{cell.decoding}.cuda.speed.log", "error: there is no GPU\n")
     assert failures_of([cell], LAYOUT, LOGS) == {}

@@ -16,7 +16,7 @@ from convs2s.paper.cells import CellAddress, RunFile
 from convs2s.paper.ledger import LedgerEntry, RunScore, published_runs, read_ledger
 from convs2s.paper.results import entries_of, results, runs_by_cell, write_ledger
 from convs2s.paper.run_inputs import fingerprint_of
-from tests.support.cells import cells
+from tests.support.cells import cells, write
 
 DIGEST = "0a" * 32
 SCORED = {"tokenized": {"score": 21.5, "signature": "nrefs:1"}}
@@ -24,11 +24,7 @@ MANIFEST = {"sha256": {"model.safetensors": DIGEST}, "processor": "a processor"}
 NUMBERS = {"lines": 500, "before_replacement": {"bleu": SCORED}, "manifest": MANIFEST}
 
 
-@pytest.fixture
-def demo(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """The demo's settings, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return load(root, {"scale": "demo"})
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 @pytest.fixture
@@ -67,11 +63,6 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
     write(training, [])
     with pytest.raises(UserError, match=r"training\.json: no record of a training"):
         entries_of(demo, cell, [score])
-
-
-def write(path: str, content: object) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(content), encoding="utf-8")
 
 
 def path(settings: Settings, column: str) -> str:

@@ -1,21 +1,15 @@
 """What a table says of runs that are not there: the command, its cost, why they failed."""
 
-from pathlib import Path
-
 import pytest
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.results import entries_of, results
 from tests.support.cells import bleu, cells, frame_of, of_row, table, write
 
-
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
-def test_what_is_not_run_says_how_to_and_what_it_takes(root: Path, paper: Settings) -> None:
+def test_what_is_not_run_says_how_to_and_what_it_takes(paper: Settings) -> None:
     frame = table(paper, "table1", [])
     ours = frame[frame["BLEU (ours)"] == "not run"]
     seeds = "results/wmt16_en_ro/models/wmt16_en_ro/seed{1,2,3}/newstest2016.beam5.bleu.json"
@@ -30,10 +24,7 @@ def test_what_is_not_run_says_how_to_and_what_it_takes(root: Path, paper: Settin
     assert table(paper, "table2", [])["Cost"].iloc[2] == "8 trainings, 3,552.0 GPU-hours"
 
 
-def test_the_command_names_what_is_missing_alone(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_names_what_is_missing_alone(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
     row = table(paper, "table1", [write(cell.paths[1], bleu(after=30.0, before=20.0))]).iloc[1]
     assert row["BLEU (ours)"] == "30.50"
@@ -42,10 +33,7 @@ def test_the_command_names_what_is_missing_alone(
     assert (row["Runs"], row["Cost"]) == ("1 of 3", "2 trainings, 360.0 GPU-hours")
 
 
-def test_a_model_that_another_column_knows_needs_no_training(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_model_that_another_column_knows_needs_no_training(paper: Settings) -> None:
     perplexity, *_ = of_row(cells(paper, "table4"), 0)
     assert perplexity.address.column == "ppl"
     found = [write(path, {"validation_perplexity": 6.5}) for path in perplexity.paths[:2]]
@@ -61,10 +49,7 @@ def test_what_is_not_there_is_no_run_of_a_test_set(paper: Settings) -> None:
     assert set(row[["Runs", "Test set", "Metric", "Processor"]]) == {""}
 
 
-def test_a_speed_of_training_is_of_no_test_set(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_speed_of_training_is_of_no_test_set(paper: Settings) -> None:
     measured = of_row(cells(paper, "table5"), 0)
     (speed,) = (one for one in measured if "speed" in one.measure)
     (score,) = (one for one in measured if "bleu" in one.measure)
@@ -78,11 +63,8 @@ def test_a_speed_of_training_is_of_no_test_set(
     assert "speed" not in stated
 
 
-def test_runs_that_do_not_compare_have_no_mean(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_do_not_compare_have_no_mean(paper: Settings) -> None:
     """Of times on two machines, or of two versions of a metric, a mean says nothing."""
-    monkeypatch.chdir(tmp_path)
     (speed,) = (one for one in of_row(cells(paper, "table5"), 0) if "speed" in one.measure)
     found = [
         write(path, {"target_tokens_per_second": {"score": score, "signature": machine}})
@@ -100,10 +82,7 @@ def test_runs_that_do_not_compare_have_no_mean(
     assert "one machine another" in row["Metric"]
 
 
-def test_what_is_there_has_no_command(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_there_has_no_command(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
     found = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths]
     row = table(paper, "table1", found).iloc[1]
@@ -123,10 +102,7 @@ def test_a_failed_run_says_why(paper: Settings) -> None:
     assert failed["BLEU (ours)"] == "failed: the loss is not finite"
 
 
-def test_a_failed_seed_is_named_beside_the_mean_of_the_others(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_failed_seed_is_named_beside_the_mean_of_the_others(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
     there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
     entries = entries_of(paper, [cell], there)

@@ -1,20 +1,18 @@
 """Runs of several processors: which are compared, and which are as if of one."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.claims import Finding
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from tests.support.claims import BASE, NO_SOURCE, NO_TARGET, better, entries, finding
 
 
-@pytest.fixture(scope="module")
-def demo(root: Path) -> Settings:
-    return load(root, {"scale": "demo"})
+def elsewhere(rows: list[LedgerEntry]) -> list[LedgerEntry]:
+    """The same entries from another processor."""
+    return [replace(one, processor="another") for one in rows]
 
 
 def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None:
@@ -35,12 +33,9 @@ def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None
 def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Settings) -> None:
     """A base that was trained on both, and a row of each, as when sessions change machines."""
     base = entries(demo, BASE, [21.6, 21.7, 21.8])
-    again = [
-        replace(entry, processor="another") for entry in entries(demo, BASE, [22.6, 22.7, 22.8])
-    ]
-    here, there = entries(demo, NO_SOURCE, [21.2, 21.3, 21.4]), entries(demo, NO_TARGET, [21.5] * 3)
-    there = [replace(entry, processor="another") for entry in there]
-    both = base + again
+    here = entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
+    there = elsewhere(entries(demo, NO_TARGET, [21.5] * 3))
+    both = base + elsewhere(entries(demo, BASE, [22.6, 22.7, 22.8]))
     result = finding(demo, better(BASE, NO_SOURCE), both, here)
     assert result.verdict == "held"
     assert result.value == pytest.approx(0.4)
@@ -55,14 +50,11 @@ def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Setti
 def test_processors_of_equal_perplexities_are_one(demo: Settings) -> None:
     """A training that both have made tells: to the last digit, or they stay two."""
     base = entries(demo, BASE, [21.6, 21.7, 21.8])
-    elsewhere = [
-        replace(entry, processor="another")
-        for entry in entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
-    ]
+    other = elsewhere(entries(demo, NO_SOURCE, [21.2, 21.3, 21.4]))
     trained = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")[0]
 
     def found(*trainings: LedgerEntry) -> Finding:
-        return finding(demo, better(BASE, NO_SOURCE), base, elsewhere, list(trainings))
+        return finding(demo, better(BASE, NO_SOURCE), base, other, list(trainings))
 
     def again(perplexity: float, processor: str | None = "another") -> LedgerEntry:
         scores = {"perplexity": RunScore(perplexity, None)}
@@ -84,17 +76,14 @@ def test_equal_perplexities_in_one_precision_say_nothing_of_another(demo: Settin
         trained = {"architecture": {"kind": kind}, "training": {"precision": precision}}
         return [replace(one, inputs={**one.inputs, "trained": trained}) for one in rows]
 
-    def there(rows: list[LedgerEntry]) -> list[LedgerEntry]:
-        return [replace(one, processor="another") for one in rows]
-
     base, other = (entries(demo, row, [21.0, 21.1, 21.2]) for row in (BASE, NO_SOURCE))
     trained = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")
-    trained = of("bf16", "convs2s", [*trained, *there(trained)])
+    trained = of("bf16", "convs2s", [*trained, *elsewhere(trained)])
 
     def verdict(precision: str, kind: str, *, is_trained: bool = True) -> str:
-        here, elsewhere = of(precision, kind, base), there(of(precision, kind, other))
+        here, there = of(precision, kind, base), elsewhere(of(precision, kind, other))
         found = trained if is_trained else []
-        return finding(demo, better(BASE, NO_SOURCE), here, elsewhere, found).verdict
+        return finding(demo, better(BASE, NO_SOURCE), here, there, found).verdict
 
     assert verdict("bf16", "convs2s") == "undecided"
     assert verdict("bf16", "convs2s", is_trained=False) == "no verdict"
@@ -109,6 +98,6 @@ def test_a_run_of_equal_processors_is_compared_with_what_one_of_them_made(demo: 
         replace(one, processor="another", inputs={"trained": {"training": {"precision": "fp32"}}})
         for one in entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
     ]
-    (trained,) = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")
-    both = [trained, replace(trained, processor="another")]
+    trained = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")
+    both = trained + elsewhere(trained)
     assert finding(demo, better(BASE, NO_SOURCE), base, lstm, both).verdict == "held"

@@ -1,15 +1,16 @@
 """The report: all of a run in one file, whatever of it is there, and its texts are texts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+import vl_convert
 
-from convs2s.config.paper import Table
 from convs2s.paper.attention_maps import attention_maps
 from convs2s.paper.charts import as_spec
 from convs2s.paper.ledger import read_ledger
@@ -52,27 +53,39 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
-    return write_paper_results(tmp_path_factory.mktemp("results"), root)
+def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperResults]:
+    with pytest.MonkeyPatch.context() as patch:
+        # The program of all plots takes a second, and is the same on each page.
+        patch.setattr(vl_convert, "javascript_bundle", cache(vl_convert.javascript_bundle))
+        yield write_paper_results(tmp_path_factory.mktemp("results"), root)
 
 
 @pytest.fixture(scope="module")
-def tables(results: PaperResults) -> Mapping[str, Table]:
-    return results.tables
+def few(results: PaperResults) -> PaperResults:
+    """The same with few exhibits, some of each kind."""
+    names = ("table1", "table4", "figure2", "figure3", "lstm_figure2")
+    kept = {name: results.tables[name] for name in names}
+    return replace(results, settings=replace(results.settings, paper=kept))
 
 
 @pytest.fixture(scope="module")
-def page(results: PaperResults) -> Reader:
-    return Reader(results.report())
+def text(results: PaperResults) -> str:
+    return results.report()
 
 
 @pytest.fixture(scope="module")
-def bare_page(results: PaperResults) -> Reader:
-    """A page of no stand-in data, without histories: to render one takes seconds."""
-    return Reader(results.report(stand_in=None, without="history.jsonl"))
+def page(text: str) -> Reader:
+    return Reader(text)
 
 
-def test_every_table_and_figure_is_there(page: Reader, tables: Mapping[str, Table]) -> None:
+@pytest.fixture(scope="module")
+def bare_page(few: PaperResults) -> Reader:
+    """A page of no stand-in data, without histories."""
+    return Reader(few.report(stand_in=None, without="history.jsonl"))
+
+
+def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) -> None:
+    tables = results.tables
     assert set(tables) <= set(page.identifiers)
     captions = {f"{name}-caption" for name in tables}
     assert captions <= set(page.identifiers)
@@ -83,12 +96,12 @@ def test_every_table_and_figure_is_there(page: Reader, tables: Mapping[str, Tabl
     assert [one["alt"] for one in page.all("img")] == [tables["lstm_figure2"].title]
 
 
-def test_every_plot_is_there(page: Reader, results: PaperResults) -> None:
+def test_every_plot_is_there(text: str, results: PaperResults) -> None:
     """The first screen sets the papers' trend beside ours; a printed column has a pair.
 
     Figure 2 is of BLEU alone.
     """
-    sections = re.split('<section id="', results.output.read_text("utf-8"))[1:]
+    sections = re.split('<section id="', text)[1:]
     plots = {section.partition('"')[0]: section.count('<div class="chart"') for section in sections}
     trends = [f"table{number}" for number in range(1, 9)]
     trends += ["figure2", "lstm_table1", "lstm_table2", "lstm_text"]
@@ -120,7 +133,8 @@ def test_what_was_not_run_says_so(page: Reader) -> None:
     assert f"{filled} of {filled + absent}" in said
 
 
-def test_what_is_read_first_stands_alone(page: Reader, tables: Mapping[str, Table]) -> None:
+def test_what_is_read_first_stands_alone(page: Reader, results: PaperResults) -> None:
+    tables = results.tables
     assert {f"{name}-all" for name in tables} <= set(page.identifiers)
     assert page.said.count("Date") == page.said.count("Processor") == len(tables)
     shared = "Unless a footnote says otherwise: runs: 2 of 2; test set: task test (500 lines); "
@@ -130,14 +144,12 @@ def test_what_is_read_first_stands_alone(page: Reader, tables: Mapping[str, Tabl
 def test_stand_in_data_is_named_at_every_exhibit(
     page: Reader, bare_page: Reader, results: PaperResults
 ) -> None:
-    heading = "STAND-IN DATA: made up & <b>small</b>"
-    assert (
-        page.said.count(heading) == 1 + len(results.tables) + 1
-    )  # the page, exhibits, translations
+    places = 1 + len(results.tables) + 1  # the page, exhibits, translations
+    assert page.said.count("STAND-IN DATA: made up & <b>small</b>") == places
     assert "STAND-IN DATA" not in "".join(bare_page.said)
 
 
-def test_texts_stay_texts(page: Reader, results: PaperResults) -> None:
+def test_texts_stay_texts(page: Reader) -> None:
     assert sum(HOSTILE in text for text in page.said) > 50
     assert not [one for one in page.all("img") if not str(one["src"]).startswith("data:")]
     programs = [one for one in page.all("script") if one.get("type") != "application/json"]
@@ -230,11 +242,9 @@ def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
 
 
 def test_a_run_without_a_record_has_no_curve_and_no_empty_table(
-    results: PaperResults, bare_page: Reader
+    few: PaperResults, bare_page: Reader
 ) -> None:
     assert "run-task-model1-seed1" in bare_page.identifiers  # training.json is a record
-    kept = {name: results.tables[name] for name in ("table1", "table4", "figure2", "figure3")}
-    few = replace(results, settings=replace(results.settings, paper=kept))
     page = Reader(few.report(without="/seed"))
     assert not {"curves", "translations", "environment"} & set(page.identifiers)
     assert not [link for link in page.all("a") if str(link["href"]).startswith("#run-")]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.paper.charts import COLORS, PANEL_WIDTH
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.results import entries_of
@@ -18,11 +19,11 @@ RUN = ("table1", "table7", "figure2")
 
 
 @pytest.fixture(scope="module")
-def pages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def pages(demo: Settings, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """The page and the files behind it, in a folder that was there: all runs but the last row's."""
-    folder, settings = tmp_path_factory.mktemp("results"), load(root, {"scale": "demo"})
+    folder = tmp_path_factory.mktemp("results")
     (folder / "page").mkdir()
-    measured = [cell for name in RUN for cell in cells(settings, name)]
+    measured = [cell for name in RUN for cell in cells(demo, name)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         scores = [
@@ -30,11 +31,9 @@ def pages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, 
             for number, cell in enumerate(measured)
             if (cell.address.table, cell.address.row) != ("table1", 14)
         ]
-        entries = entries_of(settings, measured, list(dict.fromkeys(scores)))
+        entries = entries_of(demo, measured, list(dict.fromkeys(scores)))
     output = folder / "page.md"
-    write_results_page(
-        settings, entries, ledger="a.jsonl", discussion="## Discussion\n", output=output
-    )
+    write_results_page(demo, entries, ledger="a.jsonl", discussion="## Discussion\n", output=output)
     return {path.name: path for path in (output, *(folder / "page").iterdir())}
 
 
@@ -90,14 +89,12 @@ def test_bleu_by_layers_stands_side_by_side(pages: Mapping[str, Path]) -> None:
     assert int(width[1]) > 2 * PANEL_WIDTH
 
 
-def test_plateaus_are_of_trainings_that_have_a_curve(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("in_folder")
+def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
     """A panel for each group of rows, by what a ledger's lines have."""
     settings = load(root, {"scale": "multi30k_trained"})
     rows = settings.paper["trainings"].rows
     curves = {"table 4": [9.0, 5.0, 4.99], "LSTM, table 1": []}
-    monkeypatch.chdir(tmp_path)
     measured, scores = cells(settings, "trainings"), list[str]()
     for cell in measured:
         curve = curves.get(rows[cell.address.row].group or "")

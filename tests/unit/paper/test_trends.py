@@ -6,17 +6,11 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.charts import COLORS, Panel, as_spec, padded
 from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.trends import trend_panels
 from tests.support.cells import bleu, cells, write
-
-
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
 
 
 @pytest.fixture
