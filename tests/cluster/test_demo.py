@@ -18,9 +18,7 @@ DEMO = "results/demo_en_fr"
 def test_both_commands_make_the_same_demo(slurm: Slurm, root: Path, tmp_path: Path) -> None:
     made = []
     for option in ("--profile", "--workflow-profile"):
-        parent = tmp_path / option.strip("-")
-        parent.mkdir()
-        checkout = check_out(root, parent)
+        checkout = check_out(root, tmp_path / option.strip("-"))
         cluster.set_up_profiles(checkout.folder)
         done = cluster.run(slurm, checkout, f"snakemake demo {option} profiles/slurm")
         assert done.said.count("has been submitted with SLURM jobid") > 30

@@ -14,12 +14,15 @@ from tests.support.slurm import Slurm
 
 pytestmark = pytest.mark.slurm
 
+THREADS = available_cpu_count() + 1
+"""Of a job: more than this machine has."""
+
 # Fails at first, as a job with too little memory does.
 FLAKY = """\
 rule flaky:
     output:
         "attempts/{name}",
-    threads: 4
+    threads: THREADS
     resources:
         gpu=1,
     shell:
@@ -41,7 +44,7 @@ def one_rule(root: Path, tmp_path: Path) -> Checkout:
     """A workflow of one rule, with this project's profiles."""
     shutil.copytree(root / "profiles", tmp_path / "profiles")
     set_up_profiles(tmp_path)
-    (tmp_path / "Snakefile").write_text(FLAKY)
+    (tmp_path / "Snakefile").write_text(FLAKY.replace("THREADS", str(THREADS)))
     return Checkout(tmp_path)
 
 
@@ -55,21 +58,22 @@ def test_profile_keeps_its_retries_and_resources(
     device, job, memory = (one_rule / "attempts/one").read_text().split()
     assert (device, memory) == ("0", "8000"), done.said
     facts = slurm.ask("squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C").split()
-    assert facts == ["COMPLETED", "8000M", "2:00:00", "4"]
+    assert facts == ["COMPLETED", "8000M", "2:00:00", str(THREADS)]
 
 
-@pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
-@pytest.mark.parametrize("profile", ["slurm", "generic"])
+# The other two pairs of an option and a profile, with what the command line sets.
+@pytest.mark.parametrize(
+    ("option", "profile"), [("--profile", "generic"), ("--workflow-profile", "slurm")]
+)
 def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
     slurm: Slurm, checkout: Checkout, option: str, profile: str
 ) -> None:
     target = "results/demo_en_fr/corpus/raw/valid.source.zst"
-    threads = available_cpu_count() + 1
     job = "extract_corpus"
-    settings = f"--set-threads {job}={threads} --set-resources {job}:mem_mb=900"
+    settings = f"--set-threads {job}={THREADS} --set-resources {job}:mem_mb=900"
     done = run(slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}")
     assert (checkout / target).stat().st_size > 0
-    assert submitted(slurm, done.said, "%T %C %m") == [["COMPLETED", str(threads), "900M"]]
+    assert submitted(slurm, done.said, "%T %C %m") == [["COMPLETED", str(THREADS), "900M"]]
 
 
 def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
@@ -103,6 +107,7 @@ COUNTED = " ".join(
 )
 def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Checkout, made_here: str) -> None:
     if made_here:
+        checkout.configure({"shards": 1})  # all steps have shards
         run(slurm, checkout, f"snakemake {made_here}")
     stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
     command = f"snakemake {' '.join(stores)} --profile profiles/slurm"

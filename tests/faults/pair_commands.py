@@ -163,23 +163,20 @@ def check_notes(place: Place) -> None:
 
 def check_folder(folder: Path) -> None:
     """Raise where an exported folder is not what its own list of checksums says."""
-    lines = (folder / "SHA256SUMS").read_text("utf-8").splitlines()
-    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    _check_export({file: (folder / file).read_bytes() for file in listed}, listed)
+    _check_export(lambda name: (folder / name).read_bytes())
 
 
 def check_archive(path: Path) -> None:
     """Likewise of an exported archive."""
     with zipfile.ZipFile(path) as archive:
-        contents = {name: archive.read(name) for name in archive.namelist()}
-    lines = contents["SHA256SUMS"].decode().splitlines()
+        _check_export(archive.read)
+
+
+def _check_export(read: Callable[[str], bytes]) -> None:
+    lines = read("SHA256SUMS").decode().splitlines()
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    _check_export(contents, listed)
-
-
-def _check_export(contents: dict[str, bytes], listed: dict[str, str]) -> None:
     for name, digest in listed.items():
-        assert sha256(contents[name]).hexdigest() == digest, name
+        assert sha256(read(name)).hexdigest() == digest, name
         assert ".partial." not in name
     assert any(name.endswith(".bleu.json") for name in listed)
 

@@ -6,7 +6,6 @@ work with nothing removed before. Moments and pairs are drawn by a seed.
 
 import argparse
 import hashlib
-import os
 import random
 import re
 import shutil
@@ -15,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from itertools import combinations, cycle, islice
 from multiprocessing import get_context
@@ -103,13 +103,8 @@ def prepare_by_hand(folder: Path) -> str:
     """Write what the commands read, without the workflow; return the folder of the task."""
     shutil.copytree(ROOT / "config", folder / "config")
     shutil.copy(ROOT / "config.yaml", folder)
-    before = Path.cwd()
-    os.chdir(folder)  # manifests hold paths as the workflow names them
-    try:
-        with tiny.whole_states():
-            write_results(TaskFolder("results/tiny"))
-    finally:
-        os.chdir(before)
+    with chdir(folder), tiny.whole_states():  # manifests hold paths as the workflow names them
+        write_results(TaskFolder("results/tiny"))
     return "results/tiny"
 
 
@@ -134,15 +129,11 @@ def add_inputs(folder: Path, task: str) -> None:
     write_lines(folder / "runs.jsonl", lines[::20])
     words = random.Random(1)
     write_lines(folder / "text.en", (" ".join(words.choices(tiny.WORDS, k=6)) for _ in range(60)))
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+    with chdir(folder):
         settings, _ = scored_cells()
         for number, cell in enumerate(cells(settings, TABLE)[:6]):
             if cell.address.column == "bleu":
                 write(cell.paths[0], bleu(20.0 + number, 19.0))
-    finally:
-        os.chdir(before)
 
 
 class Trials:

@@ -6,7 +6,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -153,11 +153,8 @@ def test_odd_versions_of_zip_archives_are_one_line(tmp_path: Path) -> None:
         changed = bytearray(content)
         changed[entry + place] ^= 0xFF
         path.write_bytes(changed)
-        try:
-            with open_member(path, "one") as stream:
-                stream.read()
-        except UserError:
-            pass
+        with suppress(UserError), open_member(path, "one") as stream:
+            stream.read()
 
 
 @pytest.mark.parametrize(
@@ -168,6 +165,7 @@ def test_odd_versions_of_zip_archives_are_one_line(tmp_path: Path) -> None:
         ({"architecture": None}, "architecture: expected"),
         ({"unknown": 1}, "unknown key 'unknown'"),
         ({"bpe_codes": [1]}, "bpe_codes: "),
+        ({"preparation": ""}, "preparation: "),
     ],
 )
 def test_metadata_of_another_shape_is_named(
@@ -206,7 +204,6 @@ def test_weights_that_cannot_translate_are_refused(
 @pytest.mark.parametrize(
     "tensor",
     [
-        torch.ones(2, dtype=torch.complex64),
         torch.tensor([1.0, torch.nan]),
         torch.ones(2, 2).to_sparse(),
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
@@ -220,7 +217,7 @@ def test_a_checkpoint_of_other_than_plain_numbers_is_refused(
         read_checkpoint(tmp_path / "model.pt")
 
 
-@pytest.mark.parametrize("content", [b"", b"ARROW1\0\0", b"ARROW1\0\0" + bytes(64) + b"ARROW1"])
+@pytest.mark.parametrize("content", [b"ARROW1\0\0", b"ARROW1\0\0" + bytes(64) + b"ARROW1"])
 def test_what_is_no_token_store_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "train.arrow").write_bytes(content)
     with pytest.raises(UserError, match=r"train\.arrow: not a token store"):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from convs2s.data.corpus import extract_corpus, gather_shards, shard_corpus
-from convs2s.data.dataset import build_vocabulary
 from convs2s.data.store import join_stores, write_store
 from convs2s.data.word_counts import add_word_counts, count_words
 from convs2s.decoding.long_files import growing_output
@@ -21,10 +20,10 @@ from convs2s.interop.fairseq import import_released
 from convs2s.mirror.write import write_mirror
 from convs2s.publish.results import export_results
 from convs2s.text.corpus_filter import tokenize_and_filter
-from convs2s.text.dictionary import build_dictionary
 from convs2s.text.truecase import learn_truecaser, truecase_file
 from convs2s.training.run import train
 from tests.support import tiny
+from tests.support.alignments import dictionary_of
 from tests.support.limits import files_of_at_most
 from tests.support.local_files import FilesBelow
 
@@ -65,28 +64,6 @@ def filtered(inputs: Path, output: Path) -> None:
         minimum=1,
         maximum=None,
         ratio=None,
-    )
-
-
-def vocabulary(inputs: Path, output: Path) -> None:
-    build_vocabulary(
-        words=inputs / "words.tsv",
-        bpe_codes=None,
-        output=output / "a.tsv",
-        size=None,
-        threshold=0,
-        glossaries=(),
-        minimum_count=1,
-    )
-
-
-def tables(inputs: Path, output: Path) -> None:
-    build_dictionary(
-        source=inputs / "a.en",
-        target=inputs / "a.fr",
-        links=inputs / "links",
-        dictionary=output / "dictionary.tsv",
-        candidates=output / "candidates.tsv",
     )
 
 
@@ -134,8 +111,8 @@ WRITERS: dict[str, Writer] = {
     "added counts": lambda inp, out: add_word_counts(
         tables=[inp / "words.tsv"] * 2, output=out / "a.tsv"
     ),
-    "vocabulary": vocabulary,
-    "dictionary": tables,
+    "vocabulary": lambda inp, out: tiny.build_word_vocabulary(inp / "words.tsv", out / "a.tsv"),
+    "dictionary": lambda inp, out: dictionary_of((inp / "a.en", inp / "a.fr"), inp / "links", out),
     "truecased text": lambda inp, out: truecase_file(
         text=inp / "a.en", truecaser=inp / "truecaser.tsv", output=out / "a.en"
     ),
@@ -152,6 +129,7 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(
 ) -> None:
     output = tmp_path / "output"
     output.mkdir()
+    (output / "a.zst").write_text("before")
     with (
         files_of_at_most(ROOM),
         pytest.raises(UserError, match=r"cannot be written: .*make room") as raised,
@@ -160,7 +138,5 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(
     assert str(output) in str(raised.value)
     left = [path for path in output.rglob("*") if path.name.startswith(PREFIX)]
     assert left == []
-
-
-def test_there_are_twenty_cases() -> None:
-    assert len(WRITERS) >= 20
+    assert (output / "a.zst").read_text() == "before"
+    assert {path.name for path in output.glob("a*")} <= {"a.zst", "a.txt.part", "a.txt.part.json"}

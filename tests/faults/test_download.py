@@ -4,13 +4,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.download import transfer
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
+from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, mirror, names, sent
 from tests.support.loopback import Answer, LoopbackServer, Served
 
 # A sound server
@@ -32,12 +33,6 @@ def test_progress_goes_to_stderr(
     captured = capsys.readouterr()
     assert "a.tgz: 100%" in captured.err
     assert captured.out == ""
-
-
-def test_redirections_are_followed(server: LoopbackServer, output: Path) -> None:
-    there = server.serve("/there/b.tgz", Served(BODY))
-    download_file(server.serve("/a.tgz", Served(b"", redirect=there)), output, sha256=SHA256)
-    assert output.read_bytes() == BODY
 
 
 @pytest.mark.parametrize(
@@ -63,11 +58,28 @@ def test_a_redirection_to_itself_ends(server: LoopbackServer, output: Path) -> N
 # A failing server
 
 
-def test_a_cut_connection_is_resumed(server: LoopbackServer, output: Path) -> None:
-    url = server.serve("/a.tgz", Served(BODY, cuts=[70_000, 50_000]))
+@pytest.mark.parametrize(
+    ("cuts", "habits", "later"),
+    [
+        ((70_000, 50_000), {}, [(70_000, 206, 50_000), (120_000, 206, 80_000)]),
+        ((70_000,), {"ranges": False}, [(70_000, 200, 200_000)]),
+        ((70_000,), {"is_silent": True}, [(70_000, 206, 130_000)]),
+    ],
+    ids=["resumed", "without ranges it starts over", "silence counts as a cut"],
+)
+def test_a_cut_answer_is_asked_for_again(
+    server: LoopbackServer,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cuts: tuple[int, ...],
+    habits: dict[str, Any],
+    later: list[tuple[int, int, int]],
+) -> None:
+    monkeypatch.setattr(transfer, "_SILENCE_SECONDS", 0.3)
+    url = server.serve("/a.tgz", Served(BODY, cuts=list(cuts), **habits))
     download_file(url, output, sha256=SHA256, waits=(0.0,))
     assert output.read_bytes() == BODY
-    assert sent(server) == [(None, 200, 70_000), (70_000, 206, 50_000), (120_000, 206, 80_000)]
+    assert sent(server) == [(None, 200, 70_000), *later]
 
 
 @pytest.mark.parametrize("has_length", [True, False])
@@ -81,23 +93,6 @@ def test_a_cut_is_seen_by_the_end_of_the_range_alone(
     download_file(url, output, waits=(0.0,))
     assert output.read_bytes() == BODY
     assert sent(server) == [(70_000, 206, 50_000), (120_000, 206, 80_000)]
-
-
-def test_without_ranges_it_starts_over(server: LoopbackServer, output: Path) -> None:
-    url = server.serve("/a.tgz", Served(BODY, ranges=False, cuts=[70_000]))
-    download_file(url, output, sha256=SHA256, waits=WAITS)
-    assert output.read_bytes() == BODY
-    assert sent(server) == [(None, 200, 70_000), (70_000, 200, 200_000)]
-
-
-def test_silence_counts_as_a_cut(
-    server: LoopbackServer, output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transfer, "_SILENCE_SECONDS", 0.3)
-    url = server.serve("/a.tgz", Served(BODY, cuts=[70_000], is_silent=True))
-    download_file(url, output, sha256=SHA256, waits=WAITS)
-    assert output.read_bytes() == BODY
-    assert sent(server)[1] == (70_000, 206, 130_000)
 
 
 def test_a_slow_server_is_waited_for(
@@ -188,16 +183,13 @@ def test_a_log_in_page_costs_nothing(
     server: LoopbackServer,
     output: Path,
     known: dict[str, int],
-    wrong: dict[str, str],
+    wrong: dict[str, Any],
     said: str,
     sha256: str | None,
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY, etag='"1"'))
     interrupt(server, url, output, sha256=sha256)
-    page = Served(b"<html/>\r\n", ranges=False)
-    for name, value in wrong.items():
-        setattr(page, name, value)
-    server.serve("/a.tgz", page)
+    server.serve("/a.tgz", Served(b"<html/>\r\n", ranges=False, **wrong))
     with pytest.raises(UserError, match=said):
         download_file(url, output, sha256=sha256, size=known.get("size"), waits=WAITS)
     assert (output.parent / "a.tgz.part").read_bytes() == BODY[:70_000]
@@ -221,9 +213,7 @@ def test_a_stale_mirror_costs_nothing_of_what_upstream_gave(
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output)
-    base = server.serve(f"/mirror/{server.host}/a.tgz", Served(stale)).removesuffix(
-        f"/{server.host}/a.tgz"
-    )
+    base = mirror(server, Served(stale))
     (tmp_path / server.host).mkdir()
     (tmp_path / server.host / "a.tgz").write_bytes(stale)
     mirrors = [str(tmp_path) if is_folder else base]
@@ -238,8 +228,7 @@ def test_what_other_sources_gave_goes_at_the_end(
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY))
     interrupt(server, url, output)
-    place = f"{server.host}/a.tgz"
-    base = server.serve(f"/mirror/{place}", Served(BODY, cuts=[5000])).removesuffix(f"/{place}")
+    base = mirror(server, Served(BODY, cuts=[5000]))
     server.files["/a.tgz"].statuses = [404]
     with pytest.raises(UserError, match="cut after 5000 of 200000 bytes"):
         download_file(url, output, mirrors=[base], sha256=SHA256, waits=())

@@ -17,7 +17,7 @@ import pytest
 from convs2s.config.file_reference import local_path
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, names, sent
+from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, mirror, names, sent
 from tests.support.loopback import Answer, LoopbackServer, Served
 
 # Another file than the expected one
@@ -89,14 +89,11 @@ def test_fewer_bytes_than_expected_are_never_a_file(server: LoopbackServer, outp
     ],
 )
 def test_content_that_changes_between_runs_starts_over(
-    server: LoopbackServer, output: Path, before: dict[str, str], after: dict[str, str]
+    server: LoopbackServer, output: Path, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    url = server.serve("/a.tgz", Served(BODY, etag=before.get("etag")))
-    server.files["/a.tgz"].last_modified = before.get("last_modified")
+    url = server.serve("/a.tgz", Served(BODY, **before))
     interrupt(server, url, output)
-    changed = Served(OTHER)
-    for name, value in after.items():
-        setattr(changed, name, value)
+    changed = Served(**({"body": OTHER} | after))
     server.serve("/a.tgz", changed)
     download_file(url, output, sha256=hashlib.sha256(changed.body).hexdigest(), waits=WAITS)
     assert output.read_bytes() == changed.body
@@ -146,31 +143,31 @@ def test_a_mirrors_password_is_sent_to_the_mirror_and_shown_to_nobody(
 ) -> None:
     token = base64.b64encode(b"me:p@ss").decode()
     server.serve("/m/up.example/a.tgz", Served(b"", authorization=f"Basic {token}", statuses=[500]))
-    mirror = f"http://me:p%40ss@{server.host}/m"
+    mirrors = [f"http://me:p%40ss@{server.host}/m"]
     with pytest.raises(UserError) as failed:
-        download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=())
+        download_file("http://up.example/a.tgz", output, mirrors=mirrors, waits=())
     server.serve(
         "/m/up.example/a.tgz", Served(BODY, etag='"1"', authorization=f"Basic {token}", cuts=[5000])
     )
     with pytest.raises(UserError):
-        download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=())
+        download_file("http://up.example/a.tgz", output, mirrors=mirrors, waits=())
     said = str(failed.value) + "".join(capfd.readouterr())
     said += "".join(path.read_text("latin-1") for path in output.parent.glob("*.json"))
     assert f"http://{server.host}/m/up.example/a.tgz" in said
     assert not [secret for secret in ("me:", "p%40", "p@ss", token) if secret in said]
-    download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=(0,))
+    download_file("http://up.example/a.tgz", output, mirrors=mirrors, waits=(0,))
     assert output.read_bytes() == BODY
     assert [answer.status for answer in server.answers] == [500, 200, 206]
 
 
 @pytest.mark.parametrize(
-    "mirror", ["http://me:se/secret@{}/m", "http://me:se secret@{}", "http://me:secret?@{}"]
+    "url", ["http://me:se/secret@{}/m", "http://me:se secret@{}", "http://me:secret?@{}"]
 )
 def test_a_mirrors_password_of_other_signs_is_refused_unseen(
-    server: LoopbackServer, output: Path, mirror: str
+    server: LoopbackServer, output: Path, url: str
 ) -> None:
     with pytest.raises(UserError, match="%2F, %3F, %23 and %20 for") as failed:
-        download_file("http://up.example/a.tgz", output, mirrors=[mirror.format(server.host)])
+        download_file("http://up.example/a.tgz", output, mirrors=[url.format(server.host)])
     assert "secret" not in str(failed.value)
     assert server.host in str(failed.value)
     assert not server.answers
@@ -179,11 +176,11 @@ def test_a_mirrors_password_of_other_signs_is_refused_unseen(
 def test_a_mirrors_token_is_sent_to_the_mirror_and_shown_to_nobody(
     server: LoopbackServer, output: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    mirror = f"http://{server.host}/m?token=secret&path="
+    mirrors = [f"http://{server.host}/m?token=secret&path="]
     server.serve("/m?token=secret&path=/up.example/a.tgz", Served(BODY, etag='"1"', cuts=[5000]))
     for waits in ((), (0,)):
         with suppress(UserError):
-            download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=waits)
+            download_file("http://up.example/a.tgz", output, mirrors=mirrors, waits=waits)
         notes = "".join(path.read_text("latin-1") for path in output.parent.glob("*.json"))
         assert "secret" not in notes + "".join(capfd.readouterr())
     assert output.read_bytes() == BODY
@@ -193,8 +190,8 @@ def test_a_mirrors_token_is_sent_to_the_mirror_and_shown_to_nobody(
 def test_a_redirection_does_not_take_a_password_along(server: LoopbackServer, output: Path) -> None:
     url = server.serve("/other.tgz", Served(BODY))
     server.serve("/m/up.example/a.tgz", Served(b"", redirect=url))
-    mirror = f"http://me:secret@{server.host}/m"
-    download_file("http://up.example/a.tgz", output, mirrors=[mirror], waits=())
+    mirrors = [f"http://me:secret@{server.host}/m"]
+    download_file("http://up.example/a.tgz", output, mirrors=mirrors, waits=())
     assert [bool(header) for header in server.authorizations] == [True, False]
 
 
@@ -267,7 +264,7 @@ def test_mirrors_come_first_in_their_order(
 ) -> None:
     url = server.serve("/wmt14/a.tgz", Served(BODY))
     place = f"{server.host}/wmt14/a.tgz"
-    base = server.serve(f"/mirror/{place}", Served(BODY)).removesuffix(f"/{place}")
+    base = mirror(server, Served(BODY), "wmt14/a.tgz")
     stale = tmp_path / "stale" / place
     stale.parent.mkdir(parents=True)
     stale.write_bytes(OTHER)
@@ -310,9 +307,8 @@ def test_bytes_of_one_source_are_not_continued_from_another(
     server: LoopbackServer, output: Path
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY))
-    base = server.serve(f"/mirror/{server.host}/a.tgz", Served(OTHER, cuts=[70_000] + [0] * 3))
-    mirrors = [base.removesuffix(f"/{server.host}/a.tgz")]
-    download_file(url, output, mirrors=mirrors, sha256=SHA256, waits=WAITS)
+    base = mirror(server, Served(OTHER, cuts=[70_000] + [0] * 3))
+    download_file(url, output, mirrors=[base], sha256=SHA256, waits=WAITS)
     assert output.read_bytes() == BODY
     assert server.answers[-1] == Answer("/a.tgz", None, 200, 200_000)
 

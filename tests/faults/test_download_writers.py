@@ -1,7 +1,7 @@
 """Two writers of one download: one brings it, the other takes that; the file on the disk counts."""
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,27 +12,16 @@ from convs2s.download.download import download_file
 from convs2s.download.partial_file import Expected, Origin, PartialFile, WrongFileError
 from convs2s.files.checksums import recorded_sha256, sha256
 from convs2s.paper.ledger import published_file
-from tests.support.downloads import BODY, OTHER, SHA256, names
+from tests.support.downloads import BODY, OTHER, SHA256, mirror, names
 from tests.support.loopback import LoopbackServer, Served
 from tests.support.processes import wait_for
 
 
 def at_once(*functions: Callable[[], object]) -> None:
     """Call functions in a thread each; locks of the kernel's are those of open files."""
-    failures: list[BaseException] = []
-
-    def run(function: Callable[[], object]) -> None:
-        try:
-            function()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
+    with ThreadPoolExecutor(len(functions)) as pool:
+        for call in [pool.submit(function) for function in functions]:
+            call.result(60)
 
 
 @pytest.mark.parametrize("known", [SHA256, None])
@@ -41,8 +30,7 @@ def test_of_several_processes_one_brings_the_file(
     server: LoopbackServer, output: Path, known: str | None, has_mirror: bool
 ) -> None:
     url = server.serve("/a.tgz", Served(BODY, pause=0.03))
-    mirror = server.serve(f"/mirror/{server.host}/a.tgz", Served(BODY, pause=0.03))
-    mirrors = [mirror.removesuffix(f"/{server.host}/a.tgz")] if has_mirror else []
+    mirrors = [mirror(server, Served(BODY, pause=0.03))] if has_mirror else []
     at_once(
         *[lambda: download_file(url, output, sha256=known)] * 2,
         lambda: download_file(url, output, sha256=known, mirrors=mirrors),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.systems import READS_PROC
 
-INPUTS = 500
+INPUTS = 300
 
 
 @READS_PROC

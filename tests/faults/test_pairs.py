@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,15 +11,12 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import whole_files
-from convs2s.layout import TaskFolder
 from convs2s.publish import results as publishing
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import Measurement
 from convs2s.publish.results import export_results
 from convs2s.training.finished import finished_states, remove_state
-from tests.faults.pairs import run
-from tests.support import tiny
-from tests.support.tiny_results import write_results
+from tests.faults.pairs import prepare_by_hand, run
 
 
 def test_two_commands_at_once() -> None:
@@ -29,38 +27,36 @@ def test_two_commands_at_once() -> None:
     assert sum(counts.values()) == 6
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of results with a training that has kept its states."""
+    folder = tmp_path_factory.mktemp("prepared")
+    prepare_by_hand(folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Results with a training that has kept its states."""
+def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the task's results, which the test may change."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    with tiny.whole_states():
-        write_results(TaskFolder("results/tiny"))
     return tmp_path / "results/tiny"
 
 
 def test_of_two_exports_to_one_folder_one_is_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, raised = threading.Barrier(2), list[BaseException]()
+    both = threading.Barrier(2)
 
     def wait_for_the_other(model: Path) -> str:
         with suppress(threading.BrokenBarrierError):
             both.wait(0.5)
         return model_card(model)
 
-    def export() -> None:
-        try:
-            export_results(folder, tmp_path / "out")
-        except BaseException as error:
-            raised.append(error)
-
     monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
-    threads = [threading.Thread(target=export) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    (error,) = raised
+    with ThreadPoolExecutor(2) as pool:
+        exports = [pool.submit(export_results, folder, tmp_path / "out") for _ in range(2)]
+    (error,) = filter(None, (export.exception() for export in exports))
     assert isinstance(error, UserError)
     assert "out: exists already: remove it, or give another name" in str(error)
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]

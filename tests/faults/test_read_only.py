@@ -40,16 +40,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("run", ["seed1", "seed2"])
 def test_a_training(trained: Path, run: str) -> None:
-    folder = trained / "tiny/models/m" / run
-    where: list[str | Path] = [
-        "--settings",
-        trained / "tiny/models/m/settings.json",
-        "--device",
-        "cpu",
-    ]
-    where += ["--output", folder / "model.safetensors"]
-    (line,) = said_by(trained, "convs2s", "train", trained / "tiny", *where)
-    assert line.startswith(f"convs2s: error: {folder}/state")
+    models = trained / "tiny/models/m"
+    options = ["--settings", f"{models}/settings.json", "--device", "cpu"]
+    options += ["--output", f"{models}/{run}/model.safetensors"]
+    (line,) = said_by(trained, "convs2s", "train", trained / "tiny", *options)
+    assert line.startswith(f"convs2s: error: {models}/{run}/state")
     assert "cannot be written: Permission denied" in line
 
 

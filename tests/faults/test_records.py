@@ -41,6 +41,10 @@ def read_list(path: Path) -> object:
     return list(read_n_best(read_lines(path), str(path)))
 
 
+def read_tuning(path: Path) -> object:
+    return tuned_decoding(TUNED, [str(path)])
+
+
 @pytest.mark.parametrize(
     ("read", "content", "message"),
     [
@@ -57,28 +61,16 @@ def read_list(path: Path) -> object:
         (read_phrase_map, DEEP, "f: no map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
         (read_translations, DEEP, "f:1: no translation"),
-        (
-            read_list,
-            f"{'9' * 5000} ||| a ||| b ||| 1",
-            "f:1: expected .*; the sentence is",
-        ),
+        (read_list, f"{'9' * 5000} ||| a ||| b ||| 1", "f:1: expected .*; the sentence is"),
         (read_codes, "#version: :\na b\n", "f:1: expected '#version: 0.2' or such"),
         (read_codes, "#version: 1.0\na b\n", "f:1: expected '#version: 0.2' or such"),
         (read_codes, "a\udcff b\n", "f:1: not UTF-8"),
         (read_codes, "a b c\n", "f:1: expected two tokens"),
         (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a vocabulary holds a type twice"),
         (read_training_settings, '{"training": {}}', "f: key 'architecture' is missing"),
-        (lambda path: tuned_decoding(TUNED, [str(path)]), "{}", "f: no tuning of a length penalty"),
-        (
-            lambda path: tuned_decoding(TUNED, [str(path)]),
-            '{"length_penalty": NaN}',
-            "f: no tuning of a length penalty",
-        ),
-        (
-            lambda path: tuned_decoding(TUNED, [str(path)]),
-            '{"length_penalty": -0.5}',
-            "f: no tuning of a length penalty",
-        ),
+        (read_tuning, "{}", "f: no tuning of a length penalty"),
+        (read_tuning, '{"length_penalty": NaN}', "f: no tuning of a length penalty"),
+        (read_tuning, '{"length_penalty": -0.5}', "f: no tuning of a length penalty"),
     ],
 )
 def test_a_damaged_record_is_named(

@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from snakemake.cli import get_argument_parser, parse_config
 
 import paper_scores
 import record_terminal
+import rule_picture
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.pipeline.asked import check_targets
@@ -38,8 +37,9 @@ def test_snakemake_understands_every_command(root: Path) -> None:
     """What follows ``--config KEY=VALUE`` is a setting to it, not a target."""
     typed = commands([*root.glob("*.md"), *root.glob("*/*.md")])
     assert len(typed) > 10
+    parser = get_argument_parser()
     for command in typed:
-        read = get_argument_parser().parse_args(shlex.split(command, comments=True)[1:])
+        read = parser.parse_args(shlex.split(command, comments=True)[1:])
         parse_config(read.config)
         assert read.targets or not read.config, command
 
@@ -53,7 +53,8 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
     """Each task, model, run, test set, decoding and scale in them is one of the configuration's."""
     pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
     typed = commands(pages)
-    rules = re.findall(r"^rule (\w+):", "".join(f.read_text() for f in _rule_files(root)), re.M)
+    rule_files = [root / "Snakefile", *root.glob("rules/*.smk")]
+    rules = re.findall(r"^rule (\w+):", "".join(f.read_text() for f in rule_files), re.M)
     own = {
         f"results/{name}/" for page in pages for name in OWN_TASK.findall(page.read_text("utf-8"))
     }
@@ -78,19 +79,10 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
     assert checked > 20
 
 
-def _rule_files(root: Path) -> list[Path]:
-    return [root / "Snakefile", *root.glob("rules/*.smk")]
-
-
 def test_the_picture_of_the_rules_is_that_of_their_graph(root: Path) -> None:
-    drawn = subprocess.run(
-        [sys.executable, "tools/rule_picture.py"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert drawn == (root / "docs/images/rules.svg").read_text("utf-8")
+    """After a change: python tools/rule_picture.py > docs/images/rules.svg."""
+    drawn = "\n".join(rule_picture.picture(rule_picture.rule_graph()))
+    assert (root / "docs/images/rules.svg").read_text("utf-8") == f"{drawn}\n"
 
 
 def test_the_page_of_printed_scores_is_made_from_the_configuration(root: Path) -> None:

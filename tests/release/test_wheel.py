@@ -55,9 +55,9 @@ def test_the_installed_package_is_the_wheels(python: Path, root: Path, tmp_path:
     assert "No module named 'snakemake'" in missing.stderr
 
 
-def test_a_model_file_and_the_wheel_translate(python: Path, trained: Path, tmp_path: Path) -> None:
+def test_a_model_file_and_the_wheel_translate(python: Path, model: Path, tmp_path: Path) -> None:
     copied = tmp_path / "model.safetensors"
-    copied.write_bytes(trained.read_bytes())
+    copied.write_bytes(model.read_bytes())
     command = str(python.with_name("convs2s"))
     asked = ["translate", str(copied), "--threads", "1", "--minimum-length", "3"]
     done = run_bare(python, command, *asked, folder=tmp_path, text="w1 w2\n\nw3\n")
@@ -93,10 +93,10 @@ def test_extras_bring_the_modules_that_commands_name(release: Release) -> None:
 
 
 def test_the_wheel_prints_the_card_of_a_copied_model(
-    python: Path, trained: Path, tmp_path: Path
+    python: Path, model: Path, tmp_path: Path
 ) -> None:
     copied = tmp_path / "model.safetensors"
-    copied.write_bytes(trained.read_bytes())
+    copied.write_bytes(model.read_bytes())
     done = run_bare(python, str(python.with_name("convs2s")), "card", str(copied), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "- dataset/train.arrow: `" in done.stdout

@@ -53,7 +53,7 @@ def frame_of(settings: Settings, name: str, found: Sequence[Result]) -> pd.DataF
     return pd.DataFrame(texts, dtype=str)
 
 
-def write(path: str, content: dict[str, Any]) -> str:
+def write(path: str, content: object) -> str:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(content), encoding="utf-8")
     return path

@@ -118,7 +118,7 @@ class Checkout:
 def check_out(root: Path, parent: Path) -> Checkout:
     """Copy what a run needs of a repository to a new folder, with an earlier run's notes of it."""
     folder = parent / "convs2s"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for name in _FOLDERS:
         if not (root / name).is_dir():  # of the schemas there may be none
             continue

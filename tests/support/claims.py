@@ -65,9 +65,10 @@ def finding(settings: Settings, stated: Mapping[str, object], *found: list[Ledge
     return result
 
 
-def better(row: str, worse: str, margin: float = 0.0, column: str = "bleu") -> dict[str, object]:
+def better(row: str, worse: str, column: str = "bleu", **stated: float) -> dict[str, object]:
+    """One row of table 4 against another; ``stated`` is further keys, such as ``margin``."""
     sides = {
         side: [{"table": "table4", "row": name, "column": column}]
         for side, name in (("better", row), ("worse", worse))
     }
-    return {"comparisons": [{**sides, "margin": margin}]}
+    return {"comparisons": [{**sides, **stated}]}

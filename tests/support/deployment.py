@@ -57,9 +57,7 @@ class Repository:
 
 def make_repository(root: Path, parent: Path) -> Repository:
     """Commit and tag the workflow as it stands."""
-    host = parent / "host/owner"
-    host.mkdir(parents=True)
-    folder = check_out(root, host).folder
+    folder = check_out(root, parent / "host/owner").folder
     hosts = f'[url "file://{parent}/host/"]\n    insteadOf = https://github.com/\n'
     (parent / "gitconfig").write_text(f"[user]\n    name = a\n    email = a@b\n{hosts}")
     hosts_file = {"GIT_CONFIG_GLOBAL": str(parent / "gitconfig")}

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.support.loopback import LoopbackServer
+from tests.support.loopback import LoopbackServer, Served
 
 BODY = random.Random(1).randbytes(200_000)
 OTHER = random.Random(2).randbytes(200_000)
@@ -25,6 +25,12 @@ def names(output: Path) -> list[str]:
 def sent(server: LoopbackServer) -> list[tuple[int | None, int, int]]:
     """Return the start, status and bytes of each answer."""
     return [(answer.start, answer.status, answer.sent) for answer in server.answers]
+
+
+def mirror(server: LoopbackServer, served: Served, place: str = "a.tgz") -> str:
+    """Serve a mirror's copy of ``http://HOST/PLACE``; return the mirror's base URL."""
+    path = f"/{server.host}/{place}"
+    return server.serve(f"/mirror{path}", served).removesuffix(path)
 
 
 def interrupt(server: LoopbackServer, url: str, output: Path, sha256: str | None = SHA256) -> None:

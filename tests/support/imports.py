@@ -44,15 +44,31 @@ def imports_of_command(root: Path, command: str) -> set[str]:
 
 def _foreign(source: Path, imports: Iterable[Import], *, lazy: bool) -> set[str]:
     """Return the statements for other packages that these lead to, through this package."""
-    pending, seen, found = list(imports), set[Path](), set[str]()
+    found, pending = _named(source, imports)
+    seen = set[Path]()
     while pending:
-        statement = pending.pop()
-        if any(name.partition(".")[0] not in _EVERYWHERE for name in _names(statement)):
-            found.add(ast.unparse(statement))
-        files = {file for name in _names(statement) for file in _files(source, name)} - seen
-        seen |= files
-        pending += [each for file in files for each in _imports(_tree(file), lazy=lazy)]
+        file = pending.pop()
+        seen.add(file)
+        further, files = _named_in(source, file, lazy=lazy)
+        found |= further
+        pending |= files - seen
     return found
+
+
+@cache
+def _named_in(source: Path, file: Path, *, lazy: bool) -> tuple[set[str], set[Path]]:
+    return _named(source, _imports(_tree(file), lazy=lazy))
+
+
+def _named(source: Path, imports: Iterable[Import]) -> tuple[set[str], set[Path]]:
+    """Return the statements that name other packages, and the files of this one that others do."""
+    found, files = set[str](), set[Path]()
+    for statement in imports:
+        names = _names(statement)
+        if any(name.partition(".")[0] not in _EVERYWHERE for name in names):
+            found.add(ast.unparse(statement))
+        files.update(file for name in names for file in _files(source, name))
+    return found, files
 
 
 @cache

@@ -5,7 +5,6 @@ nbclient with ipykernel would need 25 packages more for a notebook without magic
 
 import ast
 import json
-import sys
 from pathlib import Path
 
 
@@ -31,7 +30,3 @@ def _run(tree: ast.Module, place: str, names: dict[str, object]) -> None:
         shown = eval(compile(ast.Expression(last.value), place, "eval"), names)
         html = getattr(shown, "_repr_html_", None)
         print((html() if callable(html) else None) or repr(shown))
-
-
-if __name__ == "__main__":
-    run_notebook(Path(sys.argv[1]))

@@ -33,11 +33,6 @@ def _imported(path: Path, files: dict[str, Path]) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name in files)
 
 
-def circles(graph: dict[str, set[str]]) -> list[str]:
-    """Return the modules that import themselves, directly or not."""
-    return [name for name in graph if name in reachable(graph, *graph[name])]
-
-
 def reachable(graph: dict[str, set[str]], *names: str) -> set[str]:
     """Return the modules and all that they import, directly or not."""
     seen: set[str] = set()

@@ -17,6 +17,7 @@ OF_FIRST_RUN = (
     "test_extensions.py",
     "test_fine_tuning.py",
     "test_own_pair.py",
+    "test_paper_figures.py",
     "test_partial_paper.py",
     "test_records.py",
     "test_rerun.py",

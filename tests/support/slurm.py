@@ -11,13 +11,16 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-DAEMONS = ("slurmctld", "slurmd")
+import pytest
+
+NEEDED = ("slurmctld", "slurmd", "srun", "sbatch", "scancel", "squeue", "sinfo")
 NODES = ("node1", "node2")
 CLIENTS = ("srun", "sbatch", "scancel", "squeue", "scontrol", "sinfo", "sacct", "sacctmgr")
 # Debian keeps daemons where the PATH of a plain user does not look.
@@ -60,7 +63,7 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2 PreemptM
 """
 NODE = """\
 NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} \
-RealMemory={memory} Gres=gpu:{gpus} State=UNKNOWN"""
+RealMemory=64000 Gres=gpu:{gpus} State=UNKNOWN"""
 
 
 @dataclass(frozen=True)
@@ -89,30 +92,27 @@ class Slurm:
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
 
 
-def missing_programs() -> list[str]:
-    """Those of Slurm's programs that this machine lacks."""
-    needed = (*DAEMONS, "srun", "sbatch", "scancel", "squeue", "sinfo")
-    return [name for name in needed if shutil.which(name, path=SEARCH_PATH) is None]
-
-
 @contextmanager
-def running_slurm(
-    folder: Path, cpus: int = 8, memory: int = 64_000, gpus: tuple[int, int] = (2, 2)
-) -> Iterator[Slurm]:
+def running_slurm(cpus: int, gpus: tuple[int, int] = (2, 2)) -> Iterator[Slurm]:
     """Starts a cluster of two nodes and ends it, with its jobs, on leaving.
 
+    Where a program of Slurm's is missing, the test is skipped.
+
     Args:
-        folder: An empty folder for everything that the cluster writes.
         cpus: CPUs that each node claims to have, whatever the machine has.
-        memory: Memory that each node claims to have, in MB.
         gpus: GPUs that each of the nodes claims to have; each is a link to /dev/null.
 
     Raises:
         TimeoutError: the nodes were not ready in time; the message holds the logs' ends.
     """
-    _configure(folder, cpus, memory, gpus)
-    slurm = Slurm(folder)
+    missing = [name for name in NEEDED if shutil.which(name, path=SEARCH_PATH) is None]
+    if missing:
+        pytest.skip(f"Slurm is not installed here: no {', '.join(missing)}")
     with ExitStack() as daemons:
+        # Near the root, as sockets' paths are short.
+        folder = Path(daemons.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))
+        slurm = Slurm(folder)
+        _configure(folder, cpus, gpus)
         daemons.enter_context(_daemon(folder, "slurmctld", "-D"))
         for node in NODES:
             daemons.enter_context(_daemon(folder, "slurmd", "-D", "-N", node))
@@ -123,7 +123,7 @@ def running_slurm(
         yield slurm
 
 
-def _configure(folder: Path, cpus: int, memory: int, gpus: tuple[int, int]) -> None:
+def _configure(folder: Path, cpus: int, gpus: tuple[int, int]) -> None:
     for name in ("state", "dev", "bin"):
         (folder / name).mkdir()
     devices = [folder / "dev" / f"nvidia{index}" for index in range(max(gpus))]
@@ -131,9 +131,8 @@ def _configure(folder: Path, cpus: int, memory: int, gpus: tuple[int, int]) -> N
         device.symlink_to("/dev/null")
     controller_port, *ports = _free_ports(1 + len(NODES))
     host = socket.gethostname().partition(".")[0]
-    claims = {"host": host, "cpus": cpus, "memory": memory}
     nodes = [
-        NODE.format(name=name, port=port, gpus=count, **claims)
+        NODE.format(name=name, port=port, gpus=count, host=host, cpus=cpus)
         for name, port, count in zip(NODES, ports, gpus, strict=True)
     ]
     (folder / "slurm.conf").write_text(

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from convs2s.cli.main import main
-from convs2s.config.architecture import parse_architecture
+from convs2s.config.architecture import LstmArchitecture, parse_architecture
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 
@@ -39,12 +39,25 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     stated = description.architecture.model_dump()
     architecture = parse_architecture(stated | {"positions": {"maximum": 64}})
     torch.manual_seed(2)
-    types = len(description.source_vocabulary()), len(description.target_vocabulary())
-    network = build_network(architecture, *types)
+    network = build_network(architecture, *description.sizes)
     for parameter in network.parameters():
         parameter.data.mul_(1.5)
     path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
     save_model(path, network.state_dict(), replace(description, architecture=architecture))
+    return path
+
+
+@pytest.fixture(scope="session")
+def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An LSTM with random weights, over the vocabularies of the trained model."""
+    _, description = load_model(model)
+    architecture = LstmArchitecture(
+        kind="lstm", layers=2, cells=12, embedding=10, initialization=0.5
+    )
+    torch.manual_seed(3)
+    weights = build_network(architecture, *description.sizes).state_dict()
+    path = tmp_path_factory.mktemp("lstm") / "lstm.safetensors"
+    save_model(path, weights, replace(description, architecture=architecture))
     return path
 
 

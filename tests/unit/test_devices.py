@@ -248,18 +248,13 @@ def test_bf16_is_refused_on_a_gpu_without_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     have_gpu(monkeypatch, "Tesla T4", (7, 5), CU130)
-    task = tiny.prepare(tmp_path / "task")
     check_precision("fp32", "cuda")
     check_precision("bf16", "cpu")
     expected = r"precision: bf16: Tesla T4 \(compute capability 7.5\) has no bf16: state precision"
     with pytest.raises(UserError, match=expected):
         load_ensemble([tmp_path / "no model"], "cuda", DecodingSettings(precision="bf16"))
     with pytest.raises(UserError, match=expected):
-        train(
-            tiny.job(
-                task, tmp_path / "model.safetensors", tiny.settings(precision="bf16"), device="cuda"
-            )
-        )
+        train(tiny.job(tmp_path, tmp_path / "m", tiny.settings(precision="bf16"), device="cuda"))
     have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
     check_precision("bf16", "cuda:1")
 

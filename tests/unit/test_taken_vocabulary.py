@@ -10,13 +10,12 @@ from convs2s.errors import UserError
 from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
 from convs2s.model_file import ModelDescription, load_model, save_model
 from convs2s.text.bpe import read_codes
-from tests.support import tiny
 from tests.support.damage import flipped
 from tests.support.trained import import_trained
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return import_trained(tmp_path_factory.mktemp("model"))
 
 
@@ -34,11 +33,13 @@ def words(folder: Path) -> Path:
     return table
 
 
-def test_codes_and_types_are_the_models_and_counts_the_texts(model: Path, tmp_path: Path) -> None:
-    _, description = load_model(model)
-    take_codes(model=model, output=tmp_path / "codes")
+def test_codes_and_types_are_the_models_and_counts_the_texts(
+    imported: Path, tmp_path: Path
+) -> None:
+    _, description = load_model(imported)
+    take_codes(model=imported, output=tmp_path / "codes")
     assert read_codes(tmp_path / "codes") == description.bpe_codes
-    taken = {"model": model, "words": words(tmp_path), "vocabulary": "bpe"}
+    taken = {"model": imported, "words": words(tmp_path), "vocabulary": "bpe"}
     for side, types in (
         ("source", description.source_types),
         ("target", description.target_types),
@@ -52,8 +53,7 @@ def test_codes_and_types_are_the_models_and_counts_the_texts(model: Path, tmp_pa
     assert 0 in source.values()
 
 
-def test_a_model_of_words_gives_a_word_task_its_words(tmp_path: Path) -> None:
-    model = tiny.trained_model(tmp_path)
+def test_a_model_of_words_gives_a_word_task_its_words(model: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="reads whole words and has no BPE codes"):
         take_codes(model=model, output=tmp_path / "codes")
     output, table = tmp_path / "en.tsv", tmp_path / "counts.tsv"
@@ -66,9 +66,9 @@ def test_a_model_of_words_gives_a_word_task_its_words(tmp_path: Path) -> None:
         take_vocabulary(model=model, words=table, side="source", vocabulary="bpe", output=output)
 
 
-def test_what_a_model_file_does_not_hold_is_refused(model: Path, tmp_path: Path) -> None:
-    _, description = load_model(model)
-    threshold = changed(model, tmp_path / "threshold", splittable=["the"])
+def test_what_a_model_file_does_not_hold_is_refused(imported: Path, tmp_path: Path) -> None:
+    _, description = load_model(imported)
+    threshold = changed(imported, tmp_path / "threshold", splittable=["the"])
     with pytest.raises(UserError, match="its vocabulary has a threshold"):
         take_vocabulary(
             model=threshold,
@@ -78,13 +78,13 @@ def test_what_a_model_file_does_not_hold_is_refused(model: Path, tmp_path: Path)
             output=tmp_path / "en.tsv",
         )
     others = [f"other{number}" for number in range(len(description.target_types))]
-    separate = changed(model, tmp_path / "separate", target_types=others)
+    separate = changed(imported, tmp_path / "separate", target_types=others)
     with pytest.raises(UserError, match="the sides have codes of their own"):
         take_codes(model=separate, output=tmp_path / "codes")
 
 
-def test_a_damaged_model_gives_neither_codes_nor_types(model: Path, tmp_path: Path) -> None:
-    content = model.read_bytes()
+def test_a_damaged_model_gives_neither_codes_nor_types(imported: Path, tmp_path: Path) -> None:
+    content = imported.read_bytes()
     damaged = tmp_path / "damaged"
     damaged.write_bytes(flipped(content, 8 * len(content) - 4))
     taken = {"model": damaged, "words": words(tmp_path), "vocabulary": "bpe", "side": "source"}

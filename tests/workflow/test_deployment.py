@@ -75,11 +75,8 @@ def test_snakedeploy_from_a_folder(
     assert planned.planned["train_model"] == 3, planned.said
 
 
-@pytest.mark.parametrize("source", ["gitfile", "path"])
-def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path, source: str) -> None:
-    outer = outer_workflow(
-        tmp_path, getattr(repository, source), "{scale: demo}", more=PREFIX, names="t_*"
-    )
+def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path, repository.path, "{scale: demo}", more=PREFIX, names="t_*")
     options = ["--dry-run", "--printshellcmds", "--config", "unrelated=1", "--"]
     done = outer.snakemake(*options, "t_paper", "translation/results/scales/demo/report.html")
     assert done.code == 0, done.said[-3000:]

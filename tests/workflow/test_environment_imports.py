@@ -1,4 +1,4 @@
-"""Each rule's conda environment installs all that the rule's job imports."""
+"""Each rule's conda environment installs all that its job imports, in the tests' versions."""
 
 import json
 from collections import defaultdict
@@ -14,6 +14,8 @@ from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout
 from tests.support.imports import imports_of_command, imports_of_script
 from tests.support.rules import command, environment, label, rules, script
+
+NAMES = ("plot", "score", "text", "train")
 
 # Imported where the configuration asks for it alone; whoever does adds it (docs/preparation.md).
 BY_CHOICE = {"eflomal", "tensorboard"}
@@ -72,7 +74,14 @@ def test_every_job_is_looked_at(root: Path) -> None:
     scripts = {path.name for path in root.glob("workflow/scripts/*.py")}
     assert {script(rule) for rule in rules(root)} - {None} == scripts
     assert {command(rule) for rule in rules(root)} - {None} == {"train"}
-    assert set(jobs(root)) == set(environments(root))
+    assert set(jobs(root)) == set(environments(root)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_environment_agrees_with_the_constraints(root: Path, name: str) -> None:
+    packages = environments(root)[name]
+    assert packages
+    assert set(packages) <= {*(root / "constraints.txt").read_text("utf-8").splitlines()}
 
 
 def test_a_package_that_an_environment_lacks_is_named(tmp_path: Path) -> None:
@@ -81,7 +90,7 @@ def test_a_package_that_an_environment_lacks_is_named(tmp_path: Path) -> None:
     assert {each: package_of(name) for each, name in absent.items()} == {"import yaml": "PyYAML"}
 
 
-@pytest.mark.parametrize("name", ["plot", "score", "text", "train"])
+@pytest.mark.parametrize("name", NAMES)
 def test_environment_has_all_that_its_jobs_import(root: Path, name: str, tmp_path: Path) -> None:
     imported = jobs(root)[name]
     absent = missing(environments(root)[name], set().union(*imported.values()), tmp_path)

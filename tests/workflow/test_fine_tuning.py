@@ -1,15 +1,23 @@
-"""A model that the workflow trained starts a training on other text, with its own vocabulary."""
+"""A model that the workflow trained starts a training on other text, with its own vocabulary.
+
+Blanks in the name of a results folder are ordinary, and a shell would run what is in brackets.
+"""
 
 import json
 import shutil
 
+import pytest
+
 from convs2s.data.vocabulary import read_counts
 from convs2s.files.checksums import sha256
 from convs2s.model_file import describe_model
-from tests.support.checkout import Checkout
+from tests.support.checkout import Checkout, Done
 
-BASE = "results/mine_en_nl/models/small/seed1/model.safetensors"
-TUNED = "results/mine_tuned/models/small_tuned/seed1"
+RESULTS = "a b/$(touch ran)"
+SCALE = f"description: a copy\nresults_dir: {RESULTS}\ndownloads_dir: d d\n"
+BASE = f"{RESULTS}/mine_en_nl/models/small/seed1/model.safetensors"
+START = "data/s p $(touch ran).safetensors"  # outside the results
+TUNED = f"{RESULTS}/mine_tuned/models/small_tuned/seed1"
 TASK = f"""\
 description: a part of the text, with the vocabulary of a model
 languages: {{source: en, target: nl}}
@@ -18,50 +26,51 @@ corpus:
   valid: [{{source: data/mine/test.en, target: data/mine/test.nl}}]
   tests:
     test: [{{source: data/mine/test.en, target: data/mine/test.nl}}]
-vocabulary_of: {BASE}
+vocabulary_of: "{BASE}"
 headline: {{model: small_tuned, seeds: [1], tests: [test], decoding: beam5}}
 """
 MODEL = f"""
 small_tuned:
   extends: small
   description: small, tuned
-  training: {{start: {{from: {BASE}, as: initialise}}}}
+  training: {{start: {{from: "{START}", as: initialise}}}}
 """
+COMMAND = ("--config", "scale=blanks", "shards=1", "--", f"{TUNED}/model.safetensors")
 
 
-def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(finished: Checkout) -> None:
-    finished.write("config/tasks/mine_tuned.yaml", TASK)
-    models = (finished / "config/models.yaml").read_text("utf-8")
-    finished.write("config/models.yaml", models + MODEL)
-    done = finished.snakemake(f"{TUNED}/model.safetensors")
+@pytest.fixture(scope="module")
+def tuned(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The folder after the training on other text, with its results under that name."""
+    original, done = first_run
     assert done.code == 0, done.said
-    base, tuned = (describe_model(finished / path) for path in (BASE, f"{TUNED}/model.safetensors"))
-    assert (tuned.source_types, tuned.target_types) == (base.source_types, base.target_types)
-    assert tuned.bpe_codes == base.bpe_codes
-    counts = dict(read_counts(finished / "results/mine_tuned/vocabulary/en.tsv"))
+    checkout = original.copy(tmp_path_factory.mktemp("tuned"))
+    (checkout / "a b").mkdir()
+    (checkout / "results").rename(checkout / RESULTS)
+    shutil.copy(checkout / BASE, checkout / START)
+    checkout.write("config/scales/blanks.yaml", SCALE)
+    checkout.write("config/tasks/mine_tuned.yaml", TASK)
+    models = (checkout / "config/models.yaml").read_text("utf-8")
+    checkout.write("config/models.yaml", models + MODEL)
+    done = checkout.snakemake(*COMMAND)
+    assert done.code == 0, done.said
+    assert done.planned["train_model"] == 1
+    return checkout
+
+
+def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(tuned: Checkout) -> None:
+    base, other = (describe_model(tuned / path) for path in (BASE, f"{TUNED}/model.safetensors"))
+    assert other.task == "mine_tuned"
+    assert (other.source_types, other.target_types) == (base.source_types, base.target_types)
+    assert other.bpe_codes == base.bpe_codes
+    counts = dict(read_counts(tuned / RESULTS / "mine_tuned/vocabulary/en.tsv"))
     assert list(counts) == base.source_types
-    records = json.loads((finished / TUNED / "training.json").read_text("utf-8"))
-    start = {"as": "initialise", "sha256": sha256(finished / BASE)}
+    records = json.loads((tuned / TUNED / "training.json").read_text("utf-8"))
+    start = {"as": "initialise", "sha256": sha256(tuned / BASE)}
     assert records["manifest"]["identity"]["start"] == start
-    assert finished.snakemake("--dry-run", f"{TUNED}/model.safetensors").nothing_to_do
+    assert tuned.snakemake("--dry-run", *COMMAND).nothing_to_do
 
 
-def test_paths_are_no_part_of_a_shell_command(finished: Checkout) -> None:
-    """Blanks in the names of a results folder and of a model are ordinary, and nothing is run."""
-    results, base = "a b/$(touch ran_1)", "data/s p $(touch ran_2).safetensors"
-    (finished / "a b").mkdir()
-    finished.folder.joinpath("results").rename(finished / results)
-    shutil.copy(
-        finished / results / "mine_en_nl/models/small/seed1/model.safetensors", finished / base
-    )
-    scale = f"description: a copy\nresults_dir: {results}\ndownloads_dir: d d\n"
-    finished.write("config/scales/blanks.yaml", scale)
-    models = (finished / "config/models.yaml").read_text("utf-8")
-    finished.write("config/models.yaml", models + MODEL.replace(BASE, f'"{base}"'))
-    finished.write("config/tasks/mine_tuned.yaml", TASK.replace(BASE, f'"{base}"'))
-    model = f"{results}/mine_tuned/models/small_tuned/seed1/model.safetensors"
-    done = finished.snakemake("--config", "scale=blanks", "shards=1", "--", model)
-    assert done.code == 0, done.said
-    assert not list(finished.folder.rglob("ran_*"))
-    assert describe_model(finished / model).task == "mine_tuned"
-    assert (finished / results / "logs/mine_tuned/small_tuned/seed1/train.log").stat().st_size
+def test_paths_are_no_part_of_a_shell_command(tuned: Checkout) -> None:
+    assert not list(tuned.folder.rglob("ran"))
+    log = tuned / RESULTS / "logs/mine_tuned/small_tuned/seed1/train.log"
+    assert log.stat().st_size

@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 
 from convs2s.pipeline.terminal import TO_RESUME
 from tests.support.checkout import Checkout
+from tests.support.processes import wait_for
 
 TARGET = "results/demo_en_fr/corpus/clean/valid.source.zst"
 PATIENCE = 300
@@ -25,11 +25,8 @@ def test_ctrl_c_says_how_to_go_on(checkout: Checkout) -> None:
         # Where tests run in the background of a shell, what they start would ignore it.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + PATIENCE
-    while "] extract_corpus" not in said.read_text():
-        assert process.poll() is None, said.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: "] extract_corpus" in said.read_text() or process.poll() is not None)
+    assert process.poll() is None, said.read_text()
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(PATIENCE) == 1
     text = said.read_text()

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -103,27 +102,3 @@ def test_a_job_runs_in_the_image_and_again_with_more_memory(
         "/dev/shm": {"emptyDir": {"medium": "Memory"}},
     }
     assert first["spec"]["template"]["spec"]["activeDeadlineSeconds"] == 60 * 60
-
-
-@pytest.mark.parametrize(
-    ("answer", "state"),
-    [
-        ("echo SuccessCriteriaMet Complete", "success"),
-        ("echo FailureTarget Failed", "failed"),
-        ("echo", "running"),
-        ("echo 'Error from server (NotFound): no such job' >&2; exit 1", "failed"),
-        ("echo 'Unable to connect to the server' >&2; exit 1", "running"),
-    ],
-)
-def test_states_are_those_of_the_cluster(
-    root: Path, cluster: Path, answer: str, state: str
-) -> None:
-    (cluster / "bin/kubectl").write_text(f"#!/bin/sh\n{answer}\n")
-    said = subprocess.run(
-        [root / "profiles/kubernetes/status.sh", "job-1"],
-        env=environment(cluster),
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
-    assert said.stdout == f"{state}\n"

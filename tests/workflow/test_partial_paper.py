@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
@@ -21,12 +22,11 @@ LEDGER_TO_REPORT = {"write_ledger": 1, "write_claims": 1, "write_costs": 1, "wri
 
 
 def configure(checkout: Checkout, **overrides: Any) -> None:
-    tasks = {"mine_en_nl_word": {"vocabulary": {"source_size": 3, "target_size": 3}}}
-    decodings = {"beam5_en_de": {"length_penalty": {"tuned_on": "valid"}}}
-    stated = {"models": {"small": own_pair.TINY}, "tasks": tasks, "decodings": decodings}
+    """Add to what the first run's options override."""
+    options = yaml.safe_load((checkout / "config.local.yaml").read_text("utf-8"))
     for kind, entries in overrides.items():
-        stated[kind] = stated[kind] | entries
-    checkout.configure({"cores": 1, "device": "cpu", "overrides": stated})
+        options["overrides"][kind] |= entries
+    checkout.configure(options)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,6 @@ def run(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFacto
     """The folder after ``snakemake paper``."""
     checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
     own_pair.write_paper(checkout)
-    configure(checkout)
     done = checkout.snakemake("paper")
     assert done.code == 0, done.said
     assert "train_model" not in done.planned

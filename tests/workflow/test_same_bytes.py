@@ -13,12 +13,7 @@ TASK = "results/demo_en_fr_word"
 @pytest.fixture
 def checkouts(root: Path, tmp_path: Path) -> list[Checkout]:
     """Two clones, which differ in the number of cores that a run may take."""
-    made = []
-    for name in ("first", "second"):
-        parent = tmp_path / name
-        parent.mkdir()
-        made.append(check_out(root, parent))
-    return made
+    return [check_out(root, tmp_path / name) for name in ("first", "second")]
 
 
 def holds_seconds(name: str) -> bool:

@@ -14,7 +14,6 @@ def test_checkouts_that_share_downloads(root: Path, tmp_path: Path, server: Loop
     file = tmp_path / "shared" / server.host / "corpus.tgz"
     checkouts = []
     for name in ("one", "two"):
-        (tmp_path / name).mkdir()
         checkouts.append(check_out(root, tmp_path / name))
         scale = checkouts[-1] / "config/scales/paper.yaml"
         shared = f"downloads_dir: {tmp_path}/shared"

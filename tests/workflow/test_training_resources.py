@@ -18,8 +18,11 @@ IN_A_JOB = ["--mode", "remote"]
         (["--resources", "gpu=1", "--config", "gpus=2"], "", "--workers 1 2>&1"),
         (["--resources", "gpu=2", "--config", "gpus=1"], "", "--workers 1 2>&1"),
         (["--config", "device=cpu"], "", "--workers 0 2>&1"),
-        ([*IN_A_JOB, "--config", "gpus=4"], "0,1", "--workers 2 --time-limit 1440 2>&1"),
-        ([*IN_A_JOB, "--config", "nodes=2"], "0,1", "--nodes 2 --workers 2 --time"),
+        (
+            [*IN_A_JOB, "--config", "nodes=2", "gpus=4"],
+            "0,1",
+            "--nodes 2 --workers 2 --time-limit 1440 2>&1",
+        ),
         ([*IN_A_JOB, "--config", "nodes=2", "gpus=3"], "", "--nodes 2 --workers 3 --time"),
         ([*IN_A_JOB, "--set-resources", "train_model:runtime=90"], "", "1 --time-limit 90 2>&1"),
     ],

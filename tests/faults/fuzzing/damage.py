@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.support.damage import flipped
+
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Step = Callable[[Draw, bytes], bytes]
 
@@ -58,10 +60,8 @@ def _span(draw: Draw, content: bytes) -> tuple[int, int]:
 
 
 def _flip(draw: Draw, content: bytes) -> bytes:
-    changed = bytearray(content or b"\0")
-    bit = draw(st.integers(0, 8 * len(changed) - 1))
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
+    content = content or b"\0"
+    return flipped(content, draw(st.integers(0, 8 * len(content) - 1)))
 
 
 def _cut(draw: Draw, content: bytes) -> bytes:

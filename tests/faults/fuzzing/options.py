@@ -3,9 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
@@ -26,24 +26,19 @@ def option_reader(samples: Path, place: Path) -> Reader:
 
     def read(path: Path) -> None:
         arguments = json.loads(path.read_text("utf-8", "surrogatepass"))
-        with chdir(folder), _streams(samples / "text"):
+        with (
+            chdir(folder),
+            (samples / "text").open() as given,
+            patch.object(sys, "stdin", given),
+            Path(os.devnull).open("w") as nowhere,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
+        ):
             _run(arguments)
 
     files = sorted(str(one) for one in samples.iterdir())
     inputs = _command_lines(samples, files).map(lambda one: json.dumps(one).encode())
     return Reader("options", place / "arguments.json", inputs, read, 2, named="")
-
-
-@contextmanager
-def _streams(text: Path) -> Iterator[None]:
-    """Let the command read a text, and write to nowhere."""
-    before = sys.stdin, sys.stdout, sys.stderr
-    with text.open() as given, Path(os.devnull).open("w") as nowhere:
-        sys.stdin, sys.stdout, sys.stderr = given, nowhere, nowhere
-        try:
-            yield
-        finally:
-            sys.stdin, sys.stdout, sys.stderr = before
 
 
 def _run(arguments: list[str]) -> None:

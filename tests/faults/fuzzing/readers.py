@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -103,6 +104,11 @@ def readers(samples: Path, place: Path) -> list[Reader]:
     ]
 
 
+def _drain(items: Iterable[object]) -> None:
+    """Read what a reader yields to its end, and keep none of it."""
+    deque(items, maxlen=0)
+
+
 def _archives(samples: Path, place: Path) -> Iterable[Reader]:
     tar, text = samples / "text.tar", (samples / "text").read_bytes()
     plain = tar_archives() | damaged(tar.read_bytes())
@@ -114,7 +120,8 @@ def _archives(samples: Path, place: Path) -> Iterable[Reader]:
         )
         inner = damaged(text) | st.just(bytes(1 << 22)) | st.just(b"")
         inputs = compressed(inner, suffix) | damaged(sound)
-        yield Reader(f"text{suffix}", place / f"a.txt{suffix}", inputs, _read_text)
+        path = place / f"a.txt{suffix}"
+        yield Reader(f"text{suffix}", path, inputs, lambda p: _drain(read_lines(p)))
     for name in ("text.zip", "text_lzma.zip"):
         inputs = zip_archives() | damaged((samples / name).read_bytes())
         yield Reader(name, place / "a.zip", inputs, _read_member)
@@ -126,47 +133,34 @@ def _read_member(path: Path) -> None:
             pass
 
 
-def _read_text(path: Path) -> None:
-    for _ in read_lines(path):
-        pass
-
-
 def _texts(samples: Path, place: Path) -> Iterable[Reader]:
     text = samples / "text"
     tags = ['<seg id="1">', "</seg>", '<doc docid="a">', "<p>", "&amp;", "&#xffff;", "word"]
     segments = damaged((samples / "test.sgm").read_bytes()) | written(" ", tags)
-    yield Reader("sgm", place / "a.sgm", segments, lambda path: _drain_sgm(path))
-
-    def pairs(path: Path) -> None:
-        for _ in read_line_pairs(path, text):
-            pass
+    yield Reader(
+        "sgm", place / "a.sgm", segments, lambda p: _drain(read_segments(read_lines(p), str(p)))
+    )
 
     def corpus(path: Path) -> None:
         outputs = place / "corpus.source", place / "corpus.target"
         extract_corpus(pairs=[(str(path), str(text))], files=FilesBelow(place), output=outputs)
 
-    yield Reader("text pairs", place / "a.en", damaged(text.read_bytes()), pairs)
-    yield Reader("corpus", place / "b.en", damaged(text.read_bytes()), corpus)
+    sound = damaged(text.read_bytes())
+    yield Reader("text pairs", place / "a.en", sound, lambda p: _drain(read_line_pairs(p, text)))
+    yield Reader("corpus", place / "b.en", sound, corpus)
     records = json_lines([{"title": "a b", "body": ["c", "d"]}] * 3)
     yield Reader("records", place / "a.jsonl", records, _drain_records)
     columns = damaged((samples / "columns.tsv").read_bytes()) | written("\t", ["title", '"', "x"])
     yield Reader("columns", place / "columns.tsv", columns, _drain_columns)
 
 
-def _drain_sgm(path: Path) -> None:
-    for _ in read_segments(read_lines(path), str(path)):
-        pass
-
-
 def _drain_records(path: Path) -> None:
     for field in ("title", "body[1]"):
-        for _ in read_field(read_lines(path), field, str(path)):
-            pass
+        _drain(read_field(read_lines(path), field, str(path)))
 
 
 def _drain_columns(path: Path) -> None:
-    for _ in read_columns(read_lines(path), ("title", "body"), str(path)):
-        pass
+    _drain(read_columns(read_lines(path), ("title", "body"), str(path)))
 
 
 def _tables(samples: Path, place: Path) -> Iterable[Reader]:

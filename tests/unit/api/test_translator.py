@@ -11,15 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import convs2s
 from convs2s.api.translator import OF_A_MODEL, Translator
-from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
-from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
+from convs2s.model_file import load_model
 from tests.unit.conftest import Terminal
 
 TEXTS = ["w1 w2 w3", "", "w4 unheard w5 w6 w7", "w8"]
@@ -28,19 +25,6 @@ TEXTS = ["w1 w2 w3", "", "w4 unheard w5 w6 w7", "w8"]
 @pytest.fixture(scope="module")
 def translator(sharp: Path) -> Translator:
     return Translator.load(sharp, device="cpu")
-
-
-@pytest.fixture(scope="module")
-def without_attention(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    _, description = load_model(model)
-    stated = {"kind": "lstm", "layers": 1, "cells": 8, "embedding": 8, "dropout": 0.0}
-    architecture = parse_architecture(stated)
-    types = len(description.source_vocabulary()), len(description.target_vocabulary())
-    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
-    fields = description.__dict__ | {"architecture": architecture}
-    torch.manual_seed(1)
-    save_model(path, build_network(architecture, *types).state_dict(), type(description)(**fields))
-    return Translator.load(str(path), device="cpu")
 
 
 def test_it_translates_as_the_command_does(
@@ -131,7 +115,8 @@ def test_several_files_are_an_ensemble(model: Path, sharp: Path) -> None:
     assert found.score != alone[0].score
 
 
-def test_a_model_without_attention(without_attention: Translator) -> None:
+def test_a_model_without_attention(recurrent: Path) -> None:
+    without_attention = Translator.load(str(recurrent), device="cpu")
     assert not without_attention.attends
     (found,) = without_attention.translate(["w1 w2"])
     assert found.alignment is None

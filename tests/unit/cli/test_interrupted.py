@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +14,7 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.files.text import write_lines
 from tests.support import tiny
-
-PATIENCE = 300
+from tests.support.processes import wait_for
 
 
 def interrupted(
@@ -25,13 +23,10 @@ def interrupted(
     """Run a command and signal its group when it is time; return its exit code and what it says."""
     command = [sys.executable, "-m", "convs2s", *map(str, arguments)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    deadline = time.monotonic() + PATIENCE
-    while not is_time():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: is_time() or process.poll() is not None)
+    assert process.poll() is None
     os.killpg(process.pid, sent)
-    said = process.communicate(timeout=PATIENCE)[1]
+    said = process.communicate(timeout=300)[1]
     assert "Traceback" not in said
     return process.returncode, said.replace("\r", "\n").splitlines()
 

@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.main import main
-from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
 from tests.support import tiny
 from tests.unit.conftest import Terminal
 
@@ -237,17 +235,10 @@ def test_the_limit_of_a_batch_may_be_lifted(run: Terminal, model: Path) -> None:
     assert run("translate", model, "--batch-tokens", "null", text=b"w1\n").count("\n") == 1
 
 
-def test_an_lstm_has_no_attention_to_show(run: Terminal, model: Path, tmp_path: Path) -> None:
-    kind = LstmArchitecture(kind="lstm", layers=1, cells=4, embedding=4, dropout=0.0)
-    _, description = load_model(model)
-    types = len(description.source_vocabulary()), len(description.target_vocabulary())
-    weights = build_network(kind, *types).state_dict()
-    path = tmp_path / "lstm.safetensors"
-    save_model(path, weights, replace(description, architecture=kind))
-    with pytest.raises(
-        SystemExit, match=r"lstm\.safetensors: a model of kind lstm has no attention"
-    ):
-        run("attention", path, "w1")
+def test_an_lstm_has_no_attention_to_show(run: Terminal, recurrent: Path) -> None:
+    message = r"lstm\.safetensors: a model of kind lstm has no attention"
+    with pytest.raises(SystemExit, match=message):
+        run("attention", recurrent, "w1")
 
 
 def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Path) -> None:
@@ -261,8 +252,8 @@ def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Pat
 
 def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = tmp_path / "settings.json"
-    settings.write_text(json.dumps(tiny.settings().training_settings()))
-    task = tiny.prepare(tmp_path / "task")
+    settings.write_text(json.dumps(tiny.settings(maximum_epochs=1).training_settings()))
+    task = tiny.prepare(tmp_path / "task", pairs=32)
     output = tmp_path / "mine" / "model.safetensors"
     output.parent.mkdir()
     options = ("--output", output, "--threads", 1, "--seed", 7, "--quiet")

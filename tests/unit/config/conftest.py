@@ -10,5 +10,5 @@ from convs2s.config.settings import Settings
 
 @pytest.fixture(scope="session")
 def settings(root: Path) -> Settings:
-    """The configuration as it comes."""
+    """The configuration as it comes, at scale paper."""
     return load(root, {})

@@ -47,23 +47,23 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return file
 
 
-def test_nothing_is_known_where_nothing_is_configured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which has an extension that this process does not know."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(extensions.VARIABLE, raising=False)
     (tmp_path / "own.py").write_text(METRIC)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_is_known_where_nothing_is_configured() -> None:
     assert added("METRICS", ()) == {}
 
 
-def test_the_options_of_the_current_folder_name_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(extensions.VARIABLE, raising=False)
-    (tmp_path / "own.py").write_text(METRIC)
-    (tmp_path / "config.yaml").write_text("extensions: [other.py]")
-    (tmp_path / "config.local.yaml").write_text("extensions: [own.py]")
+def test_the_options_of_the_current_folder_name_files(here: Path) -> None:
+    (here / "config.yaml").write_text("extensions: [other.py]")
+    (here / "config.local.yaml").write_text("extensions: [own.py]")
     assert list(added("METRICS", ())) == ["lines"]
 
 
@@ -73,12 +73,8 @@ def test_a_missing_file_is_named(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("stated", "found"), [("", "null"), ("own.py", "'own.py'")])
-def test_options_that_list_nothing_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str, found: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(extensions.VARIABLE, raising=False)
-    (tmp_path / "config.yaml").write_text(f"extensions: {stated}\n")
+def test_options_that_list_nothing_are_refused(here: Path, stated: str, found: str) -> None:
+    (here / "config.yaml").write_text(f"extensions: {stated}\n")
     with pytest.raises(UserError, match=rf"config\.yaml: extensions: expected a list, not {found}"):
         added("METRICS", ())
 

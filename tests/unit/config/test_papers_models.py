@@ -4,13 +4,11 @@ The tables here are typed from the papers (and their authors' code, where the pa
 not made from config/: who changes a value there has to mean it here as well.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from convs2s.config.architecture import ConvS2SArchitecture
-from convs2s.config.load import load
 from convs2s.config.model import Recipe
 from convs2s.config.settings import Settings
 
@@ -291,30 +289,27 @@ OF_THIS_PROJECT = ("small", "demo")
 WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}
 
 
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
-
-
-def test_every_model_of_the_papers_is_here(paper: Settings) -> None:
-    assert {name for name in paper.models if not name.startswith(OF_THIS_PROJECT)} == set(NETWORKS)
-    assert set(paper.decodings) == set(DECODINGS)
+def test_every_model_of_the_papers_is_here(settings: Settings) -> None:
+    assert {name for name in settings.models if not name.startswith(OF_THIS_PROJECT)} == set(
+        NETWORKS
+    )
+    assert set(settings.decodings) == set(DECODINGS)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_networks(paper: Settings, name: str) -> None:
-    assert paper.models[name].architecture.model_dump(mode="json") == NETWORKS[name]
+def test_networks(settings: Settings, name: str) -> None:
+    assert settings.models[name].architecture.model_dump(mode="json") == NETWORKS[name]
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipes(paper: Settings, name: str) -> None:
-    found = paper.models[name].training.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+def test_recipes(settings: Settings, name: str) -> None:
+    found = settings.models[name].training.model_dump(mode="json", exclude=WITHOUT_EFFECT)
     assert found == RECIPES[name]
 
 
 @pytest.mark.parametrize("name", DECODINGS)
-def test_decodings(paper: Settings, name: str) -> None:
-    assert paper.decodings[name].model_dump(mode="json") == DECODINGS[name]
+def test_decodings(settings: Settings, name: str) -> None:
+    assert settings.decodings[name].model_dump(mode="json") == DECODINGS[name]
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -322,10 +317,10 @@ def test_the_defaults_are_the_papers() -> None:
     assert found == RECIPE
 
 
-def test_the_stand_ins_of_table_4_lack_what_the_ablations_lack(paper: Settings) -> None:
-    whole = paper.models["demo"].model_dump(mode="json", exclude={"description", "extends"})
+def test_the_stand_ins_of_table_4_lack_what_the_ablations_lack(settings: Settings) -> None:
+    whole = settings.models["demo"].model_dump(mode="json", exclude={"description", "extends"})
     for name in ("no_source_position", "no_target_position", "no_position"):
-        stand_in, original = paper.models[f"demo_{name}"], paper.models[f"ablation_{name}"]
+        stand_in, original = settings.models[f"demo_{name}"], settings.models[f"ablation_{name}"]
         architecture = stand_in.architecture
         assert isinstance(architecture, ConvS2SArchitecture)
         assert isinstance(original.architecture, ConvS2SArchitecture)

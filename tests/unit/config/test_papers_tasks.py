@@ -3,13 +3,11 @@
 Typed from the papers and their authors' scripts, as tests/unit/config/test_papers_models.py is.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from convs2s.config.corpus import FilePair
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 
 Json = dict[str, Any]
@@ -205,20 +203,15 @@ SHARES_TEXT = {
 }
 
 
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
-
-
-def test_every_task_of_the_papers_is_here(paper: Settings) -> None:
+def test_every_task_of_the_papers_is_here(settings: Settings) -> None:
     own = ("demo", "multi30k", "arxiv_titles", "iwslt14")
-    names = {name for name in paper.tasks if not name.startswith(own)}
+    names = {name for name in settings.tasks if not name.startswith(own)}
     assert {name for name in names if not name.endswith("_released")} == set(TASKS)
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_tasks(paper: Settings, name: str) -> None:
-    task = paper.tasks[name]
+def test_tasks(settings: Settings, name: str) -> None:
+    task = settings.tasks[name]
     left_out = {"description", "text", "corpus", "released"}
     shown = task.model_dump(mode="json", exclude=left_out)
     assert shown == {
@@ -238,15 +231,15 @@ def pairs(files: tuple[FilePair, ...]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", TRAINING)
-def test_the_files_of_each_task(paper: Settings, name: str) -> None:
-    corpus = paper.tasks[name].corpus
+def test_the_files_of_each_task(settings: Settings, name: str) -> None:
+    corpus = settings.tasks[name].corpus
     assert pairs(corpus.train) == TRAINING[name]
     assert {test: pairs(files) for test, files in corpus.tests.items()} == TESTS[name]
     assert pairs(corpus.valid) == VALIDATION.get(name, [])
 
 
-def test_the_summaries_files(paper: Settings) -> None:
-    corpus = paper.tasks["gigaword"].corpus
+def test_the_summaries_files(settings: Settings) -> None:
+    corpus = settings.tasks["gigaword"].corpus
     folder = "data/gigaword"
     for split, files in (("train.{}", corpus.train), ("valid.{}.filter", corpus.valid)):
         names = [f"{folder}/{split.format(side)}.txt" for side in ("article", "title")]
@@ -257,6 +250,6 @@ def test_the_summaries_files(paper: Settings) -> None:
     }
     (duc,) = corpus.tests["duc2004"]
     assert duc.references == tuple(f"{DUC_REFERENCES}{number}.txt" for number in (1, 2, 3))
-    task = paper.tasks["gigaword"]
+    task = settings.tasks["gigaword"]
     assert (task.reference_count("gigaword"), task.reference_count("duc2004")) == (1, 4)
     assert set(duc.references) <= set(task.needed_references())

@@ -1,4 +1,4 @@
-"""The pages that are made from the classes."""
+"""The pages that are made from the classes, which test_json_schema.py holds against them."""
 
 from pathlib import Path
 
@@ -8,17 +8,6 @@ from configuration import reference, template
 from convs2s.config.messages import validated
 from convs2s.config.options import Options
 from tests.unit.conftest import Terminal
-
-
-def test_config_yaml_is_the_class(root: Path) -> None:
-    """After a change of the class: python tools/configuration.py."""
-    text = (root / "config.yaml").read_text(encoding="utf-8")
-    assert text == template(), "put your own settings into config.local.yaml"
-
-
-def test_the_reference_page_is_the_classes(root: Path) -> None:
-    """After a change of a class: python tools/configuration.py."""
-    assert (root / "docs/configuration.md").read_text(encoding="utf-8") == reference()
 
 
 def test_the_template_states_the_defaults() -> None:

@@ -33,3 +33,4 @@ def test_other_names_are_none(name: str) -> None:
 def test_an_ensemble_is_its_first_seeds() -> None:
     assert members("ensemble3") == ["seed1", "seed2", "seed3"]
     assert members("seed7") == ["seed7"]
+    assert members("released") == ["released"]

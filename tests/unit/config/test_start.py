@@ -5,23 +5,13 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
-from convs2s.errors import UserError
 from tests.support.user_task import TASK
-
-
-def fault(copy: Path) -> str:
-    with pytest.raises(UserError) as error:
-        load(copy)
-    return str(error.value)
-
-
-def add_model(copy: Path, entry: str) -> None:
-    with (copy / "config/models.yaml").open("a", encoding="utf-8") as models:
-        models.write(f"\nmine: {entry}\n")
+from tests.unit.config.writing import append, fault, write
 
 
 def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
-    add_model(copy, "{extends: small, training: {start: {from: a.safetensors, as: continue}}}")
+    entry = "{extends: small, training: {start: {from: a.safetensors, as: continue}}}"
+    append(copy / "config/models.yaml", f"mine: {entry}\n")
     stated = load(copy).model("mine").training_settings()["training"]
     assert isinstance(stated, dict)
     assert stated["start"] == {"from": "a.safetensors", "as": "continue"}
@@ -47,13 +37,13 @@ def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
     ],
 )
 def test_faults_of_a_model(copy: Path, entry: str, message: str) -> None:
-    add_model(copy, entry)
+    append(copy / "config/models.yaml", f"mine: {entry}\n")
     assert fault(copy) == f"config/models.yaml: {message}"
 
 
 def test_a_threshold_and_sizes_of_bpe_exclude_each_other(copy: Path) -> None:
     stated = "vocabulary: {kind: bpe, threshold: 50, source_size: 3000}\n"
-    (copy / "config/tasks/mine.yaml").write_text(TASK + stated, "utf-8")
+    write(copy / "config/tasks/mine.yaml", TASK + stated)
     assert fault(copy) == (
         "config/tasks/mine.yaml: vocabulary: of BPE either a threshold or sizes: what a size "
         "leaves out is not split again; leave out source_size and target_size"
@@ -62,7 +52,7 @@ def test_a_threshold_and_sizes_of_bpe_exclude_each_other(copy: Path) -> None:
 
 def test_a_vocabulary_of_a_model_is_joint(copy: Path) -> None:
     taken = "vocabulary_of: m.safetensors\nvocabulary: {joint: false}\n"
-    (copy / "config/tasks/mine.yaml").write_text(TASK + taken, "utf-8")
+    write(copy / "config/tasks/mine.yaml", TASK + taken)
     assert fault(copy) == (
         "config/tasks/mine.yaml: vocabulary: one that a model has (vocabulary_of) is joint and "
         "without a threshold; leave out joint and threshold"

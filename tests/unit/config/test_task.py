@@ -129,6 +129,7 @@ def test_metadata_are_plain_data_and_read_again() -> None:
     assert set(dataset.model_dump()) == {
         *("task", "languages", "preparation", "vocabulary", "sources", "stand_in")
     }
+    assert dataset.preparation == "moses_test"
     assert set(corpus.model_dump()) == {"task", "clean", "paper_pairs", "stand_in"}
     assert DatasetMetadata.model_validate(json.loads(dataset.model_dump_json())) == dataset
     assert CorpusMetadata.model_validate(json.loads(corpus.model_dump_json())) == corpus

@@ -19,12 +19,21 @@ from tests.support.rules import rules
 BENCHMARK = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n{}\t0:00:36\t{}\t{}\t{}\n"
 
 
-@pytest.fixture
-def multi30k(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """The configuration of a scale with recipes that end by themselves; nothing has run."""
-    settings = load(root, {"scale": "multi30k"})
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder in which nothing has run."""
     monkeypatch.chdir(tmp_path)
-    return settings
+
+
+@pytest.fixture(scope="module")
+def multi30k(root: Path) -> Settings:
+    """The configuration of a scale with recipes that end by themselves."""
+    return load(root, {"scale": "multi30k"})
+
+
+@pytest.fixture(scope="module")
+def paper(root: Path) -> Settings:
+    return load(root, {"scale": "paper"})
 
 
 def write_training(
@@ -127,10 +136,10 @@ def test_before_the_first_run_a_stated_figure_of_another_model_tells(multi30k: S
     assert cost.to_come.cores == pytest.approx(len(cell.runs) * known.hours * epochs[0] / epochs[1])
 
 
-def test_nothing_measured_is_not_taken_for_no_time(root: Path, multi30k: Settings) -> None:
+def test_nothing_measured_is_not_taken_for_no_time(multi30k: Settings, paper: Settings) -> None:
     cost = found(multi30k, "lstm_table1").exhibits["lstm_table1"]
     assert (cost.measured, cost.to_come, cost.unknown) == (None, None, cost.trainings)
-    paper = load(root, {"scale": "paper"})  # the papers' own figures are of other devices
+    # The papers' own figures are of other devices.
     assert found(paper, "table1").exhibits["table1"].to_come is None
 
 
@@ -177,8 +186,7 @@ def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
     assert len({measure.file for measure in MEASURES.values()}) == 10
 
 
-def test_the_papers_state_four_trainings_of_table_1(root: Path) -> None:
-    paper = load(root, {"scale": "paper"})
+def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
     stated = printed_cost(paper, paper.paper["table1"])
     assert {one.model: one.hours for one in stated.stated} == {
         "wmt14_en_de": 444,
@@ -213,11 +221,7 @@ def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> No
     assert "| wmt14_en_fr | wmt14_en_fr | 7104.00 | the paper: 37 days on 8 GPUs;" in page
 
 
-def test_at_a_scale_where_nothing_ran_the_page_says_not_measured(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paper = load(root, {"scale": "paper"})
-    monkeypatch.chdir(tmp_path)
+def test_at_a_scale_where_nothing_ran_the_page_says_not_measured(paper: Settings) -> None:
     outputs = [Path("costs.csv")]
     write_costs(paper, cells=of(paper, "table1"), benchmarks=Path("none"), outputs=outputs)
     frame = pd.read_csv("costs.csv", dtype=str, keep_default_na=False, index_col=0)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, Stage, budgets, levels
 from convs2s.costs.exhibits import costs
 from convs2s.costs.memory import requested_memory
@@ -18,16 +19,29 @@ LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**1
 GIGA_FREN = "www.statmt.org/wmt10/training-giga-fren.tar"
 
 
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the workflow would run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def settings(root: Path) -> Settings:
+    """The configuration as it comes."""
+    return load(root, {})
+
+
 @pytest.fixture
-def here(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the configuration in which the workflow would run."""
-    monkeypatch.chdir(copy)
+def mine(copy: Path) -> Path:
+    """The folder with a copy of the configuration that has a task of one's own."""
+    (copy / "config/tasks/mine.yaml").write_text(TASK)
     return copy
 
 
-def headline(task: str, **options: object) -> Budget:
+def headline(settings: Settings, task: str) -> Budget:
     """The budget of a task's headline."""
-    return budgets(load(Path.cwd(), options), [task], [])[0]
+    return budgets(settings, [task], [])[0]
 
 
 def text(budgets: list[Budget], machine: Machine = LARGE) -> str:
@@ -39,8 +53,8 @@ def test_levels_of_the_disk() -> None:
     assert list(levels(stages)) == [(5, 5), (9, 4), (6, 5)]
 
 
-def test_the_papers_english_french(here: Path) -> None:
-    found = headline("wmt14_en_fr")
+def test_the_papers_english_french(settings: Settings) -> None:
+    found = headline(settings, "wmt14_en_fr")
     assert found.pairs == 35_500_000
     assert found.downloads[GIGA_FREN] == 2_595_102_720
     assert found.downloads["www.statmt.org/wmt14/test-full.tgz"] is None
@@ -55,34 +69,33 @@ def test_the_papers_english_french(here: Path) -> None:
     assert refusals([found], LARGE) == []
 
 
-def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(here: Path) -> None:
-    settings = load(here)
+def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(settings: Settings) -> None:
     asked = {
         gpus: requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", gpus) for gpus in range(9)
     }
     assert asked[0] == asked[1] == 16_000
     assert asked[8] == pytest.approx(2 * asked[4], abs=1)
     assert 25_000 < asked[8] < 64_000  # the outside estimate of what eight take, and a small node
-    (training,) = headline("wmt14_en_fr").trainings
+    (training,) = headline(settings, "wmt14_en_fr").trainings
     assert requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", 0) * 1e6 >= training.memory
 
 
-def test_a_file_that_is_there_is_not_to_be_downloaded(here: Path) -> None:
+def test_a_file_that_is_there_is_not_to_be_downloaded(settings: Settings, here: Path) -> None:
     place = here / "results/downloads" / GIGA_FREN
     place.parent.mkdir(parents=True)
     place.write_bytes(b"")
-    assert GIGA_FREN not in headline("wmt14_en_fr").downloads
+    assert GIGA_FREN not in headline(settings, "wmt14_en_fr").downloads
 
 
-def test_the_size_of_a_file_is_known_by_http_and_by_https(here: Path) -> None:
+def test_the_size_of_a_file_is_known_by_http_and_by_https(copy: Path) -> None:
     stated = f"http://{GIGA_FREN}"
-    (here / "config/tasks/mine.yaml").write_text(TASK.replace("train.en", f"https://{GIGA_FREN}#a"))
-    assert stated in load(here, {}).downloads
-    assert headline("mine").downloads[GIGA_FREN] == 2_595_102_720
+    (copy / "config/tasks/mine.yaml").write_text(TASK.replace("train.en", f"https://{GIGA_FREN}#a"))
+    settings = load(copy, {})
+    assert stated in settings.downloads
+    assert headline(settings, "mine").downloads[GIGA_FREN] == 2_595_102_720
 
 
-def test_tables_add_their_trainings_and_share_those_of_the_headline(here: Path) -> None:
-    settings = load(here, {})
+def test_tables_add_their_trainings_and_share_those_of_the_headline(settings: Settings) -> None:
     wanted = [cell for table in ("table1", "table2", "table5") for cell in cells(settings, table)]
     words, tokens = budgets(settings, ["wmt14_en_de_word", "wmt14_en_de"], wanted)
     runs = {one.model: one.runs for one in words.trainings}
@@ -92,63 +105,59 @@ def test_tables_add_their_trainings_and_share_those_of_the_headline(here: Path) 
     assert "30 trainings: hours neither measured nor in the paper" in text([words])
 
 
-def test_pairs_of_other_text_follow_from_its_size(here: Path) -> None:
-    (here / "config/tasks/mine.yaml").write_text(TASK)
-    assert headline("mine").pairs is None
-    (here / "data").mkdir()
-    settings = load(here, {})
+def test_pairs_of_other_text_follow_from_its_size(mine: Path) -> None:
+    settings = load(mine, {})
+    assert headline(settings, "mine").pairs is None
     for pair in settings.tasks["mine"].file_pairs("train"):
         for side in pair:
-            path = here / side
+            path = mine / side
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(bytes(138_000))
-    assert headline("mine").pairs == 1000
+    assert headline(settings, "mine").pairs == 1000
 
 
-def test_pairs_of_plain_text_are_counted(here: Path) -> None:
-    (here / "config/tasks/mine.yaml").write_text(TASK)
-    ((source, target),) = load(here, {}).tasks["mine"].file_pairs("train")
-    (here / source).write_text("Go.\n" * 1313)
-    (here / target).write_text("Va !\n" * 1313)
-    assert headline("mine").pairs == 1313
+def test_pairs_of_plain_text_are_counted(mine: Path) -> None:
+    settings = load(mine, {})
+    ((source, target),) = settings.tasks["mine"].file_pairs("train")
+    (mine / source).write_text("Go.\n" * 1313)
+    (mine / target).write_text("Va !\n" * 1313)
+    assert headline(settings, "mine").pairs == 1313
 
 
-def test_memory_of_a_training_is_that_of_its_process(here: Path) -> None:
+def test_memory_of_a_training_is_that_of_its_process(settings: Settings) -> None:
     """The demo's held 0.59 GB at most; that of the paper's largest in bf16 4.8 GB on a CPU."""
-    assert 0.4e9 < headline("demo_en_fr").memory < 0.8e9
-    assert 4e9 < max(one.memory for one in headline("wmt14_en_fr").trainings) < 7e9
+    assert 0.4e9 < headline(settings, "demo_en_fr").memory < 0.8e9
+    assert 4e9 < max(one.memory for one in headline(settings, "wmt14_en_fr").trainings) < 7e9
 
 
-def test_at_another_scale_files_are_those_of_the_mirror(here: Path) -> None:
-    options = {"scale": "mirror"}
-    (here / "config/tasks/mine.yaml").write_text(TASK)
-    assert headline("wmt14_en_fr", **options).pairs is None
-    mirrored = here / "results/scales/mirror/archives" / GIGA_FREN
+def test_at_another_scale_files_are_those_of_the_mirror(mine: Path) -> None:
+    settings = load(mine, {"scale": "mirror"})
+    assert headline(settings, "wmt14_en_fr").pairs is None
+    mirrored = mine / "results/scales/mirror/archives" / GIGA_FREN
     mirrored.parent.mkdir(parents=True)
     mirrored.write_bytes(bytes(1000))
-    assert headline("wmt14_en_fr", **options).downloads[GIGA_FREN] == 1000
+    assert headline(settings, "wmt14_en_fr").downloads[GIGA_FREN] == 1000
 
 
-def test_shared_text_is_prepared_once(here: Path) -> None:
-    settings = load(here, {})
+def test_shared_text_is_prepared_once(settings: Settings) -> None:
     words, tokens = budgets(settings, ["wmt14_en_fr_word", "wmt14_en_fr"], [])
     assert "extract" in [stage.name for stage in words.stages]
     assert "extract" not in [stage.name for stage in tokens.stages]
 
 
-def test_words_are_aligned_in_memory(here: Path) -> None:
-    memory = {stage.name: stage.memory for stage in headline("wmt14_en_fr_word").stages}
-    assert memory["align"] == 5_000_000 * load(here).costs.align_bytes.value
+def test_words_are_aligned_in_memory(settings: Settings) -> None:
+    memory = {stage.name: stage.memory for stage in headline(settings, "wmt14_en_fr_word").stages}
+    assert memory["align"] == 5_000_000 * settings.costs.align_bytes.value
 
 
-def test_kept_intermediates_stay_on_the_disk(here: Path) -> None:
-    removed = headline("wmt14_en_de")
-    kept = headline("wmt14_en_de", keep_intermediates=True)
+def test_kept_intermediates_stay_on_the_disk(root: Path, settings: Settings) -> None:
+    removed = headline(settings, "wmt14_en_de")
+    kept = headline(load(root, {"keep_intermediates": True}), "wmt14_en_de")
     assert kept.disk > removed.disk
 
 
-def test_of_a_training_that_has_ended_its_model_is_there_twice(here: Path) -> None:
-    found = headline("wmt14_en_de")
+def test_of_a_training_that_has_ended_its_model_is_there_twice(settings: Settings) -> None:
+    found = headline(settings, "wmt14_en_de")
     (_, before), (during, after) = list(levels(found.stages))[-2:]
     (training,) = found.trainings
     assert training.runs == 3
@@ -157,16 +166,16 @@ def test_of_a_training_that_has_ended_its_model_is_there_twice(here: Path) -> No
     assert during - after == 2 * training.state_bytes  # of the one that runs
 
 
-def test_text_that_one_has_to_bring_is_named(here: Path) -> None:
-    found = headline("gigaword")
+def test_text_that_one_has_to_bring_is_named(settings: Settings) -> None:
+    found = headline(settings, "gigaword")
     (reason,) = refusals([found], LARGE)
     assert reason.startswith("gigaword needs data/gigaword/train.article.txt, ")
     assert "config/tasks/gigaword.yaml" in reason
     assert "MISSING: data/gigaword/train.article.txt" in text([found])
 
 
-def test_what_does_not_fit_is_refused(here: Path) -> None:
-    found = headline("wmt14_en_fr_word")
+def test_what_does_not_fit_is_refused(settings: Settings) -> None:
+    found = headline(settings, "wmt14_en_fr_word")
     small = Machine(results=10**9, downloads=10**9, is_one_disk=False, memory=10**9)
     results, downloads, memory = refusals([found], small)
     assert results.startswith("results take ")
@@ -177,20 +186,19 @@ def test_what_does_not_fit_is_refused(here: Path) -> None:
     assert refusals([found], elsewhere) == []
 
 
-def test_what_is_there_already_needs_no_more_space(here: Path) -> None:
-    found = headline("wmt14_en_de")
+def test_what_is_there_already_needs_no_more_space(settings: Settings) -> None:
+    found = headline(settings, "wmt14_en_de")
     needed = Machine(int(found.disk) + 2 * 10**9, 0, True, None)
     assert refusals([found], needed) == []
     assert refusals([found], Machine(int(found.disk), 0, True, None))
 
 
-def test_several_tasks_share_their_downloads(here: Path) -> None:
-    both = budgets(load(here, {}), ["wmt14_en_de", "wmt14_en_fr"], [])
+def test_several_tasks_share_their_downloads(settings: Settings) -> None:
+    both = budgets(settings, ["wmt14_en_de", "wmt14_en_fr"], [])
     assert "to download: 6.7 GB in 8 files" in text(both).rpartition("in all, at")[2]
 
 
-def test_what_is_not_measured_is_no_expectation(here: Path) -> None:
-    settings = load(here, {})
+def test_what_is_not_measured_is_no_expectation(settings: Settings, here: Path) -> None:
     tables = {name: cells(settings, name) for name in ("table1", "table2", "table4")}
     found = costs(settings, tables, here / "benchmarks")
     lines = list(exhibits_report(found))
@@ -205,15 +213,14 @@ def test_what_is_not_measured_is_no_expectation(here: Path) -> None:
     assert "neither measured nor in the paper" not in said
 
 
-def test_a_released_model_is_not_trained(here: Path) -> None:
-    found = headline("wmt14_en_fr_released")
+def test_a_released_model_is_not_trained(settings: Settings) -> None:
+    found = headline(settings, "wmt14_en_fr_released")
     assert "released model: nothing is trained" in text([found])
     assert (found.disk, found.training_hours("GPU")) == (0, 0)
 
 
-def test_the_papers_english_french_on_gpus_of_today(here: Path) -> None:
-    settings = load(here, {})
-    (training,) = headline("wmt14_en_fr").trainings
+def test_the_papers_english_french_on_gpus_of_today(settings: Settings) -> None:
+    (training,) = headline(settings, "wmt14_en_fr").trainings
     work, known = training.work, training.known
     assert work is not None
     assert known is not None
@@ -233,13 +240,12 @@ def test_the_papers_english_french_on_gpus_of_today(here: Path) -> None:
     assert ("V100", "bf16", False) not in rates  # a GPU without bf16
 
 
-def test_hours_of_gpus_are_marked_as_an_estimate(here: Path) -> None:
-    costs_file = load(here, {}).costs
-    said = list(estimates([headline("wmt14_en_fr")], costs_file))
+def test_hours_of_gpus_are_marked_as_an_estimate(settings: Settings) -> None:
+    said = list(estimates([headline(settings, "wmt14_en_fr")], settings.costs))
     assert said[1] == "estimate, not measured: one training on one GPU, by its peak rates"
     assert [line.split()[:3] for line in said[-3:]] == [
         ["wmt14_en_fr", "H100", "bf16"],
         ["wmt14_en_fr", "A100", "bf16"],
         ["wmt14_en_fr", "V100", "has"],
     ]
-    assert list(estimates([headline("demo_en_fr")], costs_file)) == []
+    assert list(estimates([headline(settings, "demo_en_fr")], settings.costs)) == []

@@ -18,7 +18,7 @@ from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store
 from convs2s.data.vocabulary import END
 
-PAIRS = 200_000
+PAIRS = 20_000
 
 
 def synthetic_lengths(pairs: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -87,7 +87,7 @@ def plain_plan(limits: BatchLimits) -> list[list[int]]:
         limited(64, None, 4000),
         limited(None, 4000, None),
         limited(64, 1500, None),
-        limited(None, 200, None),  # some rows alone are over it
+        limited(None, 100, None),  # some rows alone are over it
         limited(None, None, None),
         limited(512, None, 4000, split="separate"),
         limited(64, None, None, lengths="mixed"),
@@ -138,15 +138,16 @@ def test_an_empty_store_makes_an_empty_plan() -> None:
 def test_planning_takes_a_few_bytes_a_pair(
     limits: BatchLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "SORT_CHUNK", PAIRS // 50)
-    lengths = SOURCE.astype(np.uint16), TARGET.astype(np.uint16)
+    pairs = 200_000  # beside which the fixed costs are small
+    monkeypatch.setattr(batches, "SORT_CHUNK", pairs // 50)
+    source, target = (lengths.astype(np.uint16) for lengths in synthetic_lengths(pairs))
     tracemalloc.start()
-    made = plan_batches(*lengths, limits, np.random.default_rng(1))
+    made = plan_batches(source, target, limits, np.random.default_rng(1))
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(made) > 0
-    assert held < 5 * PAIRS  # the order, 4 bytes, and the batches
-    assert peak < 10 * PAIRS  # two orders during a sort, and a chunk
+    assert held < 5 * pairs  # the order, 4 bytes, and the batches
+    assert peak < 10 * pairs  # two orders during a sort, and a chunk
 
 
 # ---- lengths ----

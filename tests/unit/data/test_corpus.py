@@ -1,14 +1,10 @@
 import gzip
-import io
-import subprocess
-import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from convs2s.config.corpus import HoldOutPart
-from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.file_reference import local_path
 from convs2s.config.options import MOST_SHARDS
 from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_corpus
 from convs2s.data.formats import read_segments
@@ -17,7 +13,7 @@ from convs2s.errors import UserError
 from convs2s.files.compressed import decompressed_file
 from convs2s.files.text import decode_lines, read_line_pairs, read_lines, write_lines
 from tests.support.limits import open_files_of_at_most
-from tests.support.local_files import FilesBelow
+from tests.support.local_files import FilesBelow, write_tar
 
 URL = "https://data.example/a.tgz"
 
@@ -33,15 +29,6 @@ def write(path: Path, text: str | bytes) -> str:
     return str(path)
 
 
-def write_tar(path: Path, members: dict[str, bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w:gz") as archive:
-        for name, data in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-
-
 def text_of(path: Path) -> str:
     with decompressed_file(path) as stream:
         return stream.read().decode()
@@ -55,33 +42,6 @@ def extract(
 
 def nothing_written(sides: Sides) -> bool:
     return not sides[0].parent.exists() or not list(sides[0].parent.iterdir())
-
-
-# References
-
-
-@pytest.mark.parametrize(
-    ("reference", "location", "member", "path"),
-    [
-        ("data/my.en", "data/my.en", None, "data/my.en"),
-        ("/data/my.tgz#a/b.en", "/data/my.tgz", "a/b.en", "/data/my.tgz"),
-        (f"{URL}#a/b.en", URL, "a/b.en", "d/data.example/a.tgz"),
-        ("demo://en_fr/train.en", "demo://en_fr/train.en", None, "d/demo/en_fr/train.en"),
-        ("titles://a/train.title", "titles://a/train.title", None, "d/titles/a/train.title"),
-        ("a.jsonl.gz#text[0]", "a.jsonl.gz", "text[0]", "a.jsonl.gz"),
-    ],
-)
-def test_references(reference: str, location: str, member: str | None, path: str) -> None:
-    parsed = parse_file_reference(reference)
-    assert (parsed.location, parsed.member) == (location, member)
-    assert parsed.is_url == ("://" in reference)
-    assert parsed.path(Path("d")) == Path(path)
-
-
-@pytest.mark.parametrize("reference", ["", "#a", "a.tgz#", "ftp://h/a", "s3://bucket/a#b"])
-def test_bad_references(reference: str) -> None:
-    with pytest.raises(UserError):
-        parse_file_reference(reference)
 
 
 # Extraction
@@ -161,12 +121,6 @@ def test_invalid_utf8_is_named_by_file_and_line(tmp_path: Path, sides: Sides) ->
     with pytest.raises(UserError, match=r"a\.tgz#c\.en:2: not UTF-8"):
         extract([(f"{URL}#c.en", good)], tmp_path, sides)
     assert nothing_written(sides)
-
-
-def test_what_is_no_text_with_lines_is_an_error(tmp_path: Path, sides: Sides) -> None:
-    path = write(tmp_path / "own.en", b"good\n" + b"x" * (2 << 20))
-    with pytest.raises(UserError, match=r"own\.en:2: a line of more than 1048576 bytes"):
-        extract([(path, path)], tmp_path, sides)
 
 
 def test_a_missing_file_is_named(tmp_path: Path, sides: Sides) -> None:
@@ -341,14 +295,6 @@ def test_a_nested_member_and_a_zip_from_the_mirror(
     )
     assert extract([(f"{giga}.en.gz", f"{giga}.fr.gz")], tmp_path, sides) == 29_000
     assert extract([(f"{setimes}.en", f"{setimes}.ro")], tmp_path, sides) > 1000
-
-
-def test_the_modules_for_raw_text_load_neither_torch_nor_snakemake() -> None:
-    code = (
-        "import sys, convs2s.data.corpus, convs2s.download.download\n"
-        "sys.exit('torch' in sys.modules or 'snakemake' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # Records, and further references

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,27 +18,20 @@ from convs2s.data.dataset import (
     splitter,
 )
 from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import END, UNKNOWN, most_frequent, read_counts, write_counts
+from convs2s.data.vocabulary import END, UNKNOWN, read_counts, write_counts
 from convs2s.data.word_counts import count_words
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines, write_lines
 
 SOURCE = ["the dog sees the cat", "the cat", "a dog"]
 TARGET = ["le chien voit le chat", "le chat dort", "un chien"]
+OF_ALL_WORDS: dict[str, Any] = {"threshold": 0, "glossaries": (), "minimum_count": 1}
 
 
 def vocabulary(folder: Path, name: str, counts: list[tuple[str, int]], size: int | None) -> Path:
     words, table = folder / f"{name}.words.tsv", folder / f"{name}.tsv"
     write_counts(words, sorted(counts))
-    build_vocabulary(
-        words=words,
-        bpe_codes=None,
-        output=table,
-        size=size,
-        threshold=0,
-        glossaries=(),
-        minimum_count=1,
-    )
+    build_vocabulary(words=words, bpe_codes=None, output=table, size=size, **OF_ALL_WORDS)
     return table
 
 
@@ -74,18 +68,6 @@ def store_of(tmp_path: Path, most_tokens: int | None) -> tuple[Path, Path]:
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Path, Path]:
     return store_of(tmp_path, None)
-
-
-def test_the_most_frequent_words_have_the_first_numbers(tmp_path: Path) -> None:
-    table = vocabulary(tmp_path, "en", [("b", 2), ("a", 1), ("c", 5), ("d", 2)], 3)
-    assert list(read_counts(table)) == [("c", 5), ("b", 2), ("d", 2)]
-
-
-def test_equal_counts_go_by_code_point_from_the_first_letter() -> None:
-    words = ["ba", "ab", "zA", "Az", "éa"]
-    for size in (None, 5):
-        found = [word for word, _ in most_frequent([(word, 1) for word in words], size)]
-        assert found == ["Az", "ab", "ba", "zA", "éa"]
 
 
 def test_a_store_holds_the_words_numbers_each_with_its_end(made: tuple[Path, Path]) -> None:
@@ -142,15 +124,8 @@ def test_words_spelt_like_special_tokens_are_unknown(tmp_path: Path, merges: int
     }
     if merges is not None:
         learn_bpe(words=[words], output=codes, merges=merges)
-    build_vocabulary(
-        words=words,
-        bpe_codes=None if merges is None else codes,
-        output=table,
-        size=None,
-        threshold=0,
-        glossaries=(),
-        minimum_count=1,
-    )
+    bpe_codes = None if merges is None else codes
+    build_vocabulary(words=words, bpe_codes=bpe_codes, output=table, size=None, **OF_ALL_WORDS)
     assert [word for word, _ in read_counts(table)] == ["the", "##", "dog"]
     description = tmp_path / "train.json"
     kind = {"kind": "word"} if merges is None else {"kind": "bpe", "merges": merges}

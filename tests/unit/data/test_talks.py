@@ -1,7 +1,5 @@
 """Transcripts of TED talks in IWSLT's layout: from an archive to the words that a task keeps."""
 
-import io
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from convs2s.files.text import read_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from tests.conftest import ROOT
-from tests.support.local_files import FilesBelow
+from tests.support.local_files import FilesBelow, write_tar
 
 TASK = load(ROOT).tasks["iwslt14_de_en"]
 SENTENCES = 46
@@ -62,13 +60,8 @@ def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
         files[f"train.tags.de-en.{language}"] = text
         for count, name in enumerate(names, start=1):
             files[f"IWSLT14.{name}.de-en.{language}.xml"] = segments(language, count)
-    place = folder / "dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz"
-    place.parent.mkdir(parents=True)
-    with tarfile.open(place, "w:gz") as archive:
-        for name, text in files.items():
-            member = tarfile.TarInfo(f"de-en/{name}")
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
+    members = {f"de-en/{name}": text.encode() for name, text in files.items()}
+    write_tar(folder / "dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz", members)
     return folder
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from time import monotonic, sleep
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ from convs2s.decoding.rescoring import list_n_best, score_n_best
 from convs2s.decoding.test_sets import decode_test_set, time_decoding
 from convs2s.devices import VISIBLE, lock_folder, own_gpus
 from convs2s.files.text import write_lines
+from tests.support.processes import wait_for
 
 EIGHT = list(map(str, range(8)))
 
@@ -45,59 +46,30 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = monotonic() + 60
-    while not condition():
-        assert monotonic() < deadline
-        sleep(0.02)
+def job(model: Path, source: Path, /, **beside_it: str) -> dict[str, Any]:
+    """What every job is told: its model and source, where to compute, and files beside these."""
+    files = {key: source.with_name(name) for key, name in beside_it.items()}
+    return {"models": [model], "source": source, "device": "auto", "threads": 1, **files}
 
 
 def decode(model: Path, text: Path) -> None:
-    decode_test_set(
-        models=[model],
-        source=text,
-        lines=text.with_name("lines"),
-        text=text.with_name("text"),
-        settings=DecodingSettings(),
-        device="auto",
-        threads=1,
-    )
+    decode_test_set(**job(model, text, lines="lines", text="text"), settings=DecodingSettings())
 
 
 def time_it(model: Path, text: Path) -> None:
+    manifest = {"processor": "a processor"}
     time_decoding(
-        models=[model],
-        source=text,
-        output=text.with_name("seconds"),
-        settings=DecodingSettings(),
-        device="auto",
-        threads=1,
-        manifest={"processor": "a processor"},
+        **job(model, text, output="seconds"), settings=DecodingSettings(), manifest=manifest
     )
 
 
 def list_best(model: Path, text: Path) -> None:
-    list_n_best(
-        models=[model],
-        source=text,
-        output=text.with_name("list"),
-        settings=DecodingSettings(),
-        device="auto",
-        threads=1,
-    )
+    list_n_best(**job(model, text, output="list"), settings=DecodingSettings())
 
 
 def score(model: Path, text: Path) -> None:
     write_lines(text.with_name("list"), ["0 ||| w1 w2 ||| A= -1 ||| -1"])
-    score_n_best(
-        models=[model],
-        source=text,
-        n_best=text.with_name("list"),
-        output=text.with_name("scored"),
-        length_penalty=1.0,
-        device="auto",
-        threads=1,
-    )
+    score_n_best(**job(model, text, n_best="list", output="scored"), length_penalty=1.0)
 
 
 def translate_by_hand(model: Path, text: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import (
@@ -24,8 +23,7 @@ from convs2s.decoding.rescoring import (
 from convs2s.decoding.words import Form
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
-from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
+from convs2s.model_file import load_model
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.scoring.n_best import ListedHypothesis, read_n_best
@@ -34,7 +32,7 @@ from tests.support.memory import peak_memory
 from tests.support.networks import batch, lstm, network
 from tests.unit.conftest import Terminal
 
-SENTENCES, HYPOTHESES = 50, 20
+SENTENCES, HYPOTHESES = 20, 20
 
 
 def sentence(generator: random.Random, mark: str = "") -> str:
@@ -50,34 +48,13 @@ def sources() -> list[str]:
 
 @pytest.fixture(scope="module")
 def listed() -> list[ListedHypothesis]:
-    """A list of 20 hypotheses of each of 50 sentences, empty ones and unknown words among them."""
+    """A list of 20 hypotheses of each sentence, empty ones and unknown words among them."""
     generator = random.Random(2)
     return [
         ListedHypothesis(number, sentence(generator, "x"), "LM= -3 TM= -1 -2", -generator.random())
         for number in range(SENTENCES)
         for _ in range(HYPOTHESES)
     ]
-
-
-@pytest.fixture(scope="session")
-def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An LSTM over the vocabularies of the other model."""
-    _, description = load_model(model)
-    architecture = LstmArchitecture(
-        kind="lstm",
-        layers=2,
-        cells=12,
-        embedding=10,
-        dropout=0.0,
-        initialization=0.5,
-        reverse_source=True,
-    )
-    types = len(description.source_vocabulary()), len(description.target_vocabulary())
-    torch.manual_seed(3)
-    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
-    weights = build_network(architecture, *types).state_dict()
-    save_model(path, weights, replace(description, architecture=architecture))
-    return path
 
 
 def write_list(path: Path, hypotheses: Sequence[ListedHypothesis]) -> Path:

@@ -14,10 +14,10 @@ from convs2s.files.text import write_lines
 LINES = ["w1 w2 w3", "", "w4 w5"]
 
 
-def timed(model: Path, folder: Path) -> Path:
-    source, output = folder / "test.en", folder / "test.beam5.cpu.speed.json"
+def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "test.en", tmp_path / "test.beam5.cpu.speed.json"
     write_lines(source, LINES)
-    facts = {"processor": "a processor", "revision": "abc"}
+    started = time.perf_counter()
     time_decoding(
         models=[model],
         source=source,
@@ -25,15 +25,10 @@ def timed(model: Path, folder: Path) -> Path:
         settings=DecodingSettings(batch_sentences=2),
         device="cpu",
         threads=1,
-        manifest=facts,
+        manifest={"processor": "a processor", "revision": "abc"},
     )
-    return output
-
-
-def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Path) -> None:
-    started = time.perf_counter()
-    said = json.loads(timed(model, tmp_path).read_text("utf-8"))
     elapsed = time.perf_counter() - started
+    said = json.loads(output.read_text("utf-8"))
     found = list(LineTranslator([model], DecodingSettings(), "cpu").translate(LINES))
     assert said["lines"] == 3
     assert said["tokens"] == sum(len(one.tokens) + 1 for one in found)

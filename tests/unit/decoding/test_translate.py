@@ -35,21 +35,6 @@ def test_incremental_equals_full(kernels: tuple[int, ...], attention: tuple[bool
     assert_incremental_equals_full(model, batch(7, 4, 1), previous)
 
 
-def test_beam_1_is_greedy() -> None:
-    model = network().eval()
-    source = batch(6)
-    (found,) = beam_search(Ensemble([model]), source, options(beam=1))
-    tokens = [END]
-    with torch.no_grad():
-        while len(tokens) <= 11:
-            logits = model(source, torch.tensor([tokens]))[0][0, -1]
-            logits[PADDING] = -torch.inf
-            tokens.append(int(logits.argmax()))
-            if tokens[-1] == END:
-                break
-    assert found[0].tokens == [token for token in tokens[1:] if token != END]
-
-
 def test_a_sentence_does_not_depend_on_its_batch() -> None:
     ensemble = Ensemble([network()])
     together = beam_search(ensemble, batch(9, 2, 5), options())
@@ -109,14 +94,6 @@ def test_a_decoding_says_what_its_ensemble_averages(model: Path, sharp: Path) ->
     assert scores[0] != scores[1]
 
 
-def test_lengths_are_kept() -> None:
-    ensemble = Ensemble([network()])
-    short = beam_search(ensemble, batch(4), options(maximum_length={"factor": 0, "offset": 3}))[0]
-    assert max(len(one.tokens) for one in short) <= 3
-    long = beam_search(ensemble, batch(4), options(minimum_length=6))[0]
-    assert min(len(one.tokens) for one in long) >= 6
-
-
 @pytest.mark.parametrize("make", [network, lstm])
 def test_score_is_the_likelihood_over_the_length(make: Callable[[], Network]) -> None:
     model = make().eval()
@@ -143,14 +120,6 @@ def test_unknown_words_come_from_the_dictionary_or_the_source() -> None:
     )
     assert after == ["le", "chien", "voit", "Bob"]
     assert [(one.position, one.by) for one in replacements] == [(1, "dictionary"), (3, "copied")]
-
-
-def test_attention_on_the_end_symbol_is_passed_over() -> None:
-    found = beam_search(Ensemble([network()]), batch(4, 9), options())
-    for length, hypotheses in zip((4, 9), found, strict=True):
-        for one in hypotheses:
-            assert one.alignment is not None
-            assert all(place < length for place in one.alignment)
 
 
 # ---- raw text to text ----
@@ -185,16 +154,6 @@ def test_each_line_gets_the_translation_of_its_own_text(sharp: Path) -> None:
     alone = [next(iter(translator(sharp).translate([line]))).text for line in lines]
     assert len(set(alone)) == len(lines)
     assert [one.text for one in translator(sharp).translate(lines)] == alone
-
-
-@pytest.mark.parametrize(("minimum", "length"), [(14, 14), (40, 15)])
-def test_the_minimum_length_comes_before_the_maximum_but_after_the_positions(
-    model: Path, minimum: int, length: int
-) -> None:
-    """A summary of at least 14 tokens, of a source of one; the model has 16 positions."""
-    settings = {"minimum_length": minimum, "maximum_length": {"factor": 1.5, "offset": 10}}
-    (one,) = translator(model, **settings).translate(["w1"])
-    assert len(one.tokens) == length
 
 
 def test_a_batch_holds_no_more_tokens_than_it_may(

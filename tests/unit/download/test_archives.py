@@ -15,6 +15,8 @@ import zstandard
 
 from convs2s.download.archives import is_archive, open_member
 from convs2s.errors import UserError
+from convs2s.files import compressed
+from tests.support.damage import flipped
 from tests.support.systems import READS_PROC
 
 TEXT = "Ein Mann\u2028schläft .\nZwei Frauen lesen .\n".encode() * 50
@@ -24,10 +26,8 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
-
-
+MEMBERS = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]}
 ARCHIVES = ["a.tar", "a.tgz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip"]
-TARS = ARCHIVES[:-1]
 
 
 def noise(size: int) -> bytes:
@@ -42,10 +42,9 @@ def entry(name: str, **fields: object) -> tarfile.TarInfo:
 
 
 def make_tar(
-    path: Path, members: dict[str, bytes] | None = None, extra: tarfile.TarInfo | None = None
+    path: Path, members: dict[str, bytes] = MEMBERS, extra: tarfile.TarInfo | None = None
 ) -> Path:
-    """Write a tar archive of the members (default: a/one.en, a/two.en), with an odd one first."""
-    members = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]} if members is None else members
+    """Write a tar archive of the members, with an odd one first."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as archive:
         if extra is not None:
@@ -57,15 +56,14 @@ def make_tar(
     return path
 
 
-def make_zip(path: Path, members: dict[str, bytes] | None = None) -> Path:
-    members = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]} if members is None else members
+def make_zip(path: Path, members: dict[str, bytes] = MEMBERS) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return path
 
 
-def make_archive(path: Path, members: dict[str, bytes] | None = None) -> Path:
+def make_archive(path: Path, members: dict[str, bytes] = MEMBERS) -> Path:
     """Write a zip or tar archive, as the suffix says."""
     return (make_zip if path.suffix == ".zip" else make_tar)(path, members)
 
@@ -149,7 +147,7 @@ def test_an_archive_needs_a_member_and_a_file_has_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:\\evil"])
-@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("kind", ["a.tgz", "a.zip"])
 def test_climbing_and_absolute_names_are_refused(tmp_path: Path, kind: str, name: str) -> None:
     members = {name: b"evil\n", "good.en": TEXT}
     path = make_archive(tmp_path / kind, members)
@@ -158,15 +156,14 @@ def test_climbing_and_absolute_names_are_refused(tmp_path: Path, kind: str, name
             read(path, member)
 
 
-@pytest.mark.parametrize("name", TARS)
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_tar_links_are_refused(tmp_path: Path, kind: bytes, name: str) -> None:
-    inside = make_tar(tmp_path / name, extra=entry("link", type=kind, linkname="a/one.en"))
+def test_tar_links_are_refused(tmp_path: Path, kind: bytes) -> None:
+    inside = make_tar(tmp_path / "a.tgz", extra=entry("link", type=kind, linkname="a/one.en"))
     with pytest.raises(UserError, match="'link' is a link or a folder"):
         read(inside, "link")
     assert read(inside, "a/one.en") == TEXT
     for target in ("/etc/passwd", "../secret"):
-        outside = make_tar(tmp_path / f"b{name}", extra=entry("link", type=kind, linkname=target))
+        outside = make_tar(tmp_path / "b.tgz", extra=entry("link", type=kind, linkname=target))
         with pytest.raises(UserError, match="link 'link' leads out of the archive"):
             read(outside, "a/one.en")
 
@@ -183,10 +180,9 @@ def test_zip_links_and_devices_are_refused(tmp_path: Path, mode: int) -> None:
             read(path, member)
 
 
-@pytest.mark.parametrize("name", TARS)
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-def test_devices_are_refused(tmp_path: Path, kind: bytes, name: str) -> None:
-    path = make_tar(tmp_path / name, extra=entry("device", type=kind))
+def test_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
+    path = make_tar(tmp_path / "a.tgz", extra=entry("device", type=kind))
     for member in ("device", "a/one.en"):
         with pytest.raises(UserError, match="'device' is a device"):
             read(path, member)
@@ -253,9 +249,8 @@ def test_trailing_garbage_is_refused(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_damage_in_a_second_stream_is_no_garbage(tmp_path: Path, suffix: str) -> None:
-    path, second = tmp_path / f"one.en{suffix}", bytearray(COMPRESS[suffix](noise(2000)))
-    second[len(second) // 2] ^= 0xFF
-    path.write_bytes(COMPRESS[suffix](TEXT) + bytes(second))
+    path, second = tmp_path / f"one.en{suffix}", COMPRESS[suffix](noise(2000))
+    path.write_bytes(COMPRESS[suffix](TEXT) + flipped(second, 8 * (len(second) // 2)))
     with pytest.raises(UserError, match=r"damaged, or not a .*; fetch or make it again"):
         read(path)
 
@@ -288,9 +283,7 @@ def test_garbage_between_tar_members_is_refused(tmp_path: Path) -> None:
 
 def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
     for path in (make_tar(tmp_path / "a.tgz"), make_zip(tmp_path / "a.zip")):
-        data = bytearray(path.read_bytes())
-        data[60] ^= 4
-        path.write_bytes(data)
+        path.write_bytes(flipped(path.read_bytes(), 8 * 60 + 2))
         with pytest.raises(UserError, match="damaged"):
             read(path, "a/one.en")
 
@@ -303,34 +296,47 @@ def test_a_web_page_instead_of_the_file_is_refused(tmp_path: Path, name: str) ->
         read(path, "one" if is_archive(path) else None)
 
 
+@pytest.fixture
+def bomb(monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """Zeros, and a small bound in place of that up to which no ratio is asked."""
+    monkeypatch.setattr(compressed, "UNJUDGED_BYTES", 1 << 20)
+    return bytes(3 << 20)
+
+
 @pytest.mark.parametrize("suffix", COMPRESS)
-def test_bombs_are_refused(tmp_path: Path, suffix: str) -> None:
+def test_bombs_are_refused(tmp_path: Path, bomb: bytes, suffix: str) -> None:
     path = tmp_path / f"one.en{suffix}"
-    path.write_bytes(COMPRESS[suffix](bytes(70 << 20)))
+    path.write_bytes(COMPRESS[suffix](bomb))
+    with pytest.raises(UserError, match="a decompression bomb"):
+        read(path)
+
+
+def test_70_mib_of_zeros_are_a_bomb(tmp_path: Path) -> None:
+    path = tmp_path / "one.en.zst"
+    path.write_bytes(COMPRESS[".zst"](bytes(70 << 20)))
     with pytest.raises(UserError, match="a decompression bomb"):
         read(path)
 
 
 @pytest.mark.parametrize("name", ARCHIVES[1:])
-def test_a_bomb_in_an_archive_is_refused(tmp_path: Path, name: str) -> None:
-    path = make_archive(tmp_path / name, {"one": bytes(70 << 20)})
+def test_a_bomb_in_an_archive_is_refused(tmp_path: Path, bomb: bytes, name: str) -> None:
+    path = make_archive(tmp_path / name, {"one": bomb})
     with pytest.raises(UserError, match="a decompression bomb"):
         read(path, "one")
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.zip"])
-def test_a_bomb_as_a_compressed_member_is_refused(tmp_path: Path, name: str) -> None:
-    path = make_archive(tmp_path / name, {"one.gz": gzip.compress(bytes(70 << 20))})
+def test_a_bomb_as_a_compressed_member_is_refused(tmp_path: Path, bomb: bytes, name: str) -> None:
+    path = make_archive(tmp_path / name, {"one.gz": gzip.compress(bomb)})
     with pytest.raises(UserError, match="a decompression bomb"):
         read(path, "one.gz")
 
 
 def test_a_zip_that_lies_about_a_size_is_refused(tmp_path: Path) -> None:
-    path = make_zip(tmp_path / "a.zip", {"one": bytes(70 << 20)})
-    directory = path.read_bytes().replace(
-        (70 << 20).to_bytes(4, "little"), (99).to_bytes(4, "little")
-    )
-    path.write_bytes(directory)
+    size = 3_456_789
+    path = make_zip(tmp_path / "a.zip", {"one": bytes(size)})
+    lie = path.read_bytes().replace(size.to_bytes(4, "little"), (99).to_bytes(4, "little"))
+    path.write_bytes(lie)
     with pytest.raises(UserError, match="damaged"):
         read(path, "one")
 

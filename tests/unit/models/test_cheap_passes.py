@@ -28,7 +28,6 @@ def gradients(loss: Tensor, *inputs: Tensor) -> list[Tensor]:
     return list(torch.autograd.grad(loss, inputs))
 
 
-@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("block", [1, 60, 1 << 21])
 def test_the_loss_equals_torchs(

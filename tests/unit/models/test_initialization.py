@@ -6,14 +6,13 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.dropout import dropout as drop
 from convs2s.models.layers import Embedding, GatedConvolution, Linear
 from tests.support.networks import convs2s
 
-DRAWS = range(20)
+DRAWS = range(5)
 DROPOUT = 0.3
 WIDTH, TYPES = 128, 500
 BLOCKS = ((WIDTH, 3),) * 3 + ((2 * WIDTH, 3), (2 * WIDTH, 1))
@@ -141,27 +140,6 @@ def test_a_convolution_keeps_the_variance_of_gradients(dropout: float) -> None:
     assert x.grad is not None
     inner = x.grad[:, 2:-2]  # every one of them is in three windows
     assert variance(inner) == pytest.approx(variance(gradient), rel=0.25)
-
-
-@pytest.mark.parametrize("spread", [1.0, 4.0])
-def test_bounds_of_the_gated_variance(spread: float) -> None:
-    y = torch.randn(1_000_000, 2, generator=torch.Generator().manual_seed(0)) * spread**0.5
-    gated = variance(functional.glu(y, dim=1))
-    assert spread / 4 < gated < spread**2 / 16 + spread / 4  # equations 8 to 10, and 15
-
-
-def test_a_small_variance_is_divided_by_four() -> None:
-    y = torch.randn(1_000_000, 2, generator=torch.Generator().manual_seed(0))
-    gated = functional.glu(y * (4 * EMBEDDED) ** 0.5, dim=1)
-    assert variance(gated) == pytest.approx(EMBEDDED, rel=0.03)  # equation 16
-
-
-def test_bound_on_the_squared_sigmoid() -> None:
-    x = torch.linspace(-30.0, 30.0, 60_001, dtype=torch.float64)
-    sigmoid = torch.sigmoid(x)
-    slack = x**2 / 16 - 1 / 4 + sigmoid - sigmoid**2  # equation 39
-    assert float(slack.min()) >= -1e-15
-    assert float(slack[x.abs() > 0.1].min()) > 0.0
 
 
 @pytest.mark.parametrize("dropout", [0.1, 0.5])

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,9 @@ from convs2s.models.lstm import InferenceLstm, Lstm, reverse_tokens
 from convs2s.models.steps import Precision
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
-from convs2s.training.trainer import Trainer
 from tests.support import tiny
-from tests.support.networks import (
-    TYPES,
-    assert_incremental_equals_full,
-    batch,
-    lstm,
-    network,
-    options,
-)
+from tests.support.interrupted import train_until
+from tests.support.networks import TYPES, batch, lstm, network, options
 
 
 def previous(length: int, rows: int) -> torch.Tensor:
@@ -82,22 +74,6 @@ def test_tokens_are_reversed_and_the_end_symbol_stays_last() -> None:
     ]
 
 
-def test_reversal_is_part_of_the_network() -> None:
-    source, tokens = batch(6, 3), previous(4, 2)
-    reversing, forward = lstm().eval(), lstm(reverse_source=False).eval()
-    expected, _ = forward(reverse_tokens(source), tokens)
-    torch.testing.assert_close(reversing(source, tokens)[0], expected, atol=0, rtol=0)
-    assert not torch.allclose(forward(source, tokens)[0], expected)
-
-
-def test_padding_changes_nothing() -> None:
-    model, source, tokens = lstm().eval(), batch(9, 2, 5), previous(4, 3)
-    together, _ = model(source, tokens)
-    for row, logits, read in zip(source, together, tokens, strict=True):
-        alone, _ = model(row[row != PADDING].unsqueeze(0), read.unsqueeze(0))
-        torch.testing.assert_close(alone[0], logits, atol=1e-12, rtol=0)
-
-
 def test_features_are_what_the_output_layer_maps() -> None:
     source, tokens = batch(6, 3), previous(4, 2)
     for model in (lstm().eval(), network().eval()):
@@ -133,11 +109,6 @@ def test_an_encoded_sentence_is_the_same_to_the_bit_in_every_batch(precision: Pr
     for chosen in ([0], [4], [1, 2], [3, 4], [0, 4], [2, 0, 3]):
         for one, whole in zip(states(chosen), expected, strict=True):
             assert torch.equal(one, whole[chosen])
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-def test_incremental_equals_full(layers: int) -> None:
-    assert_incremental_equals_full(lstm(layers=layers), batch(7, 4, 1), previous(6, 3))
 
 
 @pytest.mark.parametrize("finished", ["replace", "leave"])
@@ -192,23 +163,11 @@ def job(task: Path, output: Path, changes: Mapping[str, object], **training: Any
     return tiny.job(task, output, settings)
 
 
-def test_training_goes_on_to_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     task = tiny.prepare(tmp_path / "task")
     whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
     train(job(task, whole, {"dropout": 0.2}))
-    finish = Trainer._finish_epoch
-
-    def stop(self: Trainer) -> None:
-        finish(self)
-        if self.state.epoch == 3:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(job(task, parts, {"dropout": 0.2}))
+    train_until(job(task, parts, {"dropout": 0.2}), epoch=2)
     train(job(task, parts, {"dropout": 0.2}))
     assert parts.read_bytes() == whole.read_bytes()
     rows = [json.loads(line) for line in (parts.parent / "history.jsonl").open()]
@@ -226,62 +185,35 @@ def test_bf16_trains(tmp_path: Path) -> None:
 # ---- the model file ----
 
 
-@pytest.fixture(scope="module")
-def saved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model file of an LSTM with the vocabularies of the shared model."""
-    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
-    _, description = load_model(model)
-    architecture = LstmArchitecture.model_validate({**SMALL, "initialization": 1.0})
-    description = replace(description, architecture=architecture)
-    sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
-    torch.manual_seed(2)
-    save_model(path, build_network(architecture, *sizes).state_dict(), description)
-    return path
+def translator(*models: Path, replace_unknown: bool = False) -> LineTranslator:
+    settings = DecodingSettings(beam=2, replace_unknown=replace_unknown)
+    return LineTranslator(models, settings, "cpu")
 
 
-def translator(*models: Path, replace_unknown: bool = False, **settings: Any) -> LineTranslator:
-    given = DecodingSettings(beam=2, replace_unknown=replace_unknown, **settings)
-    return LineTranslator(list(models), given, "cpu")
-
-
-def test_a_model_file_comes_back(saved: Path, tmp_path: Path) -> None:
-    loaded, description = load_model(saved)
+def test_a_model_file_comes_back(recurrent: Path, tmp_path: Path) -> None:
+    loaded, description = load_model(recurrent)
     assert isinstance(loaded, Lstm)
     again = tmp_path / "again.safetensors"
     save_model(again, loaded.state_dict(), description)
-    assert again.read_bytes() == saved.read_bytes()
-    (translation,) = translator(saved).translate([" ".join(["w1"] * 40)])
+    assert again.read_bytes() == recurrent.read_bytes()
+    (translation,) = translator(recurrent).translate([" ".join(["w1"] * 40)])
     assert translation.replacements == []
     assert len(translation.source_tokens) == 40  # no position runs out
 
 
-def test_replacement_without_attention_is_refused(saved: Path) -> None:
+def test_replacement_without_attention_is_refused(recurrent: Path) -> None:
     with pytest.raises(UserError, match=r"has no attention, .* replace_unknown: false"):
-        translator(saved, replace_unknown=True)
+        translator(recurrent, replace_unknown=True)
 
 
-def test_int8_is_refused(saved: Path) -> None:
-    with pytest.raises(UserError, match="int8 is for networks of kind: convs2s"):
-        translator(saved, precision="int8")
-
-
-def test_a_mixed_ensemble_replaces_unknown_words(saved: Path, model: Path) -> None:
-    (translation,) = translator(saved, model, replace_unknown=True).translate(["w1 w2"])
+def test_a_mixed_ensemble_replaces_unknown_words(recurrent: Path, model: Path) -> None:
+    (translation,) = translator(recurrent, model, replace_unknown=True).translate(["w1 w2"])
     assert "<unk>" not in translation.words
 
 
-def test_there_is_no_attention_to_plot(saved: Path, tmp_path: Path) -> None:
+def test_there_is_no_attention_to_plot(recurrent: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no attention to plot"):
-        attention_of(saved, tmp_path / "none.jsonl", 1)
-
-
-def test_vocabularies_are_checked_whatever_the_network(saved: Path, tmp_path: Path) -> None:
-    loaded, description = load_model(saved)
-    description.target_types.append("another")
-    path = tmp_path / "model.safetensors"
-    save_model(path, loaded.state_dict(), description)
-    with pytest.raises(UserError, match=r"its vocabularies .* do not match its weights"):
-        load_model(path)
+        attention_of(recurrent, tmp_path / "none.jsonl", 1)
 
 
 def test_bf16_is_near() -> None:

@@ -11,6 +11,7 @@ from convs2s.models import onnx_ensemble as by_onnx
 from convs2s.models import onnx_graphs as graphs
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
 from tests.support.kernels import onnx_ensemble
@@ -48,23 +49,27 @@ def assert_alike(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]
         assert [one.score for one in ours] == pytest.approx([one.score for one in theirs], 1e-4)
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=str)
-@pytest.mark.parametrize("stated", NETWORKS, ids=str)
-def test_fp32_is_torchs(stated: dict[str, Any], search: dict[str, Any]) -> None:
-    model, source = soft(**stated), batch(9, 2, 5, 1, 28)
-    ours = onnx_ensemble([model], architecture_of(**stated))
-    expected = beam_search(Ensemble([model]), source, options(**search))
-    assert_alike(beam_search(ours, source, options(**search)), expected)
+@pytest.fixture(scope="module", params=NETWORKS, ids=str)
+def both(request: pytest.FixtureRequest) -> tuple[OnnxEnsemble, Ensemble]:
+    """A network by ONNX Runtime and by torch; no search changes it."""
+    model = soft(**request.param)
+    return onnx_ensemble([model], architecture_of(**request.param)), Ensemble([model])
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
-@pytest.mark.parametrize("stated", NETWORKS, ids=str)
+def test_fp32_is_torchs(both: tuple[OnnxEnsemble, Ensemble], search: dict[str, Any]) -> None:
+    source = batch(9, 2, 5, 1, 28)
+    found, expected = (beam_search(one, source, options(**search)) for one in both)
+    assert_alike(found, expected)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
 def test_a_sentence_alone_is_that_of_a_batch(
-    stated: dict[str, Any], search: dict[str, Any]
+    both: tuple[OnnxEnsemble, Ensemble], search: dict[str, Any]
 ) -> None:
     """Alone it is searched for by one graph, which knows each setting of a search itself."""
     lengths = (9, 2, 5, 1, 28)
-    ours, source = onnx_ensemble([soft(**stated)], architecture_of(**stated)), batch(*lengths)
+    ours, source = both[0], batch(*lengths)
     together = beam_search(ours, source, options(**search))
     for row, length in enumerate(lengths):
         alone = beam_search(ours, source[row : row + 1, : length + 1], options(**search))
@@ -154,7 +159,7 @@ def test_weights_of_another_network_are_refused(damage: str) -> None:
     }[damage]
     weights = {other: array for other, array in arrays.items() if other != name} | changed
     with pytest.raises(ValueError, match="other" if damage == "has" else name):
-        by_onnx.OnnxEnsemble([Weights(weights, architecture_of(), (TYPES, TYPES))], "fp32", "")
+        OnnxEnsemble([Weights(weights, architecture_of(), (TYPES, TYPES))], "fp32", "")
 
 
 def test_int8_is_near() -> None:

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,22 +15,14 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, note_checksums, note_path
 from convs2s.pipeline.job import job
+from tests.support.jobs import job_command
 from tests.support.processes import wait_for
-
-WORK = """
-import sys
-from types import SimpleNamespace
-from convs2s.pipeline.job import job
-with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[])):
-    print("at work", flush=True)
-    sys.stdin.read()
-"""
 
 
 @contextmanager
 def at_work(log: Path) -> Iterator[subprocess.Popen[str]]:
     """A job in a process of its own, which works until its input ends."""
-    command, pipe = [sys.executable, "-c", WORK, str(log)], subprocess.PIPE
+    command, pipe = job_command(log, "sys.stdin.read()"), subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True) as process:
         try:
             yield process

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,6 +22,7 @@ from convs2s.pipeline.status_view import view
 from convs2s.training import state_folder
 from convs2s.training.run import train
 from tests.support import tiny
+from tests.support.jobs import job_command
 from tests.support.processes import wait_for
 
 ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
@@ -184,17 +184,6 @@ def test_a_process_elsewhere_whose_lock_cannot_be_seen_is_believed(tmp_path: Pat
     assert status(tmp_path).trainings[0].condition == "crashed"
 
 
-JOB = """\
-import sys, time
-from types import SimpleNamespace
-from convs2s.errors import UserError
-from convs2s.pipeline.job import job
-with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[])):
-    print("at work", flush=True)
-    exec(sys.argv[2])
-"""
-
-
 @pytest.mark.parametrize(
     ("work", "condition", "last"),
     [
@@ -202,14 +191,14 @@ with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[])):
         ("raise UserError('a.en:3: bad')", "crashed", "error: a.en:3: bad"),
         ("1 / 0", "crashed", "ZeroDivisionError: division by zero"),
         ("raise KeyboardInterrupt", "crashed", "error: interrupted: the same command makes it"),
-        ("import os; os.kill(os.getpid(), 9)", "crashed", "at work"),
+        ("os.kill(os.getpid(), 9)", "crashed", "at work"),
     ],
 )
 def test_a_jobs_end_is_in_its_log(
     tmp_path: Path, work: str, condition: str, last: str | None
 ) -> None:
     log = tmp_path / "logs/tiny/small/seed1/test.greedy.decode.log"
-    subprocess.run([sys.executable, "-c", JOB, str(log), work], check=False, capture_output=True)
+    subprocess.run(job_command(log, work), check=False, capture_output=True)
     (one,) = status(tmp_path).jobs
     assert (one.name, one.condition) == ("tiny/small/seed1/test.greedy.decode", condition)
     if last:
@@ -218,7 +207,7 @@ def test_a_jobs_end_is_in_its_log(
 
 def test_a_running_job_holds_its_log(tmp_path: Path) -> None:
     log = tmp_path / "logs/tiny/prepare.log"
-    with subprocess.Popen([sys.executable, "-c", JOB, str(log), "time.sleep(600)"]) as process:
+    with subprocess.Popen(job_command(log, "time.sleep(600)")) as process:
         try:
             wait_for(lambda: log.exists() and "at work" in log.read_text())
             (one,) = status(tmp_path).jobs
@@ -248,14 +237,9 @@ def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[st
         main(["status", str(tmp_path), "--watch"])
 
 
-def test_status_loads_no_torch() -> None:
-    program = "import sys, convs2s.pipeline.status_view; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def test_the_training_texts_job_is_no_training(tmp_path: Path) -> None:
     log = tmp_path / "logs/tiny/extract_corpus/train.log"
-    subprocess.run([sys.executable, "-c", JOB, str(log), "pass"], check=True, capture_output=True)
+    subprocess.run(job_command(log, "pass"), check=True, capture_output=True)
     found = status(tmp_path)
     assert found.trainings == ()
     assert [one.name for one in found.jobs] == ["tiny/extract_corpus/train"]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import yaml
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
-from convs2s.model_file import describe_model
+from convs2s.model_file import describe_model, load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, USE, export_hub, pull, push
 from tests.support.hub import REPOSITORY, Hub
 from tests.unit.conftest import Terminal
@@ -48,9 +49,8 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 def test_the_folder_has_what_the_model_file_says(results: Path, folder: Path) -> None:
     model = describe_model(results / OF_RUN)
-    assert {path.name for path in folder.iterdir()} == set(HUB_FILES) - {
-        "bpe_codes.txt"
-    }  # of words
+    written = {path.name for path in folder.iterdir()}
+    assert written == set(HUB_FILES) - {"bpe_codes.txt"}  # of words
     assert sha256(folder / MODEL_NAME) == sha256(results / OF_RUN)
     assert (folder / "vocabulary.source.txt").read_text("utf-8").split() == model.source_types
     assert (folder / "vocabulary.target.txt").read_text("utf-8").split() == model.target_types
@@ -61,10 +61,11 @@ def test_the_folder_has_what_the_model_file_says(results: Path, folder: Path) ->
 
 
 def test_the_codes_are_those_that_split_the_words(model: Path, tmp_path: Path) -> None:
-    codes = describe_model(model).bpe_codes
-    export_hub(model, tmp_path / "folder", "mit")
-    written = tmp_path / "folder/bpe_codes.txt"
-    assert (written.read_text("utf-8") if written.exists() else None) == codes
+    (network, description), codes = load_model(model), "#version: 0.2\nw 1</w>\n"
+    coded = tmp_path / "model.safetensors"
+    save_model(coded, network.state_dict(), replace(description, bpe_codes=codes))
+    export_hub(coded, tmp_path / "folder", "mit")
+    assert (tmp_path / "folder/bpe_codes.txt").read_text("utf-8") == codes
 
 
 def front_matter(folder: Path) -> dict[str, Any]:
@@ -162,10 +163,8 @@ def test_commands_as_typed(folder: Path, hub: Hub, tmp_path: Path, run: Terminal
     assert typed("pull", REPOSITORY) == "model/model.safetensors\n"
     copies = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
     assert copies == hub.files
-    assert (
-        len(run("translate", tmp_path / "model" / MODEL_NAME, text=b"w1 w2\nw3\n").splitlines())
-        == 2
-    )
+    said = run("translate", tmp_path / "model" / MODEL_NAME, text=b"w1 w2\nw3\n")
+    assert said.count("\n") == 2
 
 
 @needs_hub
@@ -208,9 +207,8 @@ def test_what_is_not_there(folder: Path, hub: Hub, tmp_path: Path) -> None:
 @needs_hub
 def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
     hub.close()
-    with pytest.raises(
-        UserError, match=f"{REPOSITORY}: {hub.address} does not answer so: .*refused"
-    ):
+    refused = f"{REPOSITORY}: {hub.address} does not answer so: .*refused"
+    with pytest.raises(UserError, match=refused):
         pull(REPOSITORY, tmp_path / "copy")
 
 

@@ -36,21 +36,15 @@ def decoded(folder: Path, wrong: int) -> TestSet:
     return TestSet(folder, [translation(i, bad if i <= wrong else sentence(i)) for i in numbers])
 
 
-def compared(
-    folder: Path, wrong: dict[str, tuple[int, int]], stand_in: str | None = None
+def report(
+    folder: Path, runs: dict[str, list[TestSet]], of: TestSet, stand_in: str | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the report, as text and as JSON, of runs with so many wrong sentences."""
-    sets = {
-        run: [decoded(folder / f"{side}-{run}", count) for side, count in enumerate(counts)]
-        for run, counts in wrong.items()
-    }
-    first = next(iter(sets.values()))[0]
-    pairs = {run: (a.translations, b.translations) for run, (a, b) in sets.items()}
+    """Return the report of pairs of runs, as text and as JSON; ``of`` has the references."""
     text, data = folder / "a-vs-b.txt", folder / "a-vs-b.json"
     compare_models(
-        pairs=pairs,
-        raw=first.raw,
-        tokenized=first.tokenized,
+        pairs={run: (a.translations, b.translations) for run, (a, b) in runs.items()},
+        raw=of.raw,
+        tokenized=of.tokenized,
         text=text,
         json=data,
         stand_in=stand_in,
@@ -60,6 +54,17 @@ def compared(
         samples=100,
     )
     return text.read_text("utf-8"), json.loads(data.read_text("utf-8"))
+
+
+def compared(
+    folder: Path, wrong: dict[str, tuple[int, int]], stand_in: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Return the report of runs with so many wrong sentences."""
+    sets = {
+        run: [decoded(folder / f"{side}-{run}", count) for side, count in enumerate(counts)]
+        for run, counts in wrong.items()
+    }
+    return report(folder, sets, next(iter(sets.values()))[0], stand_in)
 
 
 def test_each_pair_has_its_intervals_difference_and_p_value(tmp_path: Path) -> None:
@@ -122,21 +127,11 @@ def test_translations_of_another_test_set_are_named(tmp_path: Path, place: int) 
     whole = decoded(tmp_path / "whole", 0)
     (tmp_path / "cut").mkdir()
     cut = TestSet(tmp_path / "cut", [translation(1, sentence(1))])
-    text, pair = tmp_path / "a-vs-b.txt", [whole.translations] * 2
-    pair[place] = cut.translations
+    pair = [whole, whole]
+    pair[place] = cut
     with pytest.raises(UserError, match=r"cut/test\.jsonl: 1 lines, but the reference has 30"):
-        compare_models(
-            pairs={"seed1": (pair[0], pair[1])},
-            raw=whole.raw,
-            tokenized=whole.tokenized,
-            text=text,
-            json=tmp_path / "a-vs-b.json",
-            stand_in=None,
-            header=NAMED,
-            test_set="test",
-            manifest={},
-        )
-    assert not text.exists()
+        report(tmp_path, {"seed1": pair}, whole)
+    assert not (tmp_path / "a-vs-b.txt").exists()
 
 
 # ---- line by line ----

@@ -81,14 +81,15 @@ class TestSet:
         result: dict[str, Any] = json.loads(self.output.read_text("utf-8"))
         return result
 
+    def examples(self) -> str:
+        output = self.output.with_name("examples.txt")
+        write_examples(self.translations, self.raw, output)
+        return output.read_text("utf-8")
+
 
 def test_evaluation_holds_both_states(tmp_path: Path) -> None:
-    records = [
-        replaced(1),
-        replaced(2, "dictionary"),
-        replaced(3, "dictionary"),
-        translation(4, sentence(4)),
-    ]
+    by_dictionary = [replaced(line, "dictionary") for line in (2, 3)]
+    records = [replaced(1), *by_dictionary, translation(4, sentence(4))]
     result = TestSet(tmp_path, records).evaluate()
     assert result["test_set"] == "test"
     assert result["lines"] == 4
@@ -253,10 +254,7 @@ def test_summary_refuses_to_average_different_measures(
 def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
     records = [translation(i, sentence(i)) for i in range(1, 101)]
     records[76] = replaced(77, "dictionary")
-    test_set = TestSet(tmp_path, records)
-    output = tmp_path / "examples.txt"
-    write_examples(test_set.translations, test_set.raw, output)
-    text = output.read_text("utf-8")
+    text = TestSet(tmp_path, records).examples()
     shown = [line for line in text.split("\n") if line.startswith("line ")]
     assert shown == ["line 11", "line 31", "line 51", "line 71", "line 91", "line 77"]
     assert "source       Sentence 31." in text
@@ -268,34 +266,23 @@ def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
 def test_an_unknown_word_may_be_copied_as_such(tmp_path: Path) -> None:
     before, after = ["a", "<unk>", "b", "<unk>"], ["a", "<unk>", "b", "foo"]
     items = [
-        {
-            "position": p,
-            "source_position": 0,
-            "source_word": after[p],
-            "word": after[p],
-            "by": "copied",
-        }
+        {"position": p, "source_position": 0, "source_word": after[p], "word": after[p]}
+        | {"by": "copied"}
         for p in (1, 3)
     ]
     line = translation(1, after, words_before=before, replacements=items)
-    test_set, output = TestSet(tmp_path, [line]), tmp_path / "examples.txt"
-    write_examples(test_set.translations, test_set.raw, output)
-    assert "in words     a [<unk>] b [foo]\n" in output.read_text("utf-8")
+    assert "in words     a [<unk>] b [foo]\n" in TestSet(tmp_path, [line]).examples()
 
 
 def test_examples_of_a_short_test_set(tmp_path: Path) -> None:
-    test_set = TestSet(tmp_path, [replaced(1), translation(2, sentence(2))])
-    output = tmp_path / "examples.txt"
-    write_examples(test_set.translations, test_set.raw, output)
-    text = output.read_text("utf-8")
+    text = TestSet(tmp_path, [replaced(1), translation(2, sentence(2))]).examples()
     assert text.count("\n  source ") == 2
     assert "[1] is copied from the source" in text
 
 
 def test_examples_need_their_own_reference(tmp_path: Path) -> None:
-    test_set = TestSet(tmp_path, [replaced(1)], lines=2)
     with pytest.raises(UserError, match=r"test\.jsonl has 1 lines but .*test\.fr has 2"):
-        write_examples(test_set.translations, test_set.raw, tmp_path / "examples.txt")
+        TestSet(tmp_path, [replaced(1)], lines=2).examples()
 
 
 def test_what_the_page_of_formats_reads_is_there(

@@ -53,11 +53,8 @@ def test_the_byte_limit_cuts_through_letters() -> None:
 @pytest.mark.parametrize(
     ("word", "stem"),
     [
-        ("agreement", "agreem"),
         ("developmental", "develop"),
         ("hopping", "hop"),
-        ("is", "is"),
-        ("skies", "ski"),
         ("say", "sai"),
         ("toy", "toi"),
         ("syzygy", "syzygi"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from convs2s.text.fast_align import AlignmentState
+from tests.support.damage import flipped
 
 PROBABILITY = np.linspace(0, 1, 50, dtype=np.float32)
 
@@ -56,9 +57,7 @@ def test_no_flipped_bit_is_ever_read(tmp_path: Path, state: AlignmentState) -> N
     whole = path.read_bytes()
     refused = 0
     for place in range(len(whole)):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
-        path.write_bytes(damaged)
+        path.write_bytes(flipped(whole, 8 * place + place % 8))
         kept = state.kept()
         refused += not kept
         assert not kept or (int(kept["iterations"]), kept["probability"].tolist()) == (

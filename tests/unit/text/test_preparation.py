@@ -1,16 +1,15 @@
 """Named preparations: what they are, that they can be shipped, and each text hazard."""
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
-from convs2s.text.corpus_filter import tidy, tokenize_and_filter
+from convs2s.text.corpus_filter import FilterReport, tidy, tokenize_and_filter
 from convs2s.text.preparation import Preparation, tokenize_file
 
 MOSES = [name for name in PREPARATIONS if name != "none"]
@@ -22,6 +21,16 @@ def prepared(tmp_path: Path, name: str, raw: bytes) -> list[str]:
     raw_path.write_bytes(raw)
     tokenize_file(raw=raw_path, output=words, name=name, language="en")
     return list(read_lines(words))
+
+
+def cleaned(folder: Path, source: str, target: str, **options: Any) -> FilterReport:
+    """Filter two files of a folder to its clean.en and clean.de."""
+    return tokenize_and_filter(
+        raw=(folder / source, folder / target),
+        sides=(folder / "clean.en", folder / "clean.de"),
+        report=folder / "report.json",
+        **{"minimum": 1, "maximum": 175, "ratio": None, **options},
+    )
 
 
 def test_training_text_is_normalized_and_test_text_is_not() -> None:
@@ -105,16 +114,7 @@ def test_bars_stay_in_training_text_that_comes_tokenized(tmp_path: Path) -> None
     line = "a || b |c| <unk> #"
     for name, kept in {"none": line, "stanford": "a b c <unk> #"}.items():
         write_lines(tmp_path / "raw", [line])
-        prepare = Preparation(name, "en").prepare
-        tokenize_and_filter(
-            raw=(tmp_path / "raw", tmp_path / "raw"),
-            sides=(tmp_path / "clean.en", tmp_path / "clean.de"),
-            report=tmp_path / "report.json",
-            minimum=1,
-            maximum=175,
-            ratio=None,
-            prepare=(prepare, prepare),
-        )
+        cleaned(tmp_path, "raw", "raw", prepare=(Preparation(name, "en").prepare,) * 2)
         assert list(read_lines(tmp_path / "clean.en")) == [kept]
 
 
@@ -161,78 +161,38 @@ def test_the_preparation_of_translate_is_documented(root: Path) -> None:
     assert sentence.format(PreparationRecipes().test) in page
 
 
-def test_text_loads_without_torch() -> None:
-    modules = (
-        "align, bpe, corpus_filter, dictionary, links, moses, normalize, preparation, truecase"
-    )
-    check = f"import sys; from convs2s.text import {modules}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
-
-
 # Text hazards in a file that is prepared; test_hazards.py follows them from end to end.
 
 
-@pytest.mark.parametrize("name", PREPARATIONS)
-def test_invalid_utf8_is_an_error_with_file_and_line(tmp_path: Path, name: str) -> None:
+def test_invalid_utf8_is_an_error_with_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"raw:2: not UTF-8: byte 0xff at column 3"):
-        prepared(tmp_path, name, b"fine\nno\xffgood\n")
+        prepared(tmp_path, "none", b"fine\nno\xffgood\n")
     assert not (tmp_path / "words").exists()
 
 
-BARS = "a &#124; &#124; &#124; b"
+def test_text_that_comes_tokenized_keeps_its_lines(tmp_path: Path) -> None:
+    raw = "\ufeffa b\na\0b\na\rb\na b\r\na\u2028b\n\n \t \na ||| b\n"
+    lines = ["a b", "a\0b", "a b", "a b", "a b", "", "", "a ||| b"]
+    assert prepared(tmp_path, "none", raw.encode()) == lines
 
 
 @pytest.mark.parametrize(
-    ("hazard", "train", "test", "as_it_is"),
+    ("unit", "length", "reason"),
     [
-        pytest.param(b"a\0b", "a b", "ab", "a\0b", id="NUL"),
-        pytest.param(b"a\rb", "ab", "a b", "a b", id="CR inside a line"),
-        pytest.param(b"a b\r", "a b", "a b", "a b", id="CRLF"),
-        pytest.param("a\u2028b".encode(), "a b", "a b", "a b", id="U+2028"),
-        pytest.param("\ufeffa b".encode(), "a b", "a b", "a b", id="byte order mark"),
-        pytest.param(b"", "", "", "", id="empty line"),
-        pytest.param(b" \t ", "", "", "", id="blank line"),
-        pytest.param(b"a ||| b", BARS, BARS, "a ||| b", id="|||"),
-    ],
-)
-def test_hazard_stays_one_line(
-    tmp_path: Path, hazard: bytes, train: str, test: str, as_it_is: str
-) -> None:
-    raw = hazard + b"\nnext\n"
-    assert prepared(tmp_path, "moses_train", raw) == [train, "next"]
-    assert prepared(tmp_path, "moses_test", raw) == [test, "next"]
-    assert prepared(tmp_path, "none", raw) == [as_it_is, "next"]
-
-
-def test_later_byte_order_mark() -> None:
-    assert Preparation("moses_train", "en").prepare("a \ufeff b") == "a b"
-    assert Preparation("moses_test", "en").prepare("a \ufeff b") == "a \ufeff b"
-
-
-@pytest.mark.parametrize(
-    ("unit", "reason"),
-    [
-        ("x", "long_word"),
+        ("x", 2_000_000, "long_word"),
         # the slow ones would take hours with a rule that is quadratic in a line's length
-        pytest.param("word ", "too_long", marks=pytest.mark.slow),
-        pytest.param(".", "long_word", marks=pytest.mark.slow),
+        pytest.param("word ", 10_000_000, "too_long", marks=pytest.mark.slow),
+        pytest.param(".", 10_000_000, "long_word", marks=pytest.mark.slow),
     ],
 )
-def test_line_of_10_megabytes_is_prepared_then_dropped(
-    tmp_path: Path, unit: str, reason: str
+def test_a_line_of_megabytes_is_prepared_then_dropped(
+    tmp_path: Path, unit: str, length: int, reason: str
 ) -> None:
-    write_lines(tmp_path / "raw.en", [unit * (10_000_000 // len(unit)), "It's short."])
+    write_lines(tmp_path / "raw.en", [unit * (length // len(unit)), "It's short."])
     tokenize_file(
         raw=tmp_path / "raw.en", output=tmp_path / "tok.en", name="moses_train", language="en"
     )
     write_lines(tmp_path / "tok.de", ["kurz .", "Das ist kurz ."])
-    report = tokenize_and_filter(
-        raw=(tmp_path / "tok.en", tmp_path / "tok.de"),
-        sides=(tmp_path / "clean.en", tmp_path / "clean.de"),
-        report=tmp_path / "report.json",
-        minimum=1,
-        maximum=175,
-        ratio=None,
-    )
+    report = cleaned(tmp_path, "tok.en", "tok.de")
     assert list(read_lines(tmp_path / "clean.en")) == ["It &apos;s short ."]
     assert report["dropped"][reason] == 1

@@ -6,16 +6,16 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from convs2s.config.model import Recipe
-from convs2s.errors import UnfinishedError
 from convs2s.files.checksums import sha256
 from convs2s.model_file import describe_model
 from convs2s.paper.curves import plot_learning_curve
 from convs2s.scoring.bleu import bleu_of_statistics, statistics_of
-from convs2s.training.history import EpochRecord, read_history
+from convs2s.training.history import read_history
 from convs2s.training.identity import recipe_identity
 from convs2s.training.run import train
 from convs2s.training.schedule import Schedule, TrainerState
 from tests.support import tiny
+from tests.support.interrupted import train_until
 
 HYPOTHESES = ["a b c d e", "a x", "b"]
 REFERENCES = ["a b c d f", "a b", "c"]
@@ -47,44 +47,33 @@ def test_without_it_a_training_is_the_one_of_before() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bleu")
-    job = tiny.job(tiny.prepare(folder / "task"), folder / "run/model.safetensors", given=BY_BLEU)
-    train(job)
+    train(tiny.job(task, folder / "model.safetensors", given=BY_BLEU))
     return folder
 
 
 def test_the_history_has_the_bleu_of_greedy_translations(trained: Path) -> None:
-    epochs = read_history(trained / "run/history.jsonl").epochs
+    epochs = read_history(trained / "history.jsonl").epochs
     scores = [row.valid_bleu for row in epochs]
     assert all(score is not None for score in scores)
     best = scores.index(max(score for score in scores if score is not None)) + 1
-    described = describe_model(trained / "run/model.safetensors").training
+    described = describe_model(trained / "model.safetensors").training
     assert described["best_epoch"] == best
     assert described["validation_perplexity"] == pytest.approx(epochs[best - 1].valid_perplexity)
 
 
 def test_a_killed_training_ends_with_the_same_bytes(
-    trained: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Path, task: Path, tmp_path: Path
 ) -> None:
-    job = tiny.job(trained / "task", trained / "again/model.safetensors", given=BY_BLEU)
-    original = TrainerState.finish_epoch
-
-    def killed(self: TrainerState, *given: object) -> EpochRecord:
-        if self.epoch == 2:
-            raise UnfinishedError("killed")
-        return original(self, *given)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patched:
-        patched.setattr(TrainerState, "finish_epoch", killed)
-        with pytest.raises(UnfinishedError):
-            train(job)
+    job = tiny.job(task, tmp_path / "model.safetensors", given=BY_BLEU)
+    train_until(job, epoch=1)
     train(job)
-    assert sha256(job.output) == sha256(trained / "run/model.safetensors")
+    assert sha256(job.output) == sha256(trained / "model.safetensors")
 
 
-def test_the_curve_shows_it(trained: Path) -> None:
-    figure = trained / "curve.svg"
-    history = trained / "run/history.jsonl"
+def test_the_curve_shows_it(trained: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "curve.svg"
+    history = trained / "history.jsonl"
     plot_learning_curve(history=history, heading="tiny", outputs=[figure])
     assert ", BLEU " in figure.read_text("utf-8")

@@ -15,11 +15,6 @@ from convs2s.training.trainer import Trainer
 from tests.support import tiny
 
 
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
-
-
 def job(task: Path, folder: Path, **changes: Any) -> TrainingJob:
     return tiny.job(task, folder / "model.safetensors", tiny.settings(**changes))
 
@@ -54,10 +49,12 @@ def test_what_the_model_is_made_of_stays_and_is_exported_again(
     assert {path: path.stat().st_mtime_ns for path in times} == times
 
 
-@pytest.mark.parametrize("moment", ["export", "drop_unneeded"])
+@pytest.mark.parametrize(
+    "step", [(run_module, "export"), (Trainer, "drop_unneeded")], ids=["export", "drop"]
+)
 @pytest.mark.parametrize("average", [None, 2])
 def test_a_kill_at_the_end_costs_no_training(
-    task: Path, tmp_path: Path, moment: str, average: int | None
+    task: Path, tmp_path: Path, step: tuple[object, str], average: int | None
 ) -> None:
     """It comes before the model is whole, or between the model and what then goes."""
     one, undisturbed = (job(task, tmp_path / name, average=average) for name in ("one", "two"))
@@ -67,10 +64,7 @@ def test_a_kill_at_the_end_costs_no_training(
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        if moment == "export":
-            patch.setattr(run_module, "export", kill)
-        else:
-            patch.setattr(Trainer, "drop_unneeded", kill)
+        patch.setattr(*step, kill)
         with pytest.raises(KeyboardInterrupt):
             train(one)
     (last,) = (tmp_path / "one").glob("state/*/last.safetensors")

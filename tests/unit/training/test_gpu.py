@@ -18,21 +18,15 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.models.recorded_ensemble import RecordedEnsemble
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
-from convs2s.training.trainer import Trainer
 from convs2s.training.workers import Gradients, Workers
 from gpu_golden import golden_figures
 from tests.support import networks, tiny
-from tests.unit.training.test_training import stopping_after_the_first
+from tests.support.interrupted import train_until
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device"),
 ]
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
 @pytest.fixture
@@ -197,10 +191,7 @@ def test_an_interrupted_training_ends_as_an_undisturbed_one(task: Path, tmp_path
     models = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
     jobs = [tiny.job(task, model, device="cuda") for model in models]
     train(jobs[0])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
-        with pytest.raises(KeyboardInterrupt):
-            train(jobs[1])
+    train_until(jobs[1], epoch=1)
     train(jobs[1])
     undisturbed, interrupted = (load_model(model)[0] for model in models)
     for mine, other in zip(undisturbed.parameters(), interrupted.parameters(), strict=True):

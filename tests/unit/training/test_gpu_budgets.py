@@ -23,10 +23,9 @@ pytestmark = [
 
 FP32 = ["cuda:0 torch.float32"]
 CASES: dict[str, dict[str, Any]] = {
-    "bf16": {"model": "wmt14_en_fr"},
+    "bf16": {"model": "wmt14_en_fr", "tokens": 16_000},
     "fp32": {"model": "wmt14_en_fr", "precision": "fp32", "tokens": 16_000},
     "adam": {"model": "small", "optimizer": "adam"},
-    "16,000 tokens": {"model": "wmt14_en_fr", "tokens": 16_000},
 }
 CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 3}
 
@@ -38,7 +37,8 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def figures(hooks: Path) -> dict[str, Figures]:
-    return dict(zip(CASES, counted(hooks, list(CASES.values())), strict=True))
+    cases = {**CASES, "cut": CUT, "cut, compiled": {**CUT, "compiled": True}}
+    return dict(zip(cases, counted(hooks, list(cases.values())), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -63,11 +63,11 @@ def test_parameters_gradients_and_states_are_fp32_on_the_gpu(
 
 
 def test_launches_of_an_update_are_within_budget(figures: dict[str, Figures]) -> None:
-    assert figures["bf16"]["launches"] <= 1800
-    assert all(found["step_launches"] <= 10 for found in figures.values())
+    assert figures["bf16"]["launches"] <= 1880
+    assert all(figures[case]["step_launches"] <= 10 for case in CASES)
 
 
-@pytest.mark.parametrize("case", ["fp32", "16,000 tokens"])
+@pytest.mark.parametrize("case", ["fp32", "bf16"])
 def test_logits_of_16_000_tokens_take_less_than_a_gigabyte(
     figures: dict[str, Figures], case: str
 ) -> None:
@@ -75,19 +75,24 @@ def test_logits_of_16_000_tokens_take_less_than_a_gigabyte(
 
 
 def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(figures: dict[str, Figures]) -> None:
-    assert figures["16,000 tokens"]["peak_bytes"] < 8e9
+    assert figures["bf16"]["peak_bytes"] < 8e9
     assert figures["fp32"]["peak_bytes"] < 14e9
 
 
-def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(hooks: Path) -> None:
-    eager, compiled = counted(hooks, [CUT, {**CUT, "compiled": True}])
+def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(
+    figures: dict[str, Figures],
+) -> None:
+    eager, compiled = figures["cut"], figures["cut, compiled"]
     # One graph each way, and one of the loss: nothing is compiled again.
     forward, backward, _ = compiled["kernels"]
     assert forward + backward <= 0.3 * eager["launches"]
 
 
 @pytest.mark.slow
-def test_a_compiled_update_launches_a_third(figures: dict[str, Figures], hooks: Path) -> None:
-    (compiled,) = counted(hooks, [{**CASES["bf16"], "compiled": True}])
+def test_a_compiled_update_of_4000_tokens_launches_a_third(hooks: Path) -> None:
+    eager, compiled = counted(
+        hooks, [{"model": "wmt14_en_fr", "compiled": compiled} for compiled in (False, True)]
+    )
+    assert eager["launches"] <= 1800
     assert len(compiled["kernels"]) == 3
-    assert 3 * compiled["launches"] <= figures["bf16"]["launches"]
+    assert 3 * compiled["launches"] <= eager["launches"]

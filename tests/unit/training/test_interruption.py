@@ -12,6 +12,7 @@ from snakemake.utils import format as formatted
 
 from convs2s.pipeline.process import logged
 from convs2s.training.interruption import Interruption, end_of_job, margin, signals_to_handle
+from tests.support.processes import wait_for
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,7 @@ def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
     command = logged(f"{sys.executable} {program} {name}", before=str(tmp_path / "before.log"))
     shell = f"set -euo pipefail; {formatted(command, log=log)}"
     job = subprocess.Popen(["bash", "-c", shell], start_new_session=True, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while "ready" not in (log.read_text() if log.exists() else ""):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: log.exists() and "ready" in log.read_text())
     os.killpg(job.pid, getattr(signal, name))
     assert job.wait(60) == 75
     assert log.read_text() == f"the first try\nready\n{name} was received\n"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.errors import UnfinishedError, UserError
+from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.kernels import choice, matmul
 from convs2s.models.kernels.choice import Product, fastest_kernel, heaviest, training_rates
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training import run
-from convs2s.training.interruption import Interruption
 from convs2s.training.run import train
 from tests.support import tiny
+from tests.support.interrupted import train_until
 
 SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
 both = pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
@@ -32,7 +32,10 @@ def measure(monkeypatch: pytest.MonkeyPatch, **found: float) -> None:
     monkeypatch.setattr(choice, "training_rates", lambda _: found)
 
 
-def test_what_is_measured_is_a_rate_of_each_kernel_and_the_one_in_use_stays(kernel: Kernel) -> None:
+def test_what_is_measured_is_a_rate_of_each_kernel_and_the_one_in_use_stays(
+    monkeypatch: pytest.MonkeyPatch, kernel: Kernel
+) -> None:
+    monkeypatch.setattr(choice, "SHARED_SECONDS", 0.0)
     found = training_rates(SMALL)
     assert list(found) == matmul.kernels()
     assert all(rate > 0 for rate in found.values())
@@ -93,46 +96,42 @@ def test_a_damaged_cache_is_named(cache: Path) -> None:
 
 
 def test_without_a_cache_it_is_said_and_nothing_is_measured(
-    tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+    task: Path, tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cache.parent.write_text("a file in the folder's place")
-    train(tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors"))
+    train(tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)))
     assert "products are computed by blas, unmeasured" in capfd.readouterr().err
 
 
 @both
-@pytest.mark.parametrize("begun", ["blas", "onednn"])
 def test_a_training_goes_on_with_the_kernel_that_it_began_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: Kernel
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = {"blas": "onednn", "onednn": "blas"}[begun]
-    task = tiny.prepare(tmp_path / "task")
     whole, cut = (tiny.job(task, tmp_path / name / "model.safetensors") for name in ("a", "b"))
-    monkeypatch.setattr(run, "fastest_kernel", lambda _: begun)
+    monkeypatch.setattr(run, "fastest_kernel", lambda _: "onednn")
     train(whole)
-    with monkeypatch.context() as patch:
-        patch.setattr(Interruption, "reason", lambda _: "a test wants it")
-        with pytest.raises(UnfinishedError):
-            train(cut)
-    monkeypatch.setattr(run, "fastest_kernel", lambda _: other)
+    train_until(cut, epoch=1)
+    monkeypatch.setattr(run, "fastest_kernel", lambda _: "blas")
     train(cut)
     assert sha256(cut.output) == sha256(whole.output)
     made = json.loads(cut.output.with_name("training.json").read_text())["manifest"]
-    assert made["products"] == begun
+    assert made["products"] == "onednn"
 
 
 def test_a_pinned_kernel_that_is_not_here_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
-    task = tiny.prepare(tmp_path / "task")
     with pytest.raises(UserError, match=r"products: onednn: this machine has blas alone"):
         train(tiny.job(task, tmp_path / "model.safetensors", products="onednn"))
     assert not list((tmp_path / "state").glob("*/kernels.json"))
 
 
-def test_a_kernel_that_is_not_here_is_named(tmp_path: Path) -> None:
-    job = tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors")
+def test_a_kernel_that_is_not_here_is_named(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure(monkeypatch, blas=1.0)
+    job = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1))
     train(job)
     (kernels,) = (tmp_path / "state").glob("*/kernels.json")
     kernels.write_text('{"products": "abacus"}')

@@ -19,11 +19,6 @@ from convs2s.training.update import Updater
 from tests.support import tiny
 
 
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
-
-
 def threads() -> list[str]:
     return [one.name for one in threading.enumerate() if one.name.startswith("loading")]
 

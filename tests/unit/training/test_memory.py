@@ -52,8 +52,7 @@ def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.skipif(not STATUS.exists(), reason="Linux tells what a process keeps")
-def test_the_parameters_are_not_kept_where_they_were_made(tmp_path: Path) -> None:
-    task = tiny.prepare(tmp_path / "task")
+def test_the_parameters_are_not_kept_where_they_were_made(task: Path, tmp_path: Path) -> None:
     jobs = [  # the first one starts the libraries
         tiny.job(task, tmp_path / str(number) / "model", settings)
         for number, settings in enumerate((tiny.settings(), tiny.settings(WIDE)))

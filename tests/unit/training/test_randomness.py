@@ -29,11 +29,6 @@ Bits = npt.NDArray[np.int16]
 
 
 @pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
-
-
-@pytest.fixture(scope="module")
 def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.prepare_pairs(tmp_path_factory.mktemp("equal"), EQUAL_LENGTHS, held_out=20)
 

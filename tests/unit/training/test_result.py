@@ -15,20 +15,15 @@ from convs2s.model_file import load_model
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
 from convs2s.training.run import train
-from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.interrupted import train_until
 
 SCRIPTED = [3.0, 2.0, 1.0, 1.5, 2.5]
 """Validation losses: the third epoch is the best of five."""
 
 SCRIPTED_PERMUTED = 3.5
 """Validation loss with permuted sources."""
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
 def epochs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
@@ -83,17 +78,7 @@ def test_a_killed_training_still_knows_its_best_epoch(
     seen = epochs(monkeypatch)
     path = tmp_path / "model.safetensors"
     job = tiny.job(task, path, tiny.settings(maximum_epochs=5, learning_rate=0.01))
-    finish = Trainer._finish_epoch
-
-    def stop_after_four(self: Trainer) -> None:
-        finish(self)
-        if self.state.epoch == 5:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", stop_after_four)
-        with pytest.raises(KeyboardInterrupt):
-            train(job)
+    train_until(job, epoch=4)
     train(job)
     assert len(seen) == 5
     assert_same(load_model(path)[0], seen[2])

@@ -39,7 +39,7 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
 
 
 def test_the_export_is_no_part_of_the_last_epoch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     phases = []
 
@@ -47,6 +47,5 @@ def test_the_export_is_no_part_of_the_last_epoch(
         phases.append(json.loads((tmp_path / "state/progress.json").read_bytes())["phase"])
 
     monkeypatch.setattr(run, "export", note)
-    task, given = tiny.prepare(tmp_path / "task"), tiny.settings(maximum_epochs=1)
-    train(tiny.job(task, tmp_path / "model.safetensors", given))
+    train(tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)))
     assert phases == ["exporting"]

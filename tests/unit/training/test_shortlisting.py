@@ -38,7 +38,7 @@ from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
-from tests.support.networks import TYPES, batch, convs2s, options
+from tests.support.networks import TYPES, batch, network, options
 from tests.unit.conftest import Terminal
 
 # ---- what is selected ----
@@ -99,22 +99,9 @@ def test_a_table_of_candidates_names_its_fault(tmp_path: Path) -> None:
 # ---- the network ----
 
 
-def network(seed: int = 0) -> ConvS2S:
-    """A network with an output table, sharper than an untrained one."""
-    layers = ((12, 3), (8, 3))
-    architecture = convs2s(
-        layers,
-        layers,
-        embedding=10,
-        output_embedding=6,
-        positions={"maximum": 30},
-        dropout=0.0,
-        vocabulary_selection={},
-    )
-    torch.manual_seed(seed)
-    model = ConvS2S(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():
-        parameter.data.mul_(2.0)
+def selecting() -> ConvS2S:
+    """A network with an output table, much sharper than an untrained one."""
+    model = network(vocabulary_selection={})
     model.decoder.output.weight().data.mul_(5.0)
     return model
 
@@ -159,29 +146,29 @@ def assert_same(one: list[Hypothesis], other: list[Hypothesis]) -> None:
 
 def test_search_is_the_full_search_without_the_other_types() -> None:
     source = batch(9, 2, 5)
-    together = search(network(), source, shortlist())
+    together = search(selecting(), source, shortlist())
     for row, found in zip(source, together, strict=True):
-        mask = network()
+        mask = selecting()
         outside = torch.ones(TYPES, dtype=torch.bool)
         outside[torch.from_numpy(shortlist().types(row))] = False
         mask.decoder.output.bias.data[outside] = -torch.inf
         assert_same(found, search(mask, row[row != PADDING].unsqueeze(0))[0])
     assert any(
         found[0].tokens != other[0].tokens
-        for found, other in zip(together, search(network(), source), strict=True)
+        for found, other in zip(together, search(selecting(), source), strict=True)
     )
 
 
 def test_a_selection_does_not_depend_on_the_batch() -> None:
     source = batch(9, 2, 5)
-    for row, found in zip(source, search(network(), source, shortlist()), strict=True):
-        assert_same(found, search(network(), row[row != PADDING].unsqueeze(0), shortlist())[0])
+    for row, found in zip(source, search(selecting(), source, shortlist()), strict=True):
+        assert_same(found, search(selecting(), row[row != PADDING].unsqueeze(0), shortlist())[0])
 
 
 def test_a_selection_of_everything_is_none() -> None:
     source = batch(9, 2, 5)
-    everything = search(network(), source, shortlist(frequent=TYPES))
-    for found, other in zip(everything, search(network(), source), strict=True):
+    everything = search(selecting(), source, shortlist(frequent=TYPES))
+    for found, other in zip(everything, search(selecting(), source), strict=True):
         assert_same(found, other)
 
 

@@ -16,13 +16,8 @@ from convs2s.training.identity import TrainingJob, digest_of, identity
 from convs2s.training.run import train
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.state_folder import StateFolder
-from convs2s.training.trainer import Trainer
 from tests.support import tiny
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
+from tests.support.interrupted import train_until
 
 
 def folder(job: TrainingJob) -> Path:
@@ -93,12 +88,8 @@ def test_a_training_goes_on_after_its_rate_has_changed(
     whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
     with tiny.whole_states():
         train(tiny.job(task, whole, settings))
-    finish = Trainer._finish_epoch
-    for stop in (2, 3):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Trainer, "_finish_epoch", _stopping_after(stop, finish))
-            with pytest.raises(KeyboardInterrupt):
-                train(tiny.job(task, parts, settings))
+    for epoch in (2, 3):
+        train_until(tiny.job(task, parts, settings), epoch)
     with tiny.whole_states():
         train(tiny.job(task, parts, settings))
     assert sha256(whole) == sha256(parts)
@@ -107,15 +98,6 @@ def test_a_training_goes_on_after_its_rate_has_changed(
     expected, found = (load_tensors(path)[0] for path in last)
     assert expected.keys() == found.keys()
     assert [name for name in expected if not torch.equal(expected[name], found[name])] == []
-
-
-def _stopping_after(epoch: int, finish: Any) -> Any:
-    def finish_and_stop(trainer: Trainer) -> None:
-        finish(trainer)
-        if trainer.state.epoch == epoch + 1:
-            raise KeyboardInterrupt
-
-    return finish_and_stop
 
 
 # ---- the schedule where a loss is as good as another ----

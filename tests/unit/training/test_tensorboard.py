@@ -14,9 +14,8 @@ from convs2s.training.identity import recipe_identity
 from convs2s.training.progress import EventFile, Watch
 from convs2s.training.run import train
 from convs2s.training.state_folder import ProgressFile
-from convs2s.training.trainer import Trainer
 from tests.support import tiny
-from tests.unit.training.test_training import stopping_after_the_first
+from tests.support.interrupted import train_until
 
 
 def scalars(folder: Path) -> list[tuple[str, int, float]]:
@@ -32,22 +31,15 @@ def scalars(folder: Path) -> list[tuple[str, int, float]]:
 
 
 def test_a_resumed_training_has_each_step_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("tensorboard")
     monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)  # each update is noted
-    task = tiny.prepare(tmp_path / "task")
     one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
-        with pytest.raises(KeyboardInterrupt):
-            train(one)
+    train_until(one, epoch=1)
     (last,) = tmp_path.rglob("last.safetensors")
     saved = last.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
-        with pytest.raises(KeyboardInterrupt):
-            train(one)
+    train_until(one, epoch=2)
     last.write_bytes(saved)  # as if killed before the second epoch's state was written
     train(one)
     found = scalars(tmp_path / "run/state")

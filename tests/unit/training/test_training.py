@@ -10,10 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
@@ -31,13 +30,9 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.interrupted import train_until
 from tests.support.limits import refuse_lock
 from tests.support.together import forking
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
 def job(task: Path, output: Path, **training: Any) -> TrainingJob:
@@ -134,8 +129,6 @@ def test_maximum_epochs_stops_with_a_reason() -> None:
 
 # ---- updates ----
 
-VELOCITIES: dict[Literal["keep", "rescale"], float] = {"keep": 10.0, "rescale": 1.0}
-
 
 def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None:
     whole = tiny.trainer(task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": None})
@@ -178,17 +171,6 @@ def test_separate_micro_batches_are_updates_of_their_own(task: Path, tmp_path: P
     separate = tiny.trainer(task, tmp_path, batch={**limits, "split": "separate"}).plan(1)
     assert len(separate) > len(joint)
     assert sorted(row for rows in separate for row in rows) == list(range(160))
-
-
-def test_velocity_at_a_change_of_the_rate(task: Path, tmp_path: Path) -> None:
-    for velocity, factor in VELOCITIES.items():
-        one = tiny.trainer(task, tmp_path, velocity=velocity)
-        one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
-        optimizer = one.updater.optimizer
-        state = next(iter(optimizer.state.values()))
-        before = state["momentum_buffer"].clone()
-        set_learning_rate(optimizer, 0.025, velocity)  # a step is rate x velocity
-        torch.testing.assert_close(state["momentum_buffer"], factor * before)
 
 
 @pytest.mark.parametrize("rate", [0.125, 0.5], ids=["falls", "rises"])
@@ -250,19 +232,19 @@ def test_states_are_written_as_often_as_is_asked(
 
 
 def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
-    # A state after each update, so that a kill comes at every kind of moment.
-    changes: dict[str, Any] = {"checkpoint_minutes": 1e-9, "maximum_epochs": 12}
     undisturbed, killed = (tmp_path / name / "model.safetensors" for name in ("a", "b"))
-    train(job(task, undisturbed, **changes))
+    train(job(task, undisturbed, maximum_epochs=12))
+    # A state after each update, so that a kill comes at every kind of moment.
+    often = job(task, killed, maximum_epochs=12, checkpoint_minutes=1e-9)
     settings = tmp_path / "settings.json"
-    settings.write_text(json.dumps(tiny.settings(**changes).training_settings()))
+    settings.write_text(json.dumps(tiny.settings(maximum_epochs=12).training_settings()))
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--settings", str(settings)]
     command += ["--output", str(killed), "--threads", "1", "--device", "cpu"]
     moments = random.Random(7)
     for _ in range(5):
         states = list((killed.parent / "state").glob("*/last.safetensors"))
         before = states[0].stat().st_mtime_ns if states else 0
-        process = forking().Process(target=train, args=(job(task, killed, **changes),))
+        process = forking().Process(target=train, args=(often,))
         process.start()
         while process.exitcode is None:  # wait until it has gone on from where the last one was
             states = list((killed.parent / "state").glob("*/last.safetensors"))
@@ -287,24 +269,11 @@ def test_every_optimizer_goes_on_where_it_was(task: Path, tmp_path: Path, optimi
     changes: dict[str, Any] = {"optimizer": optimizer, "schedule": cosine, "maximum_epochs": 1.5}
     train(job(task, tmp_path / "a" / "model.safetensors", **changes))
     parts = job(task, tmp_path / "b" / "model.safetensors", **changes)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", stopping_after_the_first(Trainer._finish_epoch))
-        with pytest.raises(KeyboardInterrupt):
-            train(parts)
+    train_until(parts, epoch=1)
     train(parts)
     assert sha256(tmp_path / "a" / "model.safetensors") == sha256(parts.output)
     rows = [json.loads(line) for line in (tmp_path / "b" / "history.jsonl").open()]
     assert [row["updates"] for row in rows[:-1]] == [10, 15]
-
-
-def stopping_after_the_first(finish: Callable[[Trainer], None]) -> Callable[[Trainer], None]:
-    """Finish an epoch, then stop as if by Ctrl-C."""
-
-    def finish_and_stop(trainer: Trainer) -> None:
-        finish(trainer)
-        raise KeyboardInterrupt
-
-    return finish_and_stop
 
 
 def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
@@ -326,19 +295,6 @@ def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
     assert all(torch.equal(mean[name], tensor) for name, tensor in load_tensors(only)[0].items())
 
 
-def test_a_finished_training_is_exported_not_repeated(
-    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "model.safetensors"
-    train(job(task, path))
-    before = sha256(path)
-    path.unlink()
-    capfd.readouterr()
-    train(job(task, path))
-    assert "epoch   " not in capfd.readouterr().err
-    assert sha256(path) == before
-
-
 def test_a_state_of_another_configuration_is_not_loaded(
     task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -349,16 +305,6 @@ def test_a_state_of_another_configuration_is_not_loaded(
     output = capfd.readouterr().err
     assert "is a state of another training (training.clip: 0.1 -> 0.2): not loaded" in output
     assert "resuming" not in output
-
-
-def test_a_second_trainer_is_refused(task: Path, tmp_path: Path) -> None:
-    (tmp_path / "state").mkdir()
-    with (tmp_path / "state" / "lock").open("w") as lock:
-        lock.write("process 1 on elsewhere")
-        lock.flush()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match=r"another training is writing here .process 1 on"):
-            train(job(task, tmp_path / "model.safetensors"))
 
 
 def test_the_next_owner_of_a_lock_says_who_was_killed(
@@ -391,14 +337,10 @@ def test_no_training_where_none_can_be_kept_out(
         pass
 
 
-def test_of_two_trainers_in_one_folder_the_second_is_refused(tmp_path: Path) -> None:
-    first, second = (StateFolder(tmp_path / "state", {"seed": seed}) for seed in (1, 2))
-    with (
-        first.locked(),
-        pytest.raises(UserError, match=rf"writing here \(process {os.getpid()} on "),
-        second.locked(),
-    ):
-        pass
+def test_of_two_trainings_in_one_folder_the_second_is_refused(task: Path, tmp_path: Path) -> None:
+    said = rf"another training is writing here \(process {os.getpid()} on "
+    with StateFolder(tmp_path / "state", {}).locked(), pytest.raises(UserError, match=said):
+        train(job(task, tmp_path / "model.safetensors"))
 
 
 def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ Tensors = dict[str, Tensor]
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> TrainingData:
-    return TrainingData.read(tiny.prepare(tmp_path_factory.mktemp("task")))
+def data(task: Path) -> TrainingData:
+    return TrainingData.read(task)
 
 
 def made(data: TrainingData, scaling: str) -> Network:
@@ -130,7 +130,6 @@ CASES: dict[str, tuple[dict[str, Any], Rule, str]] = {
     "adam": ({"optimizer": "adam"}, adam, "paper"),
     "label smoothing": ({"label_smoothing": 0.2}, nesterov(0.99, "keep"), "paper"),
     "divided by sentences": ({"normalize": "sentences"}, nesterov(0.99, "keep"), "paper"),
-    "strong clipping": ({"clip": 0.01}, nesterov(0.99, "keep"), "paper"),
     "no clipping": ({"clip": 1e9}, nesterov(0.99, "keep"), "paper"),
     "accumulated": ({"batch": SPLIT, "clip": 1e9}, nesterov(0.99, "keep"), "paper"),
     "accumulated by sentences": (
@@ -143,7 +142,6 @@ CASES: dict[str, tuple[dict[str, Any], Rule, str]] = {
 }
 
 
-@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("case", CASES)
 def test_three_updates_are_those_by_hand(data: TrainingData, case: str) -> None:
     changes, rule, scaling = CASES[case]
@@ -174,12 +172,6 @@ def test_three_updates_are_those_by_hand(data: TrainingData, case: str) -> None:
                 parameter.detach(), weights[name].detach(), atol=1e-9, rtol=0, msg=name
             )
     assert clipped == (recipe.clip < 1.0)
-
-
-def test_the_cases_have_every_optimizer_and_scaling() -> None:
-    recipes = [tiny.settings(**changes).training for changes, _, _ in CASES.values()]
-    assert {recipe.optimizer for recipe in recipes} == {"nesterov", "sgd", "adam"}
-    assert {scaling for _, _, scaling in CASES.values()} == {"paper", "fairseq", "none"}
 
 
 def test_validation_is_the_plain_loss_of_each_token(data: TrainingData) -> None:

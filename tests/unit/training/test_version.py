@@ -79,15 +79,13 @@ CURVES = {
 """Version -> name -> training and validation loss of each of two epochs, in nats per token."""
 
 
-def curve(name: str, folder: Path) -> list[float]:
+def curve(name: str, task: Path, folder: Path) -> list[float]:
     """Train for two epochs; return the training and validation loss of each."""
     architecture, training = RECIPES[name]
     recipe = {**training, "maximum_epochs": 2, "threads": 1}
     stated = {"description": name, "architecture": architecture, "training": recipe}
-    job = tiny.job(
-        tiny.prepare(folder), folder / "model.safetensors", ModelSettings.model_validate(stated)
-    )
-    data = TrainingData.read(job.folder)
+    job = tiny.job(task, folder / "model.safetensors", ModelSettings.model_validate(stated))
+    data = TrainingData.read(task)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -111,22 +109,23 @@ def curve(name: str, folder: Path) -> list[float]:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_results_change_with_the_version_alone(name: str, tmp_path: Path) -> None:
+def test_results_change_with_the_version_alone(name: str, task: Path, tmp_path: Path) -> None:
     assert list(CURVES) == [TRAINING_VERSION], "the version was raised: pin its own curves"
-    found = curve(name, tmp_path)
+    found = curve(name, task, tmp_path)
     assert found == pytest.approx(CURVES[TRAINING_VERSION][name], rel=1e-7), (
         "training gives other results: raise TRAINING_VERSION if they are meant to"
     )
     assert found[2] < found[0]
 
 
-def test_the_version_is_part_of_a_trainings_identity(tmp_path: Path) -> None:
-    job = tiny.job(tiny.prepare(tmp_path / "task"), tmp_path / "model.safetensors")
-    assert identity(job, TrainingData.read(job.folder).checksums)["version"] == TRAINING_VERSION
+def test_the_version_is_part_of_a_trainings_identity(task: Path) -> None:
+    job = tiny.job(task, Path("model.safetensors"))
+    assert identity(job, TrainingData.read(task).checksums)["version"] == TRAINING_VERSION
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
-        found = {name: curve(name, Path(place, str(n))) for n, name in enumerate(RECIPES)}
+        task = tiny.prepare(Path(place, "task"))
+        found = {name: curve(name, task, Path(place, str(n))) for n, name in enumerate(RECIPES)}
     print({TRAINING_VERSION: found})

@@ -20,9 +20,8 @@ def loaded(one: Trainer) -> LoadedUpdate:
 
 
 @pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
-def test_an_update_waits_for_nothing(tmp_path: Path, optimizer: str) -> None:
-    task = tiny.prepare(tmp_path / "task")
-    one = tiny.trainer(task, tmp_path / "run", dropout=0.2, optimizer=optimizer)
+def test_an_update_waits_for_nothing(task: Path, tmp_path: Path, optimizer: str) -> None:
+    one = tiny.trainer(task, tmp_path, dropout=0.2, optimizer=optimizer)
     started = [one.updater.start(loaded(one), Moment(1, 0, 0.1))]  # the first one sets up
     with counted_waits() as waits:
         started += [one.updater.start(loaded(one), Moment(1, n, 0.1)) for n in range(1, 4)]
@@ -33,8 +32,8 @@ def test_an_update_waits_for_nothing(tmp_path: Path, optimizer: str) -> None:
     assert len(reports) == 4
 
 
-def test_an_lstms_update_does_not_fetch_its_sources_lengths(tmp_path: Path) -> None:
-    one = tiny.trainer(tiny.prepare(tmp_path / "task"), tmp_path / "run")
+def test_an_lstms_update_does_not_fetch_its_sources_lengths(task: Path, tmp_path: Path) -> None:
+    one = tiny.trainer(task, tmp_path)
     stated = {"kind": "lstm", "layers": 2, "cells": 16, "embedding": 16}
     network = build_network(parse_architecture(stated), 30, 30)
     updater = Updater(network, one.recipe, seed=1, device="cpu")

@@ -9,12 +9,10 @@ import pytest
 from convs2s.demo.corpus import read_demo_corpus
 from convs2s.errors import UserError
 from demo_corpus.clauses import (
-    JOINED_SIZES,
     WORD_ORDERS,
     Clause,
     Join,
     JoinedSentence,
-    generate_clauses,
     joined_sentences,
     load_clauses,
     read_clauses,
@@ -34,15 +32,11 @@ def drawn() -> dict[str, list[JoinedSentence]]:
 
 @pytest.fixture(scope="module")
 def corpus() -> dict[str, Pairs]:
-    return generate_clauses()
+    """The shipped text, which is what the grammar writes (test_main.py)."""
+    return read_demo_corpus("clauses_en_fr")
 
 
-def test_the_grammar_writes_the_shipped_text(corpus: dict[str, Pairs]) -> None:
-    assert corpus == read_demo_corpus("clauses_en_fr")
-
-
-def test_sizes_and_lengths(corpus: dict[str, Pairs]) -> None:
-    assert {split: len(pairs) for split, pairs in corpus.items()} == JOINED_SIZES
+def test_sentences_are_long(corpus: dict[str, Pairs]) -> None:
     for split, fewest in (("train", 25), ("valid", 36), ("test_filtered", 36), ("test_rest", 36)):
         for side in (0, 1):
             words = [len(pair[side].split()) for pair in corpus[split]]
