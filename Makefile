@@ -24,9 +24,7 @@ IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 IN_PROCESSES := -n auto --no-loadscope-reorder --max-worker-restart=0
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
-LEDGER := docs/results/multi30k.ledger.jsonl
-TRAINED := docs/results/multi30k_trained.ledger.jsonl
-DISCUSSION := docs/results/discussion.md
+PUBLISHED := docs/results/multi30k
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo paper-demo results-page docs docs-serve test test-lowest test-all benchmarks gpu-check mutants faults lint format hashes release clean
@@ -66,8 +64,10 @@ paper-demo: $(INSTALLED)
 	@echo "figures:"; ls $(PAPER_DEMO)/paper/*figure*.svg
 
 results-page: $(INSTALLED)
-	@$(IN_VENV) convs2s results $(LEDGER) --scale multi30k --discussion $(DISCUSSION) --output docs/results.md
-	@$(IN_VENV) convs2s results $(TRAINED) --scale multi30k_trained --output docs/trained.md
+	@$(IN_VENV) convs2s results $(PUBLISHED).ledger.jsonl --scale multi30k \
+	    --discussion $(PUBLISHED).discussion.md --output docs/results.md
+	@$(IN_VENV) convs2s results $(PUBLISHED)_trained.ledger.jsonl --scale multi30k_trained \
+	    --discussion $(PUBLISHED)_trained.discussion.md --output docs/trained.md
 
 # REPOSITORY_URL: where the links to files outside of docs/ lead.
 docs docs-serve: $(INSTALLED)

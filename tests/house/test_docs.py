@@ -96,7 +96,7 @@ GENERATED = {
     "departures.md",
     "paper_scores.md",
     "tasks.md",
-    "results/discussion.md",
+    "results/multi30k.discussion.md",
     "results/tables.md",
     "results/claims.md",
     "trained.md",

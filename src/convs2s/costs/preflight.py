@@ -152,7 +152,7 @@ def estimates(of_tasks: Sequence[Budget], costs: Costs) -> Iterator[str]:
         for (known, work), gpu in product(printed.items(), costs.gpus):
             figures = ["has no bf16", "", ""]
             if expected := estimate(work, known, gpu, costs):
-                figures = [expected.precision, f"{expected.rate:,.0f}", f"{expected.hours:,.0f}"]
+                figures = [expected.precision, f"{expected.rate:,.0f}", _hours(expected.hours)]
             rows.append([known.model, gpu.name, *figures, _hours(known.hours)])
         yield from aligned(header, rows)
 

@@ -249,3 +249,5 @@ def test_hours_of_gpus_are_marked_as_an_estimate(settings: Settings) -> None:
         ["wmt14_en_fr", "V100", "has"],
     ]
     assert list(estimates([headline(settings, "demo_en_fr")], settings.costs)) == []
+    of_summaries = list(estimates([headline(settings, "gigaword")], settings.costs))[-3:]
+    assert all(0 < float(line.split()[-2]) < 10 for line in of_summaries)
