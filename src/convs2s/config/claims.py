@@ -64,6 +64,8 @@ class Trend(Section):
     """Key of the column; of perplexities and times it is their fall that counts."""
     x: Annotated[dict[str, float], Field(min_length=1)]
     """Name of a row -> its place on the axis."""
+    per: Text
+    """What x counts, such as layer."""
 
     def cell(self, row: str) -> CellName:
         """Return the cell of one of the rows."""

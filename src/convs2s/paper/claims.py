@@ -370,7 +370,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
         return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
     runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
     finding = _described(finding, scored.values())
-    finding = replace(finding, runs=runs, measure=f"{finding.measure}, by each unit of x")
+    finding = replace(finding, runs=runs, measure=f"{finding.measure} per {wanted.per}")
     sign = -1.0 if any(each.measure in LOWER_IS_BETTER for each in found) else 1.0
     middle = mean(wanted.x[row] for row in scored)
     squares = sum((wanted.x[row] - middle) ** 2 for row in scored)

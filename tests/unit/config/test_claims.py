@@ -127,15 +127,15 @@ OTHER = {"table": "table4", "row": "-source position"}
             "run decides; name a row of ours",
         ),
         (
-            {"trends": [{"table": "figure2", "x": {"1": 1}}]},
+            {"trends": [{"table": "figure2", "x": {"1": 1}, "per": "layer"}]},
             "figure2 has 2 rows '1'; name the group as well",
         ),
         (
-            {"trends": [{"table": "figure2", "group": "encoders", "x": {"1": 1}}]},
+            {"trends": [{"table": "figure2", "group": "encoders", "x": {"1": 1}, "per": "layer"}]},
             "unknown group of figure2 'encoders'; did you mean 'encoder'?",
         ),
         (
-            {"trends": [{"table": "lstm_table2", "x": {ORACLE: 1}}]},
+            {"trends": [{"table": "lstm_table2", "x": {ORACLE: 1}, "per": "layer"}]},
             f"row '{ORACLE}' of lstm_table2 has no number in column 'bleu'; name another column",
         ),
     ],

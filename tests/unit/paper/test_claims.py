@@ -366,7 +366,8 @@ def test_a_printed_time_is_compared_though_its_row_names_no_measure(
 
 
 def trend_over(*rows: str) -> dict[str, object]:
-    return {"trends": [{"table": "table5", "x": {row: float(len(row)) for row in rows}}]}
+    x = {row: float(len(row)) for row in rows}
+    return {"trends": [{"table": "table5", "x": x, "per": "layer"}]}
 
 
 LAYERS = ("1", "1, 2", "1, 2, 3", "1, 2, 3, 4", "1, 2, 3, 4, 5")
@@ -386,7 +387,7 @@ def test_a_trend_is_a_linear_contrast(demo: Settings, sign: int, verdict: str) -
     assert result.verdict == verdict
     assert result.value == pytest.approx(sign)  # three characters a row
     assert (result.runs, result.test, result.tests) == ("15 in 5 rows", claims.RUNS, 11)
-    assert str(result.measure).endswith("BLEU before unknown word replacement, by each unit of x")
+    assert str(result.measure).endswith("BLEU before unknown word replacement per layer")
     some = finding(demo, trend_over(*LAYERS), *found[:4])
     assert some.verdict == verdict
     assert str(some.note).startswith("no score: '1, 2, 3, 4, 5'")
