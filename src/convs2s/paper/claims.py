@@ -55,7 +55,7 @@ class Finding:
     comparison: str  # what is compared, in words
     verdict: Verdict = "not run"
     value: float | None = None  # a difference, or a trend's slope; above 0 as the claim says
-    measure: str | None = None  # what the value is of
+    measure: str | None = None  # what the value is of: the heading of the column
     printed: float | None = None  # the same of the printed values, where all are printed
     interval: tuple[float, float] | None = None  # of 95% confidence around the value
     p: float | None = None  # of two sides: how probable so large an effect is by chance
@@ -315,8 +315,8 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
     finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
     if cell.missing:
         return replace(finding, note=f"{cell.label}: {cell.missing}")
-    measure = f"{MEASURES['length_ratio'].label}, less 1"
-    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words, measure=measure)
+    finding = _described(finding, [cell])
+    finding = replace(finding, runs=cell.runs_in_words, measure="Length ratio, less 1")
     if cell.length_ratio is None:
         return replace(finding, verdict="no verdict", note="the sentences are not known")
     return judged_effect(
@@ -454,9 +454,9 @@ def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:
             lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
             if entry.run.testset:
                 test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
-            label, signature = MEASURES[cell.measure].label, entry.scores[cell.measure].signature
-            measures[label] = None
-            metrics[" ".join(filter(None, [label, signature]))] = None
+            measures[cell.heading] = None
+            signature = entry.scores[cell.measure].signature
+            metrics[" ".join(filter(None, [MEASURES[cell.measure].label, signature]))] = None
     return replace(
         finding,
         test_set="; ".join(test_sets) or None,

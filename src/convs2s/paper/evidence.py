@@ -39,6 +39,7 @@ class Evidence:
 
     address: CellAddress
     label: str  # what a comparison calls it
+    heading: str  # of its column
     measure: str  # empty for a printed value of a column that names none
     printed: float | None  # the paper's number; None where it prints none
     is_cited: bool  # whether the printed number is all that there is
@@ -134,6 +135,7 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     return Evidence(
         address=address,
         label=f"{name.table} {group}{row.system!r}{which}",
+        heading=column.name,
         measure=row.measures.get(name.column, column.measure) or "",
         printed=printed_number(row, name.column),
         is_cited=is_cited,
