@@ -11,6 +11,8 @@ import torch
 
 from convs2s.cli.main import main
 from convs2s.config.architecture import LstmArchitecture, parse_architecture
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 
@@ -30,6 +32,29 @@ class Terminal:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
     return Terminal(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def settings(root: Path) -> Settings:
+    """The configuration as it comes, at scale paper; no test changes it."""
+    return load(root, {})
+
+
+@pytest.fixture(scope="session")
+def paper(settings: Settings) -> Settings:
+    """The same, where tests hold other scales against it."""
+    return settings
+
+
+@pytest.fixture(scope="session")
+def demo(root: Path) -> Settings:
+    return load(root, {"scale": "demo"})
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test in its own folder, where nothing has run: a scale's paths are relative."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")

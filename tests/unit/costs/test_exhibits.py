@@ -16,24 +16,15 @@ from convs2s.paper.trained import Hours
 from tests.support.cells import cells
 from tests.support.rules import rules
 
+pytestmark = pytest.mark.usefixtures("in_folder")
+
 BENCHMARK = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n{}\t0:00:36\t{}\t{}\t{}\n"
-
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder in which nothing has run."""
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def multi30k(root: Path) -> Settings:
     """The configuration of a scale with recipes that end by themselves."""
     return load(root, {"scale": "multi30k"})
-
-
-@pytest.fixture(scope="module")
-def paper(root: Path) -> Settings:
-    return load(root, {"scale": "paper"})
 
 
 def write_training(

@@ -26,12 +26,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def settings(root: Path) -> Settings:
-    """The configuration as it comes."""
-    return load(root, {})
-
-
 @pytest.fixture
 def mine(copy: Path) -> Path:
     """The folder with a copy of the configuration that has a task of one's own."""
