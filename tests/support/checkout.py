@@ -46,6 +46,11 @@ class Done:
     def nothing_to_do(self) -> bool:
         return self.code == 0 and "Nothing to be done" in self.said
 
+    def succeeded(self) -> "Done":
+        """Fail the test with the end of what the command said, where it failed."""
+        assert self.code == 0, self.said[-3000:]
+        return self
+
 
 @dataclass(frozen=True)
 class Checkout:

@@ -38,7 +38,7 @@ def first_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Che
 def finished(first_run: tuple[Checkout, Done], tmp_path: Path) -> Checkout:
     """A copy of that folder, which the test may change."""
     original, done = first_run
-    assert done.code == 0, done.said
+    done.succeeded()
     return original.copy(tmp_path)
 
 

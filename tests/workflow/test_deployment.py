@@ -41,18 +41,15 @@ def snakedeploy() -> str:
 
 def test_snakedeploy_from_a_host(repository: Repository, snakedeploy: str, tmp_path: Path) -> None:
     deploy = f"{snakedeploy} deploy-workflow {URL} deployed --tag {TAG}"
-    done = Checkout(tmp_path).shell(deploy, repository.environment)
-    assert done.code == 0, done.said
+    Checkout(tmp_path).shell(deploy, repository.environment).succeeded()
     deployed = Checkout(tmp_path / "deployed")
     assert (
         f'path="workflow/Snakefile", tag="{TAG}"' in (deployed / "workflow/Snakefile").read_text()
     )
-    planned = deployed.snakemake("--dry-run", environment=repository.environment)
-    assert planned.code == 0, planned.said
+    planned = deployed.snakemake("--dry-run", environment=repository.environment).succeeded()
     assert planned.planned["train_model"] == 2  # the demo: two tasks or seeds, as in the repository
     first = "results/demo_en_fr/corpus/raw/test.source.zst"
-    done = deployed.snakemake(first, environment=repository.environment)
-    assert done.code == 0, done.said
+    done = deployed.snakemake(first, environment=repository.environment).succeeded()
     assert done.planned["write_demo_corpus"] == 1
     assert (deployed / first).stat().st_size > 1000
 
@@ -61,8 +58,7 @@ def test_snakedeploy_from_a_folder(
     repository: Repository, snakedeploy: str, tmp_path: Path
 ) -> None:
     deploy = f"{snakedeploy} deploy-workflow {repository.folder} deployed --branch main"
-    done = Checkout(tmp_path).shell(deploy, repository.environment)
-    assert done.code == 0, done.said
+    Checkout(tmp_path).shell(deploy, repository.environment).succeeded()
     deployed = Checkout(tmp_path / "deployed")
     # snakedeploy writes where the Snakefile is in the repository; which one, the user must say.
     text = (deployed / "workflow/Snakefile").read_text("utf-8")
@@ -78,8 +74,9 @@ def test_snakedeploy_from_a_folder(
 def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
     outer = outer_workflow(tmp_path, repository.path, "{scale: demo}", more=PREFIX, names="t_*")
     options = ["--dry-run", "--printshellcmds", "--config", "unrelated=1", "--"]
-    done = outer.snakemake(*options, "t_paper", "translation/results/scales/demo/report.html")
-    assert done.code == 0, done.said[-3000:]
+    done = outer.snakemake(
+        *options, "t_paper", "translation/results/scales/demo/report.html"
+    ).succeeded()
     assert done.planned["t_train_model"] > 4
     assert done.planned["t_write_table"] > 4
     assert "translation/results/scales/demo/paper/table1.md" in done.said
@@ -93,8 +90,7 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
         outer.write(f"translation/data/{name}", "A man sees.\n" * 30)
     table = "translation/results/paper/table2.md"
     raw = "translation/results/mine/corpus/raw/test.source.zst"
-    done = outer.snakemake(table, raw, "preflight")
-    assert done.code == 0, done.said
+    done = outer.snakemake(table, raw, "preflight").succeeded()
     assert "not run" in (outer / table).read_text("utf-8")
     assert (outer / raw).is_file()
     assert "to download: nothing" in done.said
@@ -151,8 +147,7 @@ def test_an_installed_package_serves_where_there_is_none(
 ) -> None:
     shutil.move(checkout / "src", tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    done = checkout.snakemake("--dry-run", BLEU, environment=environment)
-    assert done.code == 0, done.said
+    checkout.snakemake("--dry-run", BLEU, environment=environment).succeeded()
 
 
 def test_the_workflow_states_the_version_of_its_package(root: Path) -> None:

@@ -26,7 +26,7 @@ def extended(
 ) -> tuple[Checkout, Done]:
     """The pair with a metric and a network of extensions, its text in characters, an exhibit."""
     original, done = first_run
-    assert done.code == 0, done.said
+    done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("extended"))
     text = {path.name: path.read_text("utf-8") for path in root.glob("examples/*.*")}
     checkout.write("config/tasks/characters_en_nl.yaml", text["task.yaml"] + TOKENIZED)
@@ -50,7 +50,7 @@ def extended(
 @pytest.fixture
 def finished(extended: tuple[Checkout, Done]) -> Checkout:
     checkout, done = extended
-    assert done.code == 0, done.said
+    done.succeeded()
     return checkout
 
 
@@ -102,8 +102,7 @@ def test_commands_find_the_extensions_of_the_folder(
     translate = f"head -2 data/mine/test.en | convs2s translate {MODEL}/model.safetensors --beam 1"
     score = "convs2s score bleu --metric WER --reference data/mine/test.nl < data/mine/test.nl"
     tokenize = "echo 'a b' | convs2s tokenize --language en --preparation characters"
-    done = finished.shell(f"{translate} && {score} && {tokenize}")
-    assert done.code == 0, done.said
+    done = finished.shell(f"{translate} && {score} && {tokenize}").succeeded()
     *translated, scored, words = done.said.splitlines()
     assert translated == (finished / f"{MODEL}/test.greedy.txt").read_text().splitlines()[:2]
     assert scored.startswith("WER = 0.00  WER|code:")

@@ -42,7 +42,7 @@ COMMAND = ("--config", "scale=blanks", "shards=1", "--", f"{TUNED}/model.safeten
 def tuned(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The folder after the training on other text, with its results under that name."""
     original, done = first_run
-    assert done.code == 0, done.said
+    done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("tuned"))
     (checkout / "a b").mkdir()
     (checkout / "results").rename(checkout / RESULTS)
@@ -51,8 +51,7 @@ def tuned(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFac
     checkout.write("config/tasks/mine_tuned.yaml", TASK)
     models = (checkout / "config/models.yaml").read_text("utf-8")
     checkout.write("config/models.yaml", models + MODEL)
-    done = checkout.snakemake(*COMMAND)
-    assert done.code == 0, done.said
+    done = checkout.snakemake(*COMMAND).succeeded()
     assert done.planned["train_model"] == 1
     return checkout
 

@@ -76,8 +76,7 @@ def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_pa
     checkout = check_out(root, tmp_path)
     checkout.configure({"shards": 3})
     killed = checkout.copy(tmp_path / "killed")
-    done = checkout.snakemake("--notemp", *PREPARED)
-    assert done.code == 0, done.said
+    checkout.snakemake("--notemp", *PREPARED).succeeded()
     whole = prepared(checkout)
 
     moments, kills = random.Random(3), 0
@@ -89,7 +88,7 @@ def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_pa
         else:
             assert prepared(killed).items() <= whole.items()
             shutil.rmtree(killed / "results")
-    assert killed.snakemake(*PREPARED).code == 0
+    killed.snakemake(*PREPARED).succeeded()
     assert prepared(killed).items() <= whole.items()
 
     # The aligner's seed is random: the same tables come from the same alignment.
@@ -107,17 +106,15 @@ def test_the_demo_killed_five_times_has_the_same_model(root: Path, tmp_path: Pat
     checkout = check_out(root, tmp_path)
     often = {"demo": {"training": {"checkpoint_minutes": SECONDS_BETWEEN_STATES / 60}}}
     checkout.configure({"device": "cpu", "overrides": {"models": often}})
-    assert checkout.snakemake("results/demo_en_fr/dataset/train.arrow").code == 0
+    checkout.snakemake("results/demo_en_fr/dataset/train.arrow").succeeded()
     killed = checkout.copy(tmp_path / "killed")
-    done = checkout.snakemake(MODEL)
-    assert done.code == 0, done.said
+    checkout.snakemake(MODEL).succeeded()
 
     moments = random.Random(2)
     for _ in range(5):
         kill_while_training(killed, moments.uniform(5, 25))
         assert not (killed / MODEL).exists()
-    done = killed.snakemake(MODEL)
-    assert done.code == 0, done.said
+    killed.snakemake(MODEL).succeeded()
     assert (
         "resuming in epoch" in (killed / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
     )

@@ -78,8 +78,7 @@ def test_a_job_runs_in_the_image_and_again_with_more_memory(
     one_rule: Checkout, cluster: Path
 ) -> None:
     command = "snakemake attempts/one --profile profiles/kubernetes --latency-wait 1"
-    done = one_rule.shell(command, environment(cluster, CONVS2S_IMAGE="registry/image:1"))
-    assert done.code == 0, done.said
+    one_rule.shell(command, environment(cluster, CONVS2S_IMAGE="registry/image:1")).succeeded()
     assert (one_rule / "attempts/one").read_text() == "8000\n"
     first, second = jobs(cluster)
     assert second["metadata"]["generateName"] == "two-words-"

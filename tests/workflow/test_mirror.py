@@ -47,8 +47,7 @@ def test_targets_are_planned_from_the_archives(checkout: Checkout, scale: str) -
     checkout.configure({"scale": scale})
     is_mirror = scale == "mirror"
     results = RESULTS if is_mirror else "results"
-    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", *targets(results))
-    assert done.code == 0, done.said[-3000:]
+    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", *targets(results)).succeeded()
     # 6 archives of training text, 3 files for Romanian, test-full, test-filtered and dev.
     assert done.planned["download_file"] == 12
     assert done.planned.get("write_mirror", 0) == (1 if is_mirror else 0)
@@ -60,8 +59,7 @@ def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
     few = {"headline": {"seeds": [1]}, "vocabulary": {"merges": 300}}
     overrides = {"models": {"demo": QUICK}, "tasks": {"wmt16_en_ro": few}}
     checkout.configure({**DEVICE, "shards": 1, "overrides": overrides})
-    done = checkout.snakemake(f"{RESULTS}/wmt16_en_ro/bleu.txt")
-    assert done.code == 0, done.said[-3000:]
+    done = checkout.snakemake(f"{RESULTS}/wmt16_en_ro/bleu.txt").succeeded()
     assert done.planned["write_mirror"] == 1
     assert_scored(checkout, "wmt16_en_ro")
     assert not (checkout / "results/downloads").exists()
@@ -92,8 +90,7 @@ def assert_truecased(checkout: Checkout) -> None:
 
 @pytest.mark.slow
 def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
-    done = checkout.snakemake("--config", "scale=mirror", "--", *targets(RESULTS))
-    assert done.code == 0, done.said[-3000:]
+    checkout.snakemake("--config", "scale=mirror", "--", *targets(RESULTS)).succeeded()
     for task in TARGETS:
         assert_scored(checkout, task)
         report = json.loads((checkout / f"{RESULTS}/{task}/bleu.json").read_text("utf-8"))

@@ -32,7 +32,7 @@ def further(
 ) -> tuple[Checkout, Done]:
     """The page's further results, its word task and a held-out one, all made by one command."""
     original, done = first_run
-    assert done.code == 0, done.said
+    done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("further"))
     checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
     targets = [line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line]
@@ -47,7 +47,7 @@ def further(
 
 def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> None:
     checkout, done = first_run
-    assert done.code == 0, done.said
+    done.succeeded()
     assert not done.errors
     headline = (checkout / "results/mine_en_nl/bleu.txt").read_text("utf-8")
     assert "test: 20 lines" in headline
@@ -76,8 +76,7 @@ def test_everything_that_the_page_lists_is_there(
 
 def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
     examples, translate = own_pair.commands(root)[1:3]
-    done = finished.shell(f"{examples} && {translate} > out.txt")
-    assert done.code == 0, done.said
+    finished.shell(f"{examples} && {translate} > out.txt").succeeded()
     examples_text = (finished / "results/mine_en_nl/examples.txt").read_text("utf-8")
     assert examples_text.count("  translation  ") == 5
     # By hand as in the workflow: the model file knows preparation, vocabulary and codes.
@@ -143,7 +142,7 @@ def test_another_model_rescores(further: tuple[Checkout, Done]) -> None:
 
 def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
     checkout, done = further
-    assert done.code == 0, done.said
+    done.succeeded()
     folder = "results/mine_en_nl_word"
     assert not (checkout / f"{folder}/corpus").exists()  # the text is mine_en_nl's
     dictionary = (checkout / "results/mine_en_nl/alignment/dictionary.tsv").read_text("utf-8")
@@ -184,8 +183,7 @@ def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
     own_pair.write_paper(checkout)  # a few tables: each takes a second
     with (checkout / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
-    done = checkout.snakemake("--config", "tasks=[mine_en_nl]", "--", "report")
-    assert done.code == 0, done.said
+    done = checkout.snakemake("--config", "tasks=[mine_en_nl]", "--", "report").succeeded()
     files = (path for path in checkout.folder.rglob("*") if path.is_file())
     assert [path.name for path in files if b"secret" in path.read_bytes()] == ["config.local.yaml"]
     assert "train_model" not in done.planned

@@ -34,8 +34,7 @@ def run(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFacto
     """The folder after ``snakemake paper``."""
     checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
     own_pair.write_paper(checkout)
-    done = checkout.snakemake("paper")
-    assert done.code == 0, done.said
+    done = checkout.snakemake("paper").succeeded()
     assert "train_model" not in done.planned
     return checkout
 
@@ -46,9 +45,7 @@ def paper(run: Checkout, tmp_path: Path) -> Checkout:
 
 
 def planned(checkout: Checkout, *arguments: str) -> dict[str, int]:
-    done = checkout.snakemake("--dry-run", "paper", *arguments)
-    assert done.code == 0, done.said
-    return done.planned
+    return checkout.snakemake("--dry-run", "paper", *arguments).succeeded().planned
 
 
 def test_a_deleted_model_is_made_again_with_what_rests_on_it(paper: Checkout) -> None:
@@ -66,8 +63,7 @@ def test_after_a_kill_tables_and_report_train_nothing(paper: Checkout) -> None:
     paper.write(f".snakemake/incomplete/{urlsafe_b64encode(history.encode()).decode()}", "")
     for path in (paper / RUN).glob("test.*"):
         path.unlink()
-    done = paper.snakemake("--dry-run", "tables", "results/paper/report.html")
-    assert done.code == 0, done.said
+    done = paper.snakemake("--dry-run", "tables", "results/paper/report.html").succeeded()
     assert "train_model" not in done.planned
     assert "write_costs" in done.planned
 
@@ -91,8 +87,7 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     published = ("--config", "published=their.jsonl")
     tables = {"write_table": 3, "write_figure_table": 1}
     assert planned(paper, *published) == {**tables, **LEDGER_TO_REPORT, "paper": 1}
-    done = paper.snakemake(TABLE1, *published)
-    assert done.code == 0, done.said
+    paper.snakemake(TABLE1, *published).succeeded()
     table = (paper / TABLE1).read_text("utf-8")
     before = (paper / "paper.before/table1.md").read_text("utf-8")
     rows = [line for line in table.splitlines() if line.startswith("| g | ")]
@@ -118,8 +113,7 @@ def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> N
     own_pair.write_paper(paper, further=(failing,))
     done = paper.snakemake("paper", "--keep-going")
     assert done.code == 1, done.said
-    shown = paper.snakemake("tables")
-    assert shown.code == 0, shown.said
+    paper.snakemake("tables").succeeded()
     rows = (paper / TABLE1).read_text("utf-8").splitlines()
     (row,) = [line for line in rows if line.startswith("| g | short ")]
     assert "| failed: " in row

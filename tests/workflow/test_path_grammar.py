@@ -26,9 +26,7 @@ OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "lstm_te
 
 def planned(checkout: Checkout, *arguments: str) -> Done:
     """What a dry run says that succeeds; without the reasons for its jobs."""
-    done = checkout.snakemake("--dry-run", "--quiet=reason", *arguments)
-    assert done.code == 0, done.said[-3000:]
-    return done
+    return checkout.snakemake("--dry-run", "--quiet=reason", *arguments).succeeded()
 
 
 def cell_paths(folder: Path, scale: str) -> list[str]:
@@ -64,8 +62,7 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
 
 
 def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:
-    done = checkout.snakemake("results/paper/table1.md")
-    assert done.code == 0, done.said
+    done = checkout.snakemake("results/paper/table1.md").succeeded()
     assert done.planned == {"write_table": 1}
     table = (checkout / "results/paper/table1.md").read_text("utf-8")
     rows = [line for line in table.splitlines() if "ConvS2S" in line and line.startswith("|")]

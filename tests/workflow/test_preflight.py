@@ -10,8 +10,7 @@ JOBS_ARE_LISTED = "sed '/^total/q' > /dev/null"
 
 
 def test_the_budget_of_the_demo(checkout: Checkout) -> None:
-    done = checkout.snakemake("preflight", "--config", "scale=demo")
-    assert done.code == 0, done.said
+    done = checkout.snakemake("preflight", "--config", "scale=demo").succeeded()
     assert "trainings of each table and figure" in done.said
     rows = [line.split() for line in done.said.splitlines()]
     assert [row for row in rows if row[:1] == ["table1"] and row[-1] == "10,416.0"]
@@ -40,6 +39,6 @@ def test_a_reader_may_leave(checkout: Checkout) -> None:
 
 def test_a_reader_of_all_that_snakemake_says_may_leave_while_a_job_runs(checkout: Checkout) -> None:
     command = f"timeout 60 {PREFLIGHT} 2>&1 | {JOBS_ARE_LISTED}"
-    assert checkout.shell(f"set -o pipefail; {command}").code == 0
+    checkout.shell(f"set -o pipefail; {command}").succeeded()
     log = checkout / "results/scales/demo/logs/preflight.log"
     assert "in all, at scale demo" in log.read_text("utf-8")

@@ -19,8 +19,7 @@ JOB = "extract_corpus"
 def test_every_cluster_profile_plans_by_either_option(
     checkout: Checkout, option: str, profile: str
 ) -> None:
-    done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}")
-    assert done.code == 0, done.said
+    done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}").succeeded()
     assert done.planned == {JOB: 1, "write_demo_corpus": 1}
     assert "mem_mb=4000" in done.said
 
@@ -41,8 +40,7 @@ def test_every_public_target_plans_at_every_scale(
     checkout: Checkout, scale: str, option: str, profile: str
 ) -> None:
     command = f"snakemake -n {option} profiles/{profile} --config scale={scale} --quiet reason"
-    done = checkout.shell(f"{command} -- {PUBLIC} preflight")
-    assert done.code == 0, done.said[-3000:]
+    done = checkout.shell(f"{command} -- {PUBLIC} preflight").succeeded()
     assert done.planned["train_model"] > 0
     assert all(done.planned[target] == 1 for target in PUBLIC.split())
 
@@ -54,8 +52,7 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
     assert len(commands) == 5
     planned = re.compile(r"snakemake TARGET --profile \S+")  # by the tests of each profile
     for command in (one for one in commands if not planned.fullmatch(one)):
-        done = checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run")
-        assert done.code == 0, done.said
+        checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run").succeeded()
 
 
 def test_default_profile_holds_nothing_that_would_override_a_cluster_profile(root: Path) -> None:
@@ -86,8 +83,7 @@ def test_what_one_cluster_profile_explains_the_others_state_as_well(
 def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
     checkout: Checkout, options: str, cores: int
 ) -> None:
-    done = checkout.shell(f"snakemake {TARGET} {options} --until write_demo_corpus")
-    assert done.code == 0, done.said
+    done = checkout.shell(f"snakemake {TARGET} {options} --until write_demo_corpus").succeeded()
     assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
 
 

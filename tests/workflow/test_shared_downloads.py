@@ -23,10 +23,9 @@ def test_checkouts_that_share_downloads(root: Path, tmp_path: Path, server: Loop
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(checkout.snakemake, str(file)) for checkout in checkouts]
         for done in (run.result() for run in runs):
-            assert done.code == 0, done.said
+            done.succeeded()
     assert file.read_bytes() == BODY
     assert len(server.answers) == 1
     server.files.clear()  # the other had planned to bring it, and starts when it is there
-    later = checkouts[1].snakemake("--forcerun", "download_file", "--", str(file))
-    assert later.code == 0, later.said
+    checkouts[1].snakemake("--forcerun", "download_file", "--", str(file)).succeeded()
     assert file.read_bytes() == BODY

@@ -86,8 +86,7 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
 ) -> None:
     kill_in_training(small, folder)
     assert not (tmp_path / "store" / RUN / "model.safetensors").exists()
-    done = small.snakemake(SCORE, *folder)
-    assert done.code == 0, done.said
+    small.snakemake(SCORE, *folder).succeeded()
     log = (tmp_path / "store/results/logs/demo_en_fr/demo/seed1/train.log").read_text("utf-8")
     assert "resuming in epoch" in log
     assert (tmp_path / "store" / SCORE).read_text("utf-8").startswith("task      demo_en_fr")
@@ -102,8 +101,7 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     assert (done.code, done.planned) == (0, {"show_score": 1}), done.said
     assert "of another machine" in (tmp_path / "store" / page).read_text("utf-8")
     # The archive of results names the files without the folders of the local copies.
-    exported = small.shell(f"convs2s export-results {tmp_path}/store/results {tmp_path}/out")
-    assert exported.code == 0, exported.said
+    small.shell(f"convs2s export-results {tmp_path}/store/results {tmp_path}/out").succeeded()
     assert ".snakemake" not in (tmp_path / "out/ro-crate-metadata.json").read_text("utf-8")
 
 
@@ -117,7 +115,7 @@ def test_a_users_own_files_are_looked_for_in_the_storage(
     assert missing.code == 1
     assert "missing files: " in missing.said
     shutil.move(small / "data", tmp_path / "store/data")
-    assert small.snakemake(*command).code == 0
+    small.snakemake(*command).succeeded()
 
 
 def test_a_rule_reads_its_inputs_wherever_another_workflow_has_them(
@@ -151,7 +149,7 @@ def test_the_demo_runs_in_a_bucket(
         address = "http://{}:{}".format(*server.get_host_and_port())
         urls: Mapping[str, str] = {"--storage-s3-endpoint-url": address}
         bucket = options(root, "s3", "s3://convs2s-demo", **urls)
-        assert small.snakemake(SCORE, *bucket).code == 0
+        small.snakemake(SCORE, *bucket).succeeded()
         assert small.snakemake(SCORE, *bucket).nothing_to_do
     finally:
         server.stop()

@@ -47,8 +47,7 @@ def scored(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -
         f"{TITLES}/counts.txt",
         f"{TITLES}/raw/arxiv.target.zst",
         f"{TITLES}/raw/scitldr.reference3.target.zst",
-    )
-    assert done.code == 0, done.said[-3000:]
+    ).succeeded()
     assert "align_words" not in done.planned
     assert done.planned["extract_reference"] == 3 + 1
     assert done.planned["download_file"] == TABLES + 1
@@ -142,8 +141,7 @@ def test_a_reference_that_is_too_short_is_named(scored: Checkout, tmp_path: Path
 def test_text_is_not_asked_for_again_once_it_is_prepared(scored: Checkout, tmp_path: Path) -> None:
     checkout = scored.copy(tmp_path)
     (checkout / "data/gigaword/train.article.txt").unlink()
-    done = checkout.snakemake("-n", f"{RUN}/gigaword.greedy.jsonl")
-    assert done.code == 0, done.said[-3000:]
+    done = checkout.snakemake("-n", f"{RUN}/gigaword.greedy.jsonl").succeeded()
     assert done.planned == {"decode_test_set": 1}
 
 
